@@ -1,0 +1,130 @@
+"""Which IP addresses are public, and which an operator has opened all the same.
+
+Sources: the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and successors), RFC 4291 (IPv6 addressing),
+RFC 6052 (NAT64), RFC 5214 (ISATAP), and the metadata addresses that the cloud vendors publish. Everything in IPv6 that
+is not global unicast (2000::/3) or a NAT64 form of a public IPv4 address is refused: what is not known to be public
+is not. `ipaddress.is_global` is not used: it lets the metadata addresses and the translated forms through, and changes
+between patch releases of Python.
+"""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from sophon.errors import SettingsError
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+IPV4_REFUSED: tuple[tuple[IPv4Network, str], ...] = tuple(
+    (IPv4Network(cidr), why)
+    for cidr, why in (
+        ("0.0.0.0/8", "this host"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared address space of carriers"),
+        ("127.0.0.0/8", "loopback"),
+        ("168.63.129.16/32", "Azure WireServer"),
+        ("169.254.0.0/16", "link-local, where cloud metadata lives"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "IETF protocol assignments"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.88.99.0/24", "6to4 relay"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "benchmarking, or a fake-IP proxy"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved or broadcast"),
+    )
+)
+IPV6_REFUSED: tuple[tuple[IPv6Network, str], ...] = tuple(
+    (IPv6Network(cidr), why)
+    for cidr, why in (
+        ("2001::/32", "Teredo tunnel"),
+        ("2001::/23", "IETF protocol assignments, ORCHID"),
+        ("2001:db8::/32", "documentation"),
+        ("2002::/16", "6to4 tunnel"),
+        ("3fff::/20", "documentation"),
+    )
+)
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+NAT64 = IPv6Network("64:ff9b::/96")
+ISATAP_IDENTIFIERS = frozenset({0x00005EFE, 0x02005EFE})
+
+METADATA = frozenset(
+    ip_address(text)
+    for text in (
+        "169.254.169.254",
+        "169.254.170.2",
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+    )
+)
+"""Addresses that hand out a machine's credentials: only their own /32 or /128 in an allow list opens them."""
+
+
+def canonical(text: str) -> Address:
+    """The address in `text`, an IPv4-mapped one as the IPv4 address that a socket would connect to.
+
+    Raises ValueError for anything but a plain address; legacy IPv4 spellings (octal, short, hexadecimal) are none.
+    """
+    address = ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    # A zone on a mapped address makes no sense; it is kept, so that `refusal` sees it.
+    return address if mapped is None or "%" in text else mapped
+
+
+def refusal(address: Address) -> str | None:
+    """Why `address` is not public, in a few words that name its range; None if it is public."""
+    return _refusal_v4(address) if isinstance(address, IPv4Address) else _refusal_v6(address)
+
+
+class AllowList:
+    """Addresses that an operator has opened although they are not public.
+
+    `cidrs` are networks or single addresses in their exact form; host bits after the prefix are a mistake. Raises
+    SettingsError that names every entry that cannot be read.
+    """
+
+    def __init__(self, cidrs: Sequence[str] = ()) -> None:
+        networks: list[Network] = []
+        problems: list[str] = []
+        for cidr in cidrs:
+            try:
+                networks.append(ip_network(cidr))
+            except ValueError as error:
+                problems.append(f"AllowCidrs: {error}; write it as 192.168.1.10/32")
+        if problems:
+            raise SettingsError(problems)
+        self._networks = tuple(networks)
+
+    def opens(self, address: Address) -> bool:
+        """Whether `address` itself is listed; an address inside a tunnel or a translation never counts."""
+        return any(
+            address in network and (address not in METADATA or network.num_addresses == 1) for network in self._networks
+        )
+
+
+def _refusal_v4(address: IPv4Address) -> str | None:
+    return next((f"{address} is {why} ({network})" for network, why in IPV4_REFUSED if address in network), None)
+
+
+def _refusal_v6(address: IPv6Address) -> str | None:
+    if address.scope_id is not None:
+        return f"{address} has a zone, and no public address has one"
+    if address.ipv4_mapped is not None:
+        return _refusal_v4(address.ipv4_mapped)
+    if address in NAT64:
+        inner = _refusal_v4(_last_32_bits(address))
+        return inner and f"{address} is NAT64 for an address that is refused: {inner}"
+    if address not in GLOBAL_UNICAST:
+        return f"{address} is not global unicast ({GLOBAL_UNICAST})"
+    if (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDENTIFIERS and (inner := _refusal_v4(_last_32_bits(address))):
+        return f"{address} is ISATAP for an address that is refused: {inner}"
+    return next((f"{address} is {why} ({network})" for network, why in IPV6_REFUSED if address in network), None)
+
+
+def _last_32_bits(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFFFFFF)
