@@ -1,0 +1,163 @@
+"""The one door to HTTP for addresses that come from a model: checked, pinned to the checked address, and capped."""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import httpx
+
+from sophon._version import __version__
+from sophon.clock import Clock, SystemClock
+from sophon.errors import ToolError
+from sophon.tools.http_body import as_text, read_capped
+from sophon.tools.http_headers import accepted, for_another_origin, without_body
+from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target
+
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+OWN_HEADERS = {"accept": "*/*", "user-agent": f"sophon/{__version__}"}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """What one fetch may cost: bytes of the unpacked body, seconds over all hops, redirects."""
+
+    max_bytes: int = 1_000_000
+    timeout_seconds: float = 30.0
+    max_redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedResponse:
+    """An answer: `url` is the last hop, `headers` have lower-case names, `truncated` tells that the body went on."""
+
+    status: int
+    url: str
+    headers: dict[str, str]
+    text: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes | None
+
+
+class SafeHttpClient:
+    """Fetches what `guard` lets through, from the very address that it checked.
+
+    The address is looked up once per hop and connected to with the original Host header, SNI and certificate name.
+    Every redirect is checked like a first URL; method and body change on it as in browsers (Fetch standard,
+    "HTTP-redirect fetch"), and to another origin only harmless headers travel. Proxies and other settings from the
+    environment are ignored, no cookie is kept, no connection is reused: a pool would share one between host
+    names at the same address, past the second name's certificate.
+
+    `tls` stands in for the default context, for an operator's own authority. Safe to share between turns.
+    """
+
+    def __init__(
+        self,
+        guard: SsrfGuard,
+        *,
+        clock: Clock | None = None,
+        limits: HttpLimits | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._guard = guard
+        self._clock = clock or SystemClock()
+        self._limits = limits or HttpLimits()
+        self._tls = tls
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | bytes | None = None
+    ) -> FetchedResponse:
+        """The answer to one request, whatever its status.
+
+        Raises SsrfBlocked where the guard refuses the URL or a redirect, and for one redirect too many; ToolError for
+        a method or header that may not be used, for a failed connection and when time is up.
+        """
+        hop = _Hop(_known_method(method), url, {**OWN_HEADERS, **accepted(headers or {})}, _as_bytes(body))
+        try:
+            async with self._clock.timeout(self._limits.timeout_seconds):
+                return await self._follow(hop)
+        except TimeoutError as error:
+            raise ToolError(
+                f"{hop.method} {url!a} took longer than {self._limits.timeout_seconds:g} s and was given up"
+            ) from error
+        except httpx.HTTPError as error:
+            raise ToolError(f"{hop.method} {url!a} failed: {type(error).__name__}: {error}") from error
+
+    async def _follow(self, hop: _Hop) -> FetchedResponse:
+        target = await self._guard.check(hop.url)
+        for _ in range(self._limits.max_redirects + 1):
+            answer = await self._ask(hop, target)
+            location = _location(answer.status, answer.headers)
+            if location is None:
+                return answer
+            url, next_target = await self._guard.follow(hop.url, location)
+            hop = _redirected(hop, answer.status, url, same_origin=_origin(target) == _origin(next_target))
+            target = next_target
+        raise SsrfBlocked(hop.url, "redirect", f"more than {self._limits.max_redirects} redirects")
+
+    async def _ask(self, hop: _Hop, target: Target) -> FetchedResponse:
+        original = httpx.URL(hop.url)
+        # These stand last: nothing that a model sent replaces them.
+        headers = hop.headers | {"host": original.netloc.decode(), "accept-encoding": "gzip", "connection": "close"}
+        request = httpx.Request(
+            hop.method,
+            original.copy_with(host=target.address),
+            headers=headers,
+            content=hop.body,
+            extensions={"sni_hostname": target.host},
+        )
+        # The transport alone: a client reads the Location header itself and fails on a strange one before the guard.
+        async with httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False) as transport:
+            response = await transport.handle_async_request(request)
+            try:
+                return await self._read(hop, response)
+            finally:
+                await response.aclose()
+
+    async def _read(self, hop: _Hop, response: httpx.Response) -> FetchedResponse:
+        headers = dict(response.headers)
+        if hop.method == "HEAD" or _location(response.status_code, headers) is not None:
+            return FetchedResponse(response.status_code, hop.url, headers, "", truncated=False)
+        encoding = headers.get("content-encoding", "")
+        body, truncated = await read_capped(response.aiter_raw(), encoding, self._limits.max_bytes)
+        text = as_text(body, headers.get("content-type", ""), whole=not truncated)
+        return FetchedResponse(response.status_code, hop.url, headers, text, truncated)
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            # Made at the first fetch and kept: it reads some hundred certificates.
+            self._tls = httpx.create_ssl_context(trust_env=False)
+        return self._tls
+
+
+def _known_method(method: str) -> str:
+    if method.upper() not in METHODS:
+        raise ToolError(f"{method!r} is no method that can be used; choose one of {', '.join(sorted(METHODS))}")
+    return method.upper()
+
+
+def _as_bytes(body: str | bytes | None) -> bytes | None:
+    return body.encode(errors="replace") if isinstance(body, str) else body
+
+
+def _location(status: int, headers: Mapping[str, str]) -> str | None:
+    return headers.get("location") if status in REDIRECTS else None
+
+
+def _origin(target: Target) -> tuple[str, str, int]:
+    return target.scheme, target.host, target.port
+
+
+def _redirected(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
+    headers = hop.headers if same_origin else for_another_origin(hop.headers)
+    rewritten = (status in (301, 302) and hop.method == "POST") or (status == 303 and hop.method not in ("GET", "HEAD"))
+    if rewritten:
+        return _Hop("GET", url, without_body(headers), None)
+    return replace(hop, url=url, headers=headers)
