@@ -1,0 +1,69 @@
+"""Settings: what can be set, how it is read and layered, and how it is shown; docs/settings.md tells the rest."""
+
+from sophon.settings.agent import (
+    AgentExecutionSettings,
+    ApprovalSettings,
+    ChainSettings,
+    ContextWindowSettings,
+    GuardsSettings,
+    MemorySettings,
+    PlanningSettings,
+    RiskName,
+    ToolFilterSettings,
+    ToolsSettings,
+)
+from sophon.settings.host import (
+    ChannelsSettings,
+    HubSettings,
+    HubUserSettings,
+    QueueSettings,
+    StoreSettings,
+    TelegramSettings,
+    WhatsAppSettings,
+)
+from sophon.settings.loading import load_settings
+from sophon.settings.pages import settings_schema, show
+from sophon.settings.providers import (
+    BudgetSettings,
+    PriceSettings,
+    ProviderBudgetSettings,
+    ProviderSettings,
+    TurnBudgetSettings,
+)
+from sophon.settings.schema import Settings
+from sophon.settings.secrets import Secret, SecretUrl
+from sophon.settings.table import settings_table
+from sophon.settings.values import Duration
+
+__all__ = [
+    "AgentExecutionSettings",
+    "ApprovalSettings",
+    "BudgetSettings",
+    "ChainSettings",
+    "ChannelsSettings",
+    "ContextWindowSettings",
+    "Duration",
+    "GuardsSettings",
+    "HubSettings",
+    "HubUserSettings",
+    "MemorySettings",
+    "PlanningSettings",
+    "PriceSettings",
+    "ProviderBudgetSettings",
+    "ProviderSettings",
+    "QueueSettings",
+    "RiskName",
+    "Secret",
+    "SecretUrl",
+    "Settings",
+    "StoreSettings",
+    "TelegramSettings",
+    "ToolFilterSettings",
+    "ToolsSettings",
+    "TurnBudgetSettings",
+    "WhatsAppSettings",
+    "load_settings",
+    "settings_schema",
+    "settings_table",
+    "show",
+]
