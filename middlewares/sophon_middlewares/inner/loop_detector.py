@@ -1,0 +1,274 @@
+"""The loop detector: notices a model that repeats itself, from the last calls of a turn and what came of them.
+
+Three patterns over a first-in-first-out window of calls, where the same call means the same tool and arguments:
+
+    pattern           counts                                    warning  critical  breaker
+    poll_no_progress  the same call in a row                          3         5        -
+    generic_repeat    the same call anywhere in the window (30)      10        20       30
+    ping_pong         A, B, A, B within the last 6 calls              1         -        -
+
+Source of the numbers: the published detector (reference/sophon.md 5.8). A warning counts calls. Critical and breaker
+count calls without progress, that is with the very same result, so that polling never goes beyond a warning. A call
+that was refused counts as one without progress; one whose result is still out counts for warnings only, because six
+throws of a die in one reply are no loop.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Mapping, Reversible
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias, cast
+
+import orjson
+
+Level: TypeAlias = Literal["none", "warning", "critical", "breaker"]
+"""How bad it is: run it; run it and tell the model; refuse it; end the turn."""
+
+Pattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pong"]
+"""Which rule spoke; empty for `none`."""
+
+_VETO = "veto"
+_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+_SHORT = 200
+"""Characters up to which a text stands for itself; a longer one is replaced by its digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """Thresholds in calls, defaults as published; None turns a threshold off.
+
+    `criticals` is the number of refused calls that end the turn. Raises ValueError for a number below 1.
+    """
+
+    window: int = 30
+    repeat_warning: int | None = 10
+    repeat_critical: int | None = 20
+    repeat_breaker: int | None = 30
+    poll_warning: int | None = 3
+    poll_critical: int | None = 5
+    ping_pong_window: int | None = 6
+    criticals: int = 3
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be at least 1, or None to turn it off")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do with a call. `message` is for the model; `count` is the number that met the threshold."""
+
+    level: Level = "none"
+    pattern: Pattern = ""
+    count: int = 0
+    message: str = ""
+
+    @property
+    def runs(self) -> bool:
+        """Whether the call may run."""
+        return self.level in ("none", "warning")
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of the window; `outcome` is None while the result is out, "veto", or "=" and the result's fingerprint."""
+
+    key: str
+    outcome: str | None = None
+
+
+class LoopDetector:
+    """Watches the calls of one turn; ask `check` before a call runs and tell `record` its result.
+
+    All calls of a reply may be checked before the first of them is recorded: each counts from its check on. Each
+    (pattern, call) is warned of once; every refused call gets its own message. One detector belongs to one turn.
+    """
+
+    __slots__ = ("_calls", "_counts", "_first_refusal", "_limits", "_open", "_tripped", "_warned", "criticals")
+
+    def __init__(self, limits: LoopLimits | None = None) -> None:
+        self._limits = limits or LoopLimits()
+        thresholds = (self._limits.poll_critical, self._limits.repeat_critical, self._limits.repeat_breaker)
+        self._first_refusal = min((each for each in thresholds if each is not None), default=None)
+        self._calls: deque[_Call] = deque()
+        self._counts: dict[str, int] = {}
+        self._open: dict[str, deque[_Call]] = {}
+        self._warned: set[str] = set()
+        self._tripped = False
+        self.criticals = 0
+        """How many calls were refused as critical."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the turn is to end: the breaker spoke, or too many calls were refused."""
+        return self._tripped or self.criticals >= self._limits.criticals
+
+    def check(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+        """Count a call that is about to run, and judge it; a critical or breaker verdict means that it must not run."""
+        call = _Call(_key(tool, arguments))
+        self._push(call)
+        verdict = self._refusal(call, tool) or self._warning(call, tool) or _QUIET
+        if verdict.runs:
+            self._open.setdefault(call.key, deque()).append(call)
+            return verdict
+        call.outcome = _VETO
+        self.criticals += verdict.level == "critical"
+        self._tripped |= verdict.level == "breaker"
+        return verdict
+
+    def record(self, tool: str, arguments: Mapping[str, Any], result_text: str) -> None:
+        """Note the result of the oldest checked call of that kind that has none; with none open, nothing happens."""
+        key = _key(tool, arguments)
+        waiting = self._open.get(key)
+        if waiting is None:
+            return
+        waiting.popleft().outcome = "=" + _fingerprint(result_text)
+        if not waiting:
+            del self._open[key]
+
+    def to_json(self) -> dict[str, Any]:
+        """The state as plain data, ready for JSON; limits are not in it."""
+        return {
+            "calls": [[call.key, call.outcome] for call in self._calls],
+            "warned": sorted(self._warned),
+            "criticals": self.criticals,
+            "tripped": self._tripped,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], limits: LoopLimits | None = None) -> Self:
+        """The inverse of `to_json`; a smaller window keeps the newest calls."""
+        detector = cls(limits)
+        for key, outcome in data["calls"]:
+            call = _Call(key, outcome)
+            detector._push(call)
+            if outcome is None:
+                detector._open.setdefault(key, deque()).append(call)
+        detector._warned.update(data["warned"])
+        detector.criticals = data["criticals"]
+        detector._tripped = data["tripped"]
+        return detector
+
+    def _push(self, call: _Call) -> None:
+        counts = self._counts
+        self._calls.append(call)
+        counts[call.key] = counts.get(call.key, 0) + 1
+        if len(self._calls) > self._limits.window:
+            oldest = self._calls.popleft().key
+            counts[oldest] -= 1
+            if not counts[oldest]:
+                del counts[oldest]
+
+    def _refusal(self, call: _Call, tool: str) -> Verdict | None:
+        limits, count = self._limits, self._counts[call.key]
+        if not _met(count, self._first_refusal):
+            return None
+        stuck = _stuck(self._calls, call.key)
+        if _met(stuck, limits.repeat_breaker):
+            return Verdict("breaker", "generic_repeat", stuck, _refused(tool, f"{stuck} times"))
+        in_a_row = _stuck(self._run(call.key), call.key)
+        if _met(in_a_row, limits.poll_critical):
+            return Verdict("critical", "poll_no_progress", in_a_row, _refused(tool, f"{in_a_row} times in a row"))
+        if _met(stuck, limits.repeat_critical):
+            return Verdict("critical", "generic_repeat", stuck, _refused(tool, f"{stuck} times"))
+        return None
+
+    def _warning(self, call: _Call, tool: str) -> Verdict | None:
+        limits, count = self._limits, self._counts[call.key]
+        if _met(count, limits.poll_warning) and self._news("poll_no_progress", call.key):
+            in_a_row = len(self._run(call.key))
+            if _met(in_a_row, limits.poll_warning):
+                return self._warn("poll_no_progress", call.key, in_a_row, _repeated(tool, f"{in_a_row} times in a row"))
+        if _met(count, limits.repeat_warning) and self._news("generic_repeat", call.key):
+            return self._warn("generic_repeat", call.key, count, _repeated(tool, f"{count} times"))
+        if len(self._counts) > len(self._calls) - 2:  # the everyday case: too few repeats in the window for a pair
+            return None
+        pair = _alternation(self._calls, limits.ping_pong_window or 0)
+        if pair is not None and self._news("ping_pong", pair):
+            return self._warn("ping_pong", pair, 4, _ALTERNATING)
+        return None
+
+    def _news(self, pattern: Pattern, key: str) -> bool:
+        return f"{pattern} {key}" not in self._warned
+
+    def _warn(self, pattern: Pattern, key: str, count: int, message: str) -> Verdict:
+        self._warned.add(f"{pattern} {key}")
+        return Verdict("warning", pattern, count, message)
+
+    def _run(self, key: str) -> list[_Call]:
+        run: list[_Call] = []
+        for call in reversed(self._calls):
+            if call.key != key:
+                break
+            run.append(call)
+        run.reverse()
+        return run
+
+
+_QUIET = Verdict()
+_ALTERNATING = (
+    "Loop warning: you go back and forth between the same two calls. Use what they already told you, "
+    "try another way, or answer with what you have."
+)
+
+
+def _met(count: int, threshold: int | None) -> bool:
+    return threshold is not None and count >= threshold
+
+
+def _stuck(calls: Reversible[_Call], key: str) -> int:
+    """How often the newest call, itself included, came without progress: its trailing kin with one and same result."""
+    count, result = 1, None
+    for call in reversed(calls):
+        if call.key != key or call.outcome is None:
+            continue
+        if call.outcome != _VETO:
+            if result is not None and call.outcome != result:
+                break
+            result = call.outcome
+        count += 1
+    return count
+
+
+def _alternation(calls: deque[_Call], within: int) -> str | None:
+    """The pair that alternates A, B, A, B in the last `within` calls, whichever of the two came first."""
+    for end in range(1, min(within, len(calls)) - 2):
+        a, b = calls[-end].key, calls[-end - 1].key
+        if a != b and calls[-end - 2].key == a and calls[-end - 3].key == b:
+            return " ".join(sorted((a, b)))
+    return None
+
+
+def _repeated(tool: str, often: str) -> str:
+    return (
+        f"Loop warning: {tool} was called {often} with the same arguments. Calling it again is unlikely to help: "
+        f"use what it told you, change the arguments, try another way, or answer with what you have."
+    )
+
+
+def _refused(tool: str, often: str) -> str:
+    return (
+        f"Not run: {tool} was called {often} with the same arguments and the result did not change. "
+        f"Do not repeat this call; try another way, or answer with what you have."
+    )
+
+
+def _key(tool: str, arguments: Mapping[str, Any]) -> str:
+    try:
+        canonical = orjson.dumps((tool, arguments), default=_plain, option=_OPTIONS).decode()
+    except (TypeError, RecursionError):  # beyond JSON: an integer of more than 64 bits, a lone surrogate, a cycle
+        canonical = repr((tool, arguments))
+    return _fingerprint(canonical)
+
+
+def _plain(value: object) -> object:
+    return dict(cast(Mapping[object, object], value)) if isinstance(value, Mapping) else str(value)
+
+
+def _fingerprint(text: str) -> str:
+    """The text itself while it is short and plain, else a digest that is the same in every process."""
+    if len(text) <= _SHORT and text.isascii():
+        return text
+    return "#" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
