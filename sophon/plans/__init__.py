@@ -1,0 +1,25 @@
+"""Plans: when one is worth making, its steps as a graph without circles, reading it, and how far it has come."""
+
+from sophon.plans.heuristic import heuristic_score
+from sophon.plans.parsing import MAX_STEPS, parse_plan
+from sophon.plans.plan import Plan, PlanStep
+from sophon.plans.progress import PlanProgress, SkippedStep, StepState, StepStatus
+from sophon.plans.prompts import parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
+
+__all__ = [
+    "MAX_STEPS",
+    "Plan",
+    "PlanProgress",
+    "PlanStep",
+    "SkippedStep",
+    "StepState",
+    "StepStatus",
+    "heuristic_score",
+    "parse_plan",
+    "parse_vote",
+    "plan_prompt",
+    "reask_prompt",
+    "step_prompt",
+    "synthesis_prompt",
+    "vote_prompt",
+]

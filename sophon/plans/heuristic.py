@@ -1,0 +1,44 @@
+"""The complexity heuristic: how much a message looks like work in several steps."""
+
+import re
+
+LONG = 100
+"""A message of more characters than this earns a point."""
+
+_CONJUNCTIONS = re.compile(r"\b(?:and\s+then|after\s+that|followed\s+by)\b", re.IGNORECASE)
+_FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
+_THEN = re.compile(r"\bthen\b", re.IGNORECASE)
+_MULTI_STEP = re.compile(r"\b(?:steps|plan|sequence)\b", re.IGNORECASE)
+_VERBS = re.compile(
+    r"\b(?:search|find|look\s+up|get|fetch|read|write|create|send|build|update|delete|book|schedule"
+    r"|summari[sz]e|translate|compare|analy[sz]e)\b",
+    re.IGNORECASE,
+)
+
+
+def heuristic_score(text: str) -> int:
+    """Points from 0 to 6; mode Auto plans from 3 on. Whole words, in any case.
+
+    One for more than 100 characters; two for a conjunction ("and then", "after that", "followed by", "first" with a
+    later "then"); two for "steps", "plan" or "sequence"; one for two different action verbs in their base form.
+    Source: reference/sophon.md 5.13 and the list of verbs in contract.md. A bare "then" is none of the published
+    phrases: it would score every "if ... then".
+    """
+    score = 1 if len(text) > LONG else 0
+    if _CONJUNCTIONS.search(text) or _first_then(text):
+        score += 2
+    if _MULTI_STEP.search(text):
+        score += 2
+    if len({_base(verb[0]) for verb in _VERBS.finditer(text)}) >= 2:
+        score += 1
+    return score
+
+
+def _first_then(text: str) -> bool:
+    first = _FIRST.search(text)
+    return first is not None and _THEN.search(text, first.end()) is not None
+
+
+def _base(verb: str) -> str:
+    """One spelling for a verb: "Analyse" and "analyze" are the same work."""
+    return " ".join(verb.lower().split()).replace("yze", "yse").replace("ize", "ise")

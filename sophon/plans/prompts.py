@@ -1,0 +1,92 @@
+"""What a model is told when it plans, votes, works on a step and sums up; and how its vote is read."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from sophon.plans.plan import PlanStep
+from sophon.plans.progress import PlanProgress
+from sophon.tools.tool import Risk, Tool
+from sophon.tools.truncation import truncate
+
+_LONGEST_DESCRIPTION = 160
+_MOST_PROBLEMS = 20
+_YES_OR_NO = re.compile(r"\W*(yes|no)\b|.*\b(yes|no)\W*\Z", re.IGNORECASE | re.DOTALL)
+
+_SHAPE = """{"goal": "what is to be reached", "steps": [{"id": "a", "description": "what to do", "depends_on": [], \
+"tool_hints": [], "estimated_risk": "low", "model_hint": null}]}"""
+
+
+def plan_prompt(tools: Iterable[Tool], max_steps: int) -> str:
+    """The instructions of a `plan` call: the JSON that is expected, and the tools with their risks, a line each."""
+    lines = [f"- {tool.name} (risk {tool.risk.label}): {_one_line(tool.description)}" for tool in tools]
+    listed = "\n".join(lines) or "none"
+    return (
+        "Break the user's request into steps. Answer with one JSON object and nothing else:\n"
+        f"{_SHAPE}\n"
+        f"At most {max_steps} steps, and no more than the request needs. Each id is unique. depends_on lists the ids "
+        "of the steps whose results a step needs; steps that need nothing of each other run at the same time, so "
+        "depend only on what is needed, and never in a circle. Each description makes sense by itself. tool_hints "
+        "names tools from the list below. estimated_risk is the highest risk among the tools that the step will use: "
+        f"{', '.join(risk.label for risk in Risk)}. model_hint is null, or a capability such as reasoning or code "
+        "generation that the step cannot do without.\n"
+        f"Tools:\n{listed}"
+    )
+
+
+def reask_prompt(problems: Sequence[str]) -> str:
+    """What follows a plan that cannot be run: everything that is wrong with it."""
+    lines = [f"- {problem}" for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        lines.append(f"- and {len(problems) - _MOST_PROBLEMS} more")
+    listed = "\n".join(lines)
+    return f"That plan cannot be run:\n{listed}\nAnswer with the whole corrected JSON object and nothing else."
+
+
+def step_prompt(step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None) -> str:
+    """The text of a step's own turn: what to do, what the steps before found, and what went wrong at the first try.
+
+    Each result is cut to 8000 characters.
+    """
+    parts = [step.description]
+    if dependency_results:
+        found = "\n\n".join(f"Step {needed}:\n{truncate(text)}" for needed, text in dependency_results.items())
+        parts.append(f"Results of the steps before this one:\n\n{found}")
+    if previous_error:
+        parts.append(
+            f"A first try failed: {truncate(previous_error)}\nDo not repeat it: find another way to the same end."
+        )
+    return "\n\n".join(parts)
+
+
+def synthesis_prompt(progress: PlanProgress) -> str:
+    """What the final call is told: the goal and what every step came to, or why it did not."""
+    steps = "\n\n".join(_outcome(step, progress) for step in progress.plan.steps)
+    return (
+        f"The request was worked on by a plan. Its goal: {progress.plan.goal}\n\n{steps}\n\n"
+        "Answer the user's request from these results. Say plainly what could not be done, and why."
+    )
+
+
+def vote_prompt(request: str) -> str:
+    """The question of a `vote` call: does the request need a plan? Read the answer with `parse_vote`."""
+    return (
+        "Does the request below need several steps that build on each other, so that a plan would help? "
+        f"Answer with one word, yes or no.\n\nRequest:\n{truncate(request)}"
+    )
+
+
+def parse_vote(text: str) -> bool | None:
+    """True for yes, False for no, None for neither; the word may stand first or last, in any case."""
+    found = _YES_OR_NO.match(text)
+    return None if found is None else (found[1] or found[2]).lower() == "yes"
+
+
+def _outcome(step: PlanStep, progress: PlanProgress) -> str:
+    state = progress[step.id]
+    detail = truncate(state.text) if state.status == "completed" else state.reason
+    return f"Step {step.id} ({step.description}), {state.status}:\n{detail}"
+
+
+def _one_line(description: str) -> str:
+    line = " ".join(description.split())
+    return line if len(line) <= _LONGEST_DESCRIPTION else f"{line[:_LONGEST_DESCRIPTION].rsplit(' ', 1)[0]} ..."
