@@ -7,19 +7,17 @@ Three patterns over a first-in-first-out window of calls, where the same call me
     generic_repeat    the same call anywhere in the window (30)      10        20       30
     ping_pong         A, B, A, B within the last 6 calls              1         -        -
 
-Source of the numbers: the published detector (reference/sophon.md 5.8). A warning counts calls. Critical and breaker
-count calls without progress, that is with the very same result, so that polling never goes beyond a warning. A call
-that was refused counts as one without progress; one whose result is still out counts for warnings only, because six
-throws of a die in one reply are no loop.
+Numbers: reference/sophon.md 5.8. A warning counts calls. Critical and breaker count calls without progress, that is
+with the very same result, so that polling never goes beyond a warning. A refused call counts as one without progress;
+one whose result is still out counts for warnings only, because six throws of a die in one reply are no loop.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Mapping, Reversible
-from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias, cast
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
 
-import orjson
+from sophon_middlewares.inner.call_identity import call_key, fingerprint
 
 Level: TypeAlias = Literal["none", "warning", "critical", "breaker"]
 """How bad it is: run it; run it and tell the model; refuse it; end the turn."""
@@ -28,9 +26,6 @@ Pattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pon
 """Which rule spoke; empty for `none`."""
 
 _VETO = "veto"
-_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
-_SHORT = 200
-"""Characters up to which a text stands for itself; a longer one is replaced by its digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +102,7 @@ class LoopDetector:
 
     def check(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """Count a call that is about to run, and judge it; a critical or breaker verdict means that it must not run."""
-        call = _Call(_key(tool, arguments))
+        call = _Call(call_key(tool, arguments))
         self._push(call)
         verdict = self._refusal(call, tool) or self._warning(call, tool) or _QUIET
         if verdict.runs:
@@ -120,17 +115,18 @@ class LoopDetector:
 
     def record(self, tool: str, arguments: Mapping[str, Any], result_text: str) -> None:
         """Note the result of the oldest checked call of that kind that has none; with none open, nothing happens."""
-        key = _key(tool, arguments)
+        key = call_key(tool, arguments)
         waiting = self._open.get(key)
         if waiting is None:
             return
-        waiting.popleft().outcome = "=" + _fingerprint(result_text)
+        waiting.popleft().outcome = "=" + fingerprint(result_text)
         if not waiting:
             del self._open[key]
 
     def to_json(self) -> dict[str, Any]:
-        """The state as plain data, ready for JSON; limits are not in it."""
+        """Limits and state as plain data, ready for JSON."""
         return {
+            "limits": asdict(self._limits),
             "calls": [[call.key, call.outcome] for call in self._calls],
             "warned": sorted(self._warned),
             "criticals": self.criticals,
@@ -138,9 +134,9 @@ class LoopDetector:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], limits: LoopLimits | None = None) -> Self:
-        """The inverse of `to_json`; a smaller window keeps the newest calls."""
-        detector = cls(limits)
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        detector = cls(LoopLimits(**data["limits"]))
         for key, outcome in data["calls"]:
             call = _Call(key, outcome)
             detector._push(call)
@@ -253,22 +249,3 @@ def _refused(tool: str, often: str) -> str:
         f"Not run: {tool} was called {often} with the same arguments and the result did not change. "
         f"Do not repeat this call; try another way, or answer with what you have."
     )
-
-
-def _key(tool: str, arguments: Mapping[str, Any]) -> str:
-    try:
-        canonical = orjson.dumps((tool, arguments), default=_plain, option=_OPTIONS).decode()
-    except (TypeError, RecursionError):  # beyond JSON: an integer of more than 64 bits, a lone surrogate, a cycle
-        canonical = repr((tool, arguments))
-    return _fingerprint(canonical)
-
-
-def _plain(value: object) -> object:
-    return dict(cast(Mapping[object, object], value)) if isinstance(value, Mapping) else str(value)
-
-
-def _fingerprint(text: str) -> str:
-    """The text itself while it is short and plain, else a digest that is the same in every process."""
-    if len(text) <= _SHORT and text.isascii():
-        return text
-    return "#" + hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -294,6 +294,12 @@ def test_a_detector_written_out_and_read_back_goes_on_as_if_nothing_had_been(
     assert one.to_json() == other.to_json()
 
 
+def test_a_detector_read_back_keeps_its_own_limits() -> None:
+    detector = LoopDetector(LoopLimits(poll_critical=None, criticals=1))
+    assert LoopDetector.from_json(detector.to_json()).to_json() == detector.to_json()
+    assert "critical" not in levels(LoopDetector.from_json(detector.to_json()), "a" * 15)
+
+
 def test_the_state_does_not_grow_with_the_number_of_rounds() -> None:
     detector = LoopDetector()
     sizes: list[int] = []
