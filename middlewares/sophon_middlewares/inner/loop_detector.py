@@ -92,8 +92,7 @@ class LoopDetector:
         self._open: dict[str, deque[_Call]] = {}
         self._warned: set[str] = set()
         self._tripped = False
-        self.criticals = 0
-        """How many calls were refused as critical."""
+        self.criticals = 0  # calls refused as critical
 
     @property
     def exhausted(self) -> bool:
@@ -205,8 +204,8 @@ class LoopDetector:
 
 _QUIET = Verdict()
 _ALTERNATING = (
-    "Loop warning: you go back and forth between the same two calls. Use what they already told you, "
-    "try another way, or answer with what you have."
+    "you go back and forth between the same two calls. Use what they told you, try another way, "
+    "or answer with what you have."
 )
 
 
@@ -239,13 +238,13 @@ def _alternation(calls: deque[_Call], within: int) -> str | None:
 
 def _repeated(tool: str, often: str) -> str:
     return (
-        f"Loop warning: {tool} was called {often} with the same arguments. Calling it again is unlikely to help: "
-        f"use what it told you, change the arguments, try another way, or answer with what you have."
+        f"{tool} was called {often} with the same arguments. Use what it told you, change the arguments, "
+        f"try another way, or answer with what you have."
     )
 
 
 def _refused(tool: str, often: str) -> str:
     return (
-        f"Not run: {tool} was called {often} with the same arguments and the result did not change. "
-        f"Do not repeat this call; try another way, or answer with what you have."
+        f"{tool} was called {often} with the same arguments and the result did not change, so it was not run again. "
+        f"Try another way, or answer with what you have."
     )
