@@ -1,0 +1,48 @@
+# The tasks of this project; they are named here and nowhere else. Needs Python 3.11 or newer (with venv) and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := sophon middlewares hosting channels tests
+
+.PHONY: run chat test check fix bench docs clean help
+
+help: ## what there is to make
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+run: $(VENV)/.run ## open the chat; without a terminal: answer standard input, or show a demonstration
+	@$(BIN)/sophon chat
+
+test: $(VENV)/.dev ## run all tests
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/pyright
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(VENV)/.dev ## let ruff mend what it can
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(VENV)/.dev ## measure, each figure beside a baseline of the same run
+	$(BIN)/python -m tests.bench
+
+clean: ## remove what the other tasks made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# A stamp file per set-up: a second call starts at once, a changed requirement sets up again.
+$(VENV)/.run: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once, about a minute)..."
+	@$(PYTHON) -c 'import sys; sys.exit("Sophon needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) for development (once, about two minutes)..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(VENV)/.run $@

@@ -1,0 +1,42 @@
+"""The named chains, each an ordered list that reads like the picture in the README."""
+
+from collections.abc import Callable, Mapping
+
+from sophon.pipeline import Pipeline
+from sophon.services import Services
+from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval import Approval
+from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.parallel_execution import ParallelExecution
+from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.outer.budget import Budget
+from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.planning import Planning
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.tool_filter import ToolFilter
+
+
+def twelve(services: Services) -> Pipeline:  # noqa: ARG001 - every chain factory is given the services
+    """The default chain."""
+    return Pipeline.compose(
+        # the outer zone: once per turn
+        SessionEvents(),
+        Budget(),
+        CapabilityRouting(),
+        ContextWindow(),
+        ToolFilter(),
+        PromptToolBridge(),
+        Planning(),
+        # the inner zone: again for every round of tool calls
+        AgenticLoop(),
+        ParallelExecution(),
+        Approval(),
+        ToolExecution(),
+        LlmInvoker(),
+    )
+
+
+CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {"twelve": twelve}
+"""By the name that `Chain.Name` and `sophon chain` use."""

@@ -1,0 +1,1 @@
+"""The inner zone: middlewares that run again for every round of tool calls."""

@@ -1,0 +1,169 @@
+"""Asks a person before a tool of High risk or above runs, and binds the answer to exactly that call."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from sophon.approvals import ApprovalRequest, Decision, Grant, call_digest
+from sophon.context import Context
+from sophon.errors import InvalidArguments
+from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
+from sophon.extensions import Key
+from sophon.messages import Response, ToolCall
+from sophon.pipeline import Next
+from sophon.settings import ApprovalSettings
+from sophon.tools.tool import Risk, Tool
+
+EXPIRY = "expiry"
+"""Stands as `decided_by` where time decided."""
+
+ASKED: Key[list[str]] = Key("approval.asked", dump=list, load=list)
+"""Ids of the questions that a listener has heard of, so that a resumed turn does not announce them again."""
+
+
+class Approval:
+    """Gives each pending call leave, or settles it as denied, or leaves it pending for a person who has not answered.
+
+    Asks from `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
+    `Approval.AutoApproveUpTo` or was approved with its plan step. The leave is a digest of run, call id, tool and
+    arguments, which ToolExecution checks again right before it runs. `Approval.Timeout` (5 minutes) and `OnTimeout`
+    rule what silence means: Deny, Halt (deny and end the turn as `rejected`) or Park (suspend).
+    """
+
+    zone = "inner"
+    unique = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = ("ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    acts = {"tool call": "asks a person before a call of High risk or above: approve, edit, reject, or wait"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if ctx.settling:
+            for call in list(ctx.pending):
+                await _consider(ctx, call)
+        await next(ctx)
+
+
+async def _consider(ctx: Context, call: ToolCall) -> None:
+    tool = ctx.services.registry.get(call.name)
+    if tool is None or call.malformed is not None or not runnable(tool, call.arguments):
+        return  # ToolExecution answers it; nobody is asked about what cannot run
+    digest = call_digest(ctx.run_id, call)
+    if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
+        return
+    if must_ask(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None):
+        await _ask(ctx, call, tool)
+    else:
+        ctx.grants[call.id] = Grant(digest)
+
+
+def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> bool:
+    """Whether a call of this risk waits for a person; `approved` is what was approved with the plan step."""
+    if risk < Risk.parse(settings.ask_from):
+        return False
+    if settings.auto_approve_up_to is not None and risk <= Risk.parse(settings.auto_approve_up_to):
+        return False
+    return approved is None or risk > approved
+
+
+def runnable(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether the arguments fit the tool's schema."""
+    try:
+        tool.schema.validate(tool.name, arguments)
+    except InvalidArguments:
+        return False
+    return True
+
+
+async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:
+    settings = ctx.settings.approval
+    request = ApprovalRequest.of(
+        call,
+        ctx.run_id,
+        tool.risk,
+        editable=tool.editable,
+        expires_at=ctx.services.clock.now() + settings.timeout,
+        session_id=ctx.session_id,
+    )
+    decision = await ask(ctx, request, settings)
+    if decision.verdict == "approve":
+        ctx.grants[call.id] = Grant(request.digest)
+    elif decision.verdict == "edit":
+        _edit(ctx, call, tool, decision.arguments)
+    elif decision.verdict == "suspend":
+        ctx.waiting.add(call.id)
+    else:
+        ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
+        if decision.decided_by == EXPIRY and settings.on_timeout == "Halt":
+            ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")
+
+
+async def ask(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
+    """Put a question to the gate, tell the listeners, and give the answer; silence is judged by `OnTimeout`."""
+    _announce(ctx, request)
+    ctx.watch.pause()
+    try:
+        async with ctx.services.clock.timeout(settings.timeout.total_seconds()):
+            decision = await ctx.services.approvals.request(request)
+    except TimeoutError:
+        decision = on_silence(settings)
+    finally:
+        ctx.watch.resume()
+    if decision.verdict != "suspend":
+        ctx.emit(
+            ApprovalResolved(
+                approval_id=request.id,
+                decision=decision.verdict,
+                decided_by=decision.decided_by,
+                reason=decision.reason,
+            )
+        )
+    return decision
+
+
+def on_silence(settings: ApprovalSettings) -> Decision:
+    """What it means that nobody answered in time."""
+    if settings.on_timeout == "Park":
+        return Decision.suspend()
+    return Decision.reject(f"nobody decided within {_spoken(settings.timeout)}", decided_by=EXPIRY)
+
+
+def _announce(ctx: Context, request: ApprovalRequest) -> None:
+    ctx.emit(AgentStatus(status="waiting_approval", detail=request.tool))
+    asked = ctx.get(ASKED) or []
+    if request.id in asked:
+        return
+    ctx.put(ASKED, [*asked, request.id])
+    ctx.emit(
+        ApprovalRequested(
+            approval_id=request.id,
+            kind=request.kind,
+            tool=request.tool,
+            risk=request.risk.label,
+            arguments=request.arguments,
+            preview=request.preview,
+            editable=request.editable,
+            expires_at=request.expires_at.isoformat() if request.expires_at else None,
+        )
+    )
+
+
+def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """The transcript keeps the model's call; what runs is the edited one, bound by its own digest."""
+    if not tool.editable:
+        ctx.settle(call, f"denied: the arguments of {call.name} cannot be edited", "denied")
+        return
+    try:
+        tool.schema.validate(tool.name, arguments)
+    except InvalidArguments as error:
+        ctx.settle(call, f"denied: the edited arguments do not fit: {'; '.join(error.problems)}", "denied")
+        return
+    edited = replace(call, arguments=dict(arguments))
+    ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]
+    ctx.grants[call.id] = Grant(call_digest(ctx.run_id, edited), edited=True)
+
+
+def _spoken(time: timedelta) -> str:
+    seconds = time.total_seconds()
+    return f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"

@@ -1,0 +1,88 @@
+"""The terminal of the chain: one reply of the model."""
+
+from dataclasses import replace
+
+from sophon.context import Context
+from sophon.errors import ChainError
+from sophon.events import StreamChunk
+from sophon.extensions import Key
+from sophon.messages import Message, Response, ToolCall
+from sophon.models.model import ModelRequest, ModelResponse, OnText
+from sophon.pipeline import Next
+from sophon.transcript import is_sound, repaired
+
+_SOUND_UPTO: Key[int] = Key("llm_invoker.sound_upto")
+_USED_IDS: Key[set[str]] = Key("llm_invoker.used_ids")
+
+
+class LlmInvoker:
+    """Asks the model, appends its reply to the messages and leaves its calls in `ctx.pending`.
+
+    Repairs the transcript first (exactly one result per call, in a legal place). max_tokens 4096 and tool_choice auto
+    (reference/sophon.md 5.12); streams when the turn streams. Routing, retries, failover, layers and metering belong
+    to the gateway. Raises ModelError, BudgetExceeded, and ChainError when it is met in a settling pass.
+    """
+
+    zone = "inner"
+    terminal = True
+    unique = True
+    acts = {"model call": "asks the model over the turn's route and call layers; repairs the transcript before"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if ctx.settling:
+            raise ChainError(
+                "tool calls are pending and nothing has settled them: put ToolExecution() in front of LlmInvoker()"
+            )
+        _repair(ctx)
+        ctx.shown = []
+        response = await ctx.complete(_request(ctx))
+        _take(ctx, response)
+
+
+def _request(ctx: Context) -> ModelRequest:
+    # The list is copied once per call: a model may keep its request, and the turn goes on appending.
+    return ctx.request(
+        list(ctx.messages),
+        purpose="step" if ctx.depth else "reply",
+        tools=list(ctx.tools) if ctx.tools_allowed else [],
+        on_text=_listener(ctx) if ctx.stream and not ctx.depth else None,
+    )
+
+
+def _listener(ctx: Context) -> OnText:
+    def on_text(text: str) -> None:
+        ctx.shown.append(text)
+        ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))
+
+    return on_text
+
+
+def _take(ctx: Context, response: ModelResponse) -> None:
+    calls = _with_own_ids(ctx, response.tool_calls) if ctx.tools_allowed and response.tool_calls else []
+    ctx.messages.append(Message("assistant", response.text, calls))
+    ctx.pending = list(calls)
+    reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
+    ctx.response = Response(response.text, reason, tool_calls=calls)
+
+
+def _with_own_ids(ctx: Context, calls: list[ToolCall]) -> list[ToolCall]:
+    """The journal tells calls apart by id, and some providers send none, or the same ones in every reply."""
+    used = ctx.get(_USED_IDS)
+    if used is None:
+        used = {call.id for message in ctx.messages[ctx.recorded :] for call in message.tool_calls}
+        ctx.put(_USED_IDS, used)
+    own: list[ToolCall] = []
+    for call in calls:
+        if not call.id or call.id in used:
+            call = replace(call, id=f"call_{ctx.services.clock.new_id()}")
+        used.add(call.id)
+        own.append(call)
+    return own
+
+
+def _repair(ctx: Context) -> None:
+    """Looks at what is new since the last call of the turn, and at nothing twice; stored history came repaired."""
+    start = ctx.get(_SOUND_UPTO) or ctx.recorded
+    if not is_sound(ctx.messages, start):
+        ctx.messages[start:] = repaired(ctx.messages[start:])
+    ctx.put(_SOUND_UPTO, len(ctx.messages))

@@ -1,0 +1,1 @@
+"""The outer zone: middlewares that run once per turn."""

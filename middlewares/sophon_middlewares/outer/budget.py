@@ -1,0 +1,76 @@
+"""Keeps a turn within its limits: tokens a day, money a month, and a ceiling for the turn itself."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sophon.context import Context
+from sophon.errors import BudgetExceeded
+from sophon.messages import Response
+from sophon.models.provider import Provider
+from sophon.pipeline import Next
+from sophon.settings import BudgetSettings
+from sophon.stores.contracts import Limits
+from sophon_middlewares.outer.meter import TurnMeter, limits_of, over
+from sophon_middlewares.outer.periods import period_of
+
+
+class Budget:
+    """Refuses a turn that nobody may pay for, and meters every attempt of every model call of the others.
+
+    On the way in, providers over `Budget.Providers` (DailyTokens; MonthlyCost in USD) are excluded from routing; if
+    none is left the turn ends as `budget_exceeded` before any call. The meter it puts on the context reserves the
+    worst case before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool
+    calls, 30 minutes at work) bounds the turn, its plan steps included. A plan step shares the turn's meter.
+    """
+
+    zone = "outer"
+    unique = True
+    after = ("SessionEvents",)
+    before = ("CapabilityRouting", "ContextWindow", "Planning")
+    acts = {
+        "turn": "refuses when every provider is over its limit; excludes those that are",
+        "model call": "reserves the worst case before each attempt, settles with real usage, alerts at 80 % and 100 %",
+        "tool call": "counts it against the turn's ceiling",
+    }
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if ctx.depth:
+            await next(ctx)
+            return
+        now = ctx.services.clock.now()
+        try:
+            await _exclude_spent(ctx, now)
+            ctx.meter = TurnMeter(ctx)
+            await next(ctx)
+        except BudgetExceeded as error:
+            ctx.response = refusal(error)
+
+
+async def _exclude_spent(ctx: Context, now: datetime) -> None:
+    """Raises BudgetExceeded, of the provider that would have been asked first, if nobody is left."""
+    first: BudgetExceeded | None = None
+    active = [provider for provider in ctx.services.gateway.providers if provider.active]
+    for provider in limited(active, ctx.settings.budget):
+        limits = limits_of(provider.id, ctx.settings.budget)
+        spent = await ctx.services.store.usage.spent(provider.id, period_of(now, ctx.settings.budget.time_zone))
+        error = over(provider.id, spent, limits, now, ctx.settings.budget.time_zone)
+        if error is not None:
+            ctx.excluded[provider.id] = str(error)
+            first = first or error
+    if first is not None and len(ctx.excluded) == len(active):
+        raise first
+
+
+def limited(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
+    """The providers that have a limit at all."""
+    return [provider for provider in providers if limits_of(provider.id, settings) != Limits()]
+
+
+def refusal(error: BudgetExceeded) -> Response:
+    """What the person and a program read of a met limit."""
+    detail = {"limit": error.limit, "used": error.used, "allowed": error.allowed}
+    if error.provider is not None:
+        detail["provider"] = error.provider
+    if error.resets_at is not None:
+        detail["resets_at"] = error.resets_at
+    return Response(f"I stopped: {error}.", "budget_exceeded", detail=detail)

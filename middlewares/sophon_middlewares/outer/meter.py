@@ -1,0 +1,149 @@
+"""The meter of one turn: asked before every attempt of every model call, told after."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sophon.context import Context
+from sophon.errors import BudgetExceeded
+from sophon.events import BudgetAlert
+from sophon.messages import Usage
+from sophon.models.model import ModelRequest
+from sophon.settings import BudgetSettings
+from sophon.stores.contracts import Limits, Reservation, Spent, UsageRow
+from sophon_middlewares.outer.periods import day_ends, month_ends, period_of
+
+MICROS = 1_000_000
+ALERT_SHARES = (0.8, 1.0)
+"""Source: design.md 4, Budget."""
+
+
+@dataclass(slots=True)
+class Claim:
+    """One attempt's claim: on the provider's books, and on the turn's ceiling."""
+
+    reservation: Reservation
+    worst: Usage
+
+
+class TurnMeter:
+    """Holds the turn to `Budget.Turn` and its providers to `Budget.Providers`; shared with the turn's plan steps.
+
+    Raises BudgetExceeded, naming limit, use and, for a provider's limit, when it resets.
+    """
+
+    __slots__ = ("_claimed", "_ctx", "_settings")
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._settings = ctx.settings.budget
+        self._claimed = Usage()
+
+    async def reserve(self, request: ModelRequest, input_tokens: int) -> Claim:
+        """Claim the worst case of an attempt; see `Meter`."""
+        model = request.model
+        worst = Usage(input_tokens, request.max_tokens, model.cost_micros(input_tokens, request.max_tokens))
+        self._check_turn(worst)
+        now = self._ctx.services.clock.now()
+        period = period_of(now, self._settings.time_zone)
+        limits = limits_of(model.provider, self._settings)
+        claim = await self._ctx.services.store.usage.reserve(model.provider, period, worst, limits)
+        if isinstance(claim, Spent):
+            after = Spent(claim.tokens + worst.total_tokens, claim.micros + worst.cost_micros)
+            error = over(model.provider, after, limits, now, self._settings.time_zone, strictly=True)
+            raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=model.provider)
+        self._claimed += worst
+        return Claim(claim, worst)
+
+    async def settle(self, reservation: Claim, request: ModelRequest, usage: Usage) -> None:
+        """Replace the claim by what the attempt cost; alert when a limit is near or met."""
+        self._unclaim(reservation)
+        tally = self._ctx.tally
+        tally.metered += usage
+        claim = reservation.reservation
+        row = UsageRow(
+            provider=claim.provider,
+            model=request.model.name,
+            purpose=request.purpose,
+            session_id=self._ctx.session_id,
+            run_id=self._ctx.run_id,
+            usage=usage,
+            period=claim.period,
+            at=self._ctx.services.clock.now(),
+        )
+        spent = await self._ctx.services.store.usage.settle(claim, row)
+        limits = limits_of(claim.provider, self._settings)
+        for alert in alerts(claim.provider, spent, usage, limits):
+            self._ctx.emit(alert)
+
+    async def release(self, reservation: Claim) -> None:
+        """Give the claim back."""
+        self._unclaim(reservation)
+        await self._ctx.services.store.usage.release(reservation.reservation)
+
+    def tool_call(self) -> None:
+        """Count a tool call that is about to run."""
+        _hold("ToolCalls", self._ctx.tally.tool_calls + 1, self._settings.turn.tool_calls)
+        self._check_time()
+
+    def _unclaim(self, claim: Claim) -> None:
+        worst = claim.worst
+        self._claimed += Usage(-worst.input_tokens, -worst.output_tokens, -worst.cost_micros)
+
+    def _check_turn(self, worst: Usage) -> None:
+        turn, metered = self._settings.turn, self._ctx.tally.metered
+        if turn.tokens is not None:
+            _hold("Tokens", metered.total_tokens + self._claimed.total_tokens + worst.total_tokens, turn.tokens)
+        if turn.cost is not None and worst.cost_micros:
+            micros = metered.cost_micros + self._claimed.cost_micros + worst.cost_micros
+            _hold("Cost", micros / MICROS, turn.cost)
+        self._check_time()
+
+    def _check_time(self) -> None:
+        if self._settings.turn.active_time is not None:
+            _hold("ActiveTime", self._ctx.watch.seconds, self._settings.turn.active_time.total_seconds())
+
+
+def limits_of(provider: str, settings: BudgetSettings) -> Limits:
+    """A provider's limits: its own entry, else the one of `*`."""
+    entry = settings.providers.get(provider) or settings.providers.get("*")
+    if entry is None:
+        return Limits()
+    cost = entry.monthly_cost
+    return Limits(entry.daily_tokens, None if cost is None else round(cost * MICROS))
+
+
+def over(
+    provider: str, spent: Spent, limits: Limits, now: datetime, time_zone: str, *, strictly: bool = False
+) -> BudgetExceeded | None:
+    """Which limit is met (with `strictly`: passed), as the error that says so."""
+    margin = 1 if strictly else 0
+    if limits.daily_tokens is not None and spent.tokens >= limits.daily_tokens + margin:
+        resets = day_ends(now, time_zone).isoformat()
+        return BudgetExceeded("DailyTokens", spent.tokens, limits.daily_tokens, provider=provider, resets_at=resets)
+    if limits.monthly_micros is not None and spent.micros >= limits.monthly_micros + margin:
+        resets = month_ends(now, time_zone).isoformat()
+        used, allowed = spent.micros / MICROS, limits.monthly_micros / MICROS
+        return BudgetExceeded("MonthlyCost", used, allowed, provider=provider, resets_at=resets)
+    return None
+
+
+def alerts(provider: str, spent: Spent, usage: Usage, limits: Limits) -> list[BudgetAlert]:
+    """The shares of each limit that this usage has just passed."""
+    found: list[BudgetAlert] = []
+    for name, now, added, limit, unit in (
+        ("DailyTokens", spent.tokens, usage.total_tokens, limits.daily_tokens, 1),
+        ("MonthlyCost", spent.micros, usage.cost_micros, limits.monthly_micros, MICROS),
+    ):
+        if not limit:
+            continue
+        for share in ALERT_SHARES:
+            if now - added < share * limit <= now:
+                found.append(
+                    BudgetAlert(provider=provider, name=name, limit=limit / unit, used=now / unit, share=share)
+                )
+    return found
+
+
+def _hold(name: str, used: float, allowed: float | None) -> None:
+    if allowed is not None and used > allowed:
+        raise BudgetExceeded(f"Budget.Turn.{name}", used, allowed)

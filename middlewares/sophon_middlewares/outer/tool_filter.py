@@ -1,0 +1,46 @@
+"""Offers the model the ten tools that fit the message best, instead of all."""
+
+from collections.abc import Mapping, Sequence
+
+from sophon.context import Context
+from sophon.pipeline import Next
+from sophon.tools.tool import Tool
+
+ALWAYS = ("datetime.now", "memory.search")
+"""Source: reference/sophon.md 5.5; they count in the number."""
+
+
+class ToolFilter:
+    """Chooses `ToolFilter.Top` (10) tools by whole-word relevance: +1.0 per tag, +0.5 per description keyword.
+
+    Always in: datetime.now, memory.search, what the person names, what the plan step hints at. Free places are filled
+    in order of registration, so a small registry passes unchanged. The order is that of registration, so that a
+    provider's prompt cache holds. A withheld tool that the model guesses is refused by ToolExecution; `load_tools`
+    adds a group for the rest of the turn.
+    """
+
+    zone = "outer"
+    unique = True
+    after = ("SessionEvents", "CapabilityRouting", "ContextWindow")
+    before = ("PromptToolBridge", "Planning")
+    acts = {"turn": "offers the ten tools that fit best; always datetime.now, memory.search and what was named"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        registry = ctx.services.registry
+        top = ctx.settings.tool_filter.top
+        if len(registry) > top and not ctx.resumed:
+            hints = ctx.step.tool_hints if ctx.step else ()
+            asked = [*registry.relevance.named(ctx.text), *hints]
+            ctx.tools = choose(registry.tools, registry.relevance.scores(ctx.text), asked, top)
+        await next(ctx)
+
+
+def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[str], top: int) -> list[Tool]:
+    """The tools to offer, in order of registration; `asked` come in even beyond `top`, everything else within it."""
+    chosen = {name for name in (*ALWAYS, *asked) if any(tool.name == name for tool in tools)}
+    ranked = sorted((tool for tool in tools if tool.name in scores), key=lambda tool: -scores[tool.name])
+    for tool in (*ranked, *tools):
+        if len(chosen) >= top:
+            break
+        chosen.add(tool.name)
+    return [tool for tool in tools if tool.name in chosen]

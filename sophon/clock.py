@@ -1,0 +1,60 @@
+"""Time, chance and identifiers: all that a turn uses and its input does not determine."""
+
+import asyncio
+import os
+import random
+import time
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What everything that waits, dates or draws asks; `sophon.testing.VirtualClock` stands in for it in tests."""
+
+    def now(self) -> datetime:
+        """The date, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary moment; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; a checkpoint for cancellation even at 0."""
+        ...
+
+    def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
+        """A scope that cancels its body after so many seconds and raises TimeoutError; None never does."""
+        ...
+
+    def random(self) -> float:
+        """A number in [0, 1) for jitter; never for secrets."""
+        ...
+
+    def new_id(self) -> str:
+        """A new identifier of 20 lower-case hexadecimal digits."""
+        ...
+
+
+class SystemClock:
+    """The machine's own time and chance."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
+        # asyncio's own scope: half the price of anyio's, and it stands around every tool call.
+        return asyncio.timeout(seconds)
+
+    def random(self) -> float:
+        return random.random()  # noqa: S311 - jitter, not a secret
+
+    def new_id(self) -> str:
+        return os.urandom(10).hex()

@@ -1,0 +1,275 @@
+"""One turn of a conversation: the facts that never change, the state that does, and the services it may use."""
+
+import copy
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sophon import events
+from sophon.approvals import Grant
+from sophon.errors import ChainError
+from sophon.extensions import Extensions, Key
+from sophon.messages import Message, Outcome, Response, ToolCall, ToolResult, Usage
+from sophon.models.model import (
+    DEFAULT_MAX_TOKENS,
+    UNROUTED,
+    CallLayer,
+    Meter,
+    ModelRequest,
+    ModelResponse,
+    OnText,
+    Purpose,
+)
+from sophon.places import Places
+from sophon.settings import Settings
+from sophon.stopwatch import Stopwatch
+from sophon.tools.tool import Risk, Tool
+
+if TYPE_CHECKING:
+    from sophon.models.provider import Candidate
+    from sophon.pipeline import Pipeline
+    from sophon.services import Services
+    from sophon.stores.contracts import Compaction
+
+T = TypeVar("T")
+
+log = logging.getLogger("sophon")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a child turn knows of the plan step that it carries out.
+
+    `approved_risk` is the risk up to which a person has approved the step with its plan; None if nobody was asked.
+    """
+
+    id: str
+    tool_hints: tuple[str, ...] = ()
+    model_hint: str | None = None
+    approved_risk: Risk | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a turn has used so far, its plan steps included: one object for the turn and all its children."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Of the calls that gave an answer."""
+    metered: Usage = field(default_factory=Usage)
+    """Of all attempts that were charged, failed and cancelled ones included; kept by the meter."""
+    model_calls: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Context:
+    """One turn on its way through the chain. Made by `services.turn(...)` and `services.restore(state)`.
+
+    The fields come in three layers: facts of the turn, working state, and the services (`services` and the methods).
+    """
+
+    # The facts: never change.
+    services: "Services"
+    watch: Stopwatch
+    places: Places
+    run_id: str
+    session_id: str
+    text: str
+    principal: str = ""
+    channel: str = "local"
+    stream: bool = False
+    model: str | None = None
+    """The model that the sender or the session chose; None lets routing choose."""
+    planning: str | None = None
+    """The planning mode that the sender chose; None for the settings'."""
+    depth: int = 0
+    """0 for a turn, 1 for a step of its plan, and so on."""
+    step: Step | None = None
+    started_at: datetime | None = None
+    resumed: bool = False
+    """The turn was suspended and goes on."""
+
+    # The working state: changes as the turn goes, and can be written out and read back.
+    messages: list[Message] = field(default_factory=list[Message])
+    """What the model sees; only ever appended to once the chain's outer zone is passed."""
+    recorded: int = 0
+    """How many of `messages` the store already holds (or need not hold)."""
+    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """What was found out about the first n stored messages in earlier turns: name -> (n, value). Kept by the store."""
+    compaction: "Compaction | None" = None
+    tools: Sequence[Tool] = ()
+    """The tools offered to the model."""
+    pending: list[ToolCall] = field(default_factory=list[ToolCall])
+    """Calls of the last reply that have no result yet."""
+    results: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
+    """Results of the last reply's calls, by call id, until the loop appends them to the messages."""
+    grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
+    """Call id -> the exact call that may run although its risk is High or above."""
+    waiting: set[str] = field(default_factory=set[str])
+    """Ids of the pending calls that wait for a person and must not run in this pass."""
+    route: "Sequence[Candidate] | None" = None
+    """The models to ask, in order; None for the gateway's own order."""
+    excluded: dict[str, str] = field(default_factory=dict[str, str])
+    """Provider id -> why it must not be asked in this turn."""
+    iteration: int = 0
+    """Rounds of tool calls so far."""
+    settling: bool = False
+    """True in a settling pass of the inner zone: pending calls are settled and the model is not reached."""
+    tools_allowed: bool = True
+    """False for the one last reply that sums up."""
+    response: Response | None = None
+    tally: Tally = field(default_factory=Tally)
+    extensions: Extensions = field(default_factory=Extensions)
+
+    # What lives for one run of the chain and is set up anew after a resume.
+    pipeline: "Pipeline | None" = None
+    call_layers: list[CallLayer] = field(default_factory=list[CallLayer])
+    """Around every `reply` and `step` call of the model, first pushed outermost."""
+    overheads: list[Callable[[ModelRequest], str]] = field(default_factory=list[Callable[[ModelRequest], str]])
+    """Text that call layers will add to a request, told to whoever must make the request fit."""
+    meter: Meter | None = None
+    place: str = "the beginning"
+    """The middleware that was entered last; named in errors."""
+    epoch: int = 1
+    """Counts the beginnings of the streamed reply."""
+    shown: list[str] = field(default_factory=list[str])
+    """The pieces of the current reply that the person has seen."""
+
+    @property
+    def task_id(self) -> str:
+        """The run id of the whole turn, also in a plan step."""
+        return self.run_id.partition("/")[0]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the turn's services."""
+        return self.services.settings
+
+    @property
+    def stored(self) -> int:
+        """How many messages of the conversation, system messages not counted, the store holds."""
+        return max(0, self.recorded - sum(message.role == "system" for message in self.messages[:1]))
+
+    def emit(self, event: events.Event) -> None:
+        """Tell whoever listens; never waits, never raises."""
+        event.session_id = self.session_id
+        event.task_id = self.task_id
+        event.run_id = self.run_id
+        try:
+            self.services.events.emit(event)
+        except Exception:  # noqa: BLE001 - a broken listener must not break the turn; it is logged with its traceback
+            log.exception("a listener failed on %s", type(event).__name__)
+
+    def request(
+        self,
+        messages: list[Message],
+        *,
+        purpose: Purpose,
+        tools: Sequence[Tool] = (),
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float | None = None,
+        on_text: OnText | None = None,
+    ) -> ModelRequest:
+        """A request for `complete`; the list of messages becomes the request's own."""
+        route = self.route if self.route is not None else self.services.gateway.candidates()
+        return ModelRequest(
+            messages=messages,
+            tools=tools,
+            model=route[0].model.info if route else UNROUTED,
+            purpose=purpose,
+            max_tokens=max_tokens,
+            tool_choice="auto" if tools else "none",
+            temperature=temperature,
+            on_text=on_text,
+        )
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Make a model call of any purpose: over the turn's route and layers, metered, counted.
+
+        Raises ModelError, BudgetExceeded, MessageTooLarge.
+        """
+        gateway = self.services.gateway
+        route = self.route if self.route is not None else gateway.candidates()
+        response = await gateway.call(request, route, layers=self.call_layers, meter=self.meter, emit=self.emit)
+        self.tally.model_calls += 1
+        if response.usage is not None:
+            self.tally.usage += response.usage
+        return response
+
+    def settle(self, call: ToolCall, text: str, outcome: Outcome = "completed", *, duration_ms: int = 0) -> None:
+        """Give a pending call its one result; the model reads the text."""
+        self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
+        self.pending = [other for other in self.pending if other.id != call.id]
+        self.emit(
+            events.ToolCallCompleted(
+                call_id=call.id, tool=call.name, outcome=outcome, duration_ms=duration_ms, result=text
+            )
+        )
+
+    def get(self, key: Key[T]) -> T | None:
+        """A middleware's own value of this turn, or None."""
+        return self.extensions.get(key)
+
+    def put(self, key: Key[T], value: T) -> None:
+        """Keep a middleware's own value of this turn."""
+        self.extensions.put(key, value)
+
+    def branch(self, call: ToolCall) -> "Context":
+        """The same turn for one tool call: everything by reference, its own `pending` and `results`."""
+        branch = copy.copy(self)
+        branch.pending = [call]
+        branch.results = {}
+        return branch
+
+    def child(self, text: str, step: Step) -> "Context":
+        """A turn below this one, for a plan step: run id `parent/step`, its own conversation, tools, counters and
+        response, no call layers; it shares principal, tally, meter and listeners, and records and streams nothing.
+        """
+        system = [message for message in self.messages if message.role == "system"]
+        return Context(
+            services=self.services,
+            watch=self.watch,
+            places=self.places,
+            run_id=f"{self.run_id}/{step.id}",
+            session_id=self.session_id,
+            text=text,
+            principal=self.principal,
+            channel=self.channel,
+            model=self.model,
+            planning=self.planning,
+            depth=self.depth + 1,
+            step=step,
+            started_at=self.started_at,
+            messages=[*system, Message("user", text)],
+            tools=self.services.registry.tools,
+            tally=self.tally,
+            meter=self.meter,
+        )
+
+    def conclude(self) -> Response:
+        """The turn's response, complete with usage and, in a streaming turn, heard by the listener; may be called twice.
+
+        Raises ChainError if no middleware has set one.
+        """
+        if self.response is None:
+            raise ChainError(
+                f"the turn ended in {self.place} with no response: it returned without calling next and without "
+                f"setting ctx.response"
+            )
+        if self.response.usage != self.tally.usage:
+            self.response = replace(self.response, usage=self.tally.usage)
+        if self.stream and not self.depth and self.response.finish_reason != "suspended":
+            self._show(self.response.text)
+        return self.response
+
+    def _show(self, text: str) -> None:
+        """A text that no model streamed reaches the listener as one chunk."""
+        if text and "".join(self.shown) != text:
+            self.shown = [text]
+            self.emit(events.StreamChunk(epoch=self.epoch, text=text))
+
+    def state(self) -> dict[str, Any]:
+        """The turn as plain data, ready for JSON: what `services.restore` reads back."""
+        return self.services.dump(self)

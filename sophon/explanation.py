@@ -1,0 +1,40 @@
+"""A chain as a table that a person can read."""
+
+import textwrap
+from collections.abc import Sequence
+
+from sophon.placement import name_of, place_of
+
+WIDTH = 110
+FREQUENCIES = ("turn", "model call", "tool batch", "tool call")
+"""An onion has one frequency, an agent four."""
+
+
+def explain(middlewares: Sequence[object]) -> str:
+    """Order, name and zone of each middleware, and under `when` and `what` all that it does on which call."""
+    rows = [_row(position, middleware) for position, middleware in enumerate(middlewares, start=1)]
+    name_width = max([len("middleware"), *(len(name) for _, name, _, _ in rows)])
+    when_width = max([len("when"), *(len(when) for *_, acts in rows for when, _ in acts)])
+    head = f" #  {'middleware':<{name_width}}  {'zone':<5}  {'when':<{when_width}}  what"
+    lines = [head, f"--  {'-' * name_width}  {'-' * 5}  {'-' * when_width}  {'-' * 4}"]
+    for position, name, zone, acts in rows:
+        margin = f"{position:>2}  {name:<{name_width}}  {zone:<5}  "
+        for when, what in acts:
+            indent = " " * (len(margin) + when_width + 2)
+            lines += textwrap.wrap(
+                what, WIDTH, initial_indent=f"{margin}{when:<{when_width}}  ", subsequent_indent=indent
+            )
+            margin = " " * len(margin)
+    return "\n".join(lines)
+
+
+def _row(position: int, middleware: object) -> tuple[int, str, str, list[tuple[str, str]]]:
+    place = place_of(middleware)
+    acts = [(when, place.acts[when]) for when in FREQUENCIES if when in place.acts]
+    return position, name_of(middleware), place.zone or "any", acts or [("turn", _first_sentence(middleware))]
+
+
+def _first_sentence(middleware: object) -> str:
+    """A middleware that declares nothing is explained by its docstring; a class does not inherit `object`'s."""
+    own = getattr(middleware, "__doc__", None)
+    return own.strip().splitlines()[0].strip() if own and own.strip() else "(says nothing of itself)"

@@ -1,0 +1,1 @@
+"""Models: the gateway, and what stands behind it."""

@@ -1,0 +1,131 @@
+"""Where a middleware may stand: declared by its class as data, checked by name when a chain is composed."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from sophon.errors import CompositionError
+
+Zone: TypeAlias = Literal["outer", "inner"]
+"""`outer` runs once per turn, `inner` again for every round of tool calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a middleware class (or function) may say of itself, each as an attribute of the same name.
+
+    All names are those of classes or functions, or what another one `provides`: so a replacement can stand in.
+    `requires`: must be somewhere in the chain. `before`, `after`: where present, must stand on that side of it.
+    `terminal`: nothing may stand behind it. `unique`: at most once. `acts`: frequency (turn, model call, tool batch,
+    tool call) -> what it does then, for `explain()`.
+    """
+
+    zone: Zone | None = None
+    requires: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+    terminal: bool = False
+    unique: bool = False
+    acts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def place_of(middleware: object) -> Place:
+    """The place that a middleware declares; without any declaration it may stand anywhere."""
+    return Place(
+        zone=getattr(middleware, "zone", None),
+        requires=_names(middleware, "requires"),
+        before=_names(middleware, "before"),
+        after=_names(middleware, "after"),
+        provides=_names(middleware, "provides"),
+        terminal=bool(getattr(middleware, "terminal", False)),
+        unique=bool(getattr(middleware, "unique", False)),
+        acts=getattr(middleware, "acts", {}),
+    )
+
+
+def name_of(middleware: object) -> str:
+    """A function's name, or the class's."""
+    while isinstance(middleware, functools.partial):
+        middleware = cast("functools.partial[Any]", middleware).func
+    return getattr(middleware, "__name__", None) or type(middleware).__name__
+
+
+def check_middleware(middleware: object, position: int) -> None:
+    """Raises CompositionError if this cannot be called as `await middleware(ctx, next)`."""
+    what = f"argument {position} of compose, {name_of(middleware)}"
+    if isinstance(middleware, type):
+        raise CompositionError(f"{what}, is a class; give an instance: {middleware.__name__}()")
+    if not callable(middleware):
+        raise CompositionError(f"{what} ({middleware!r}), is not callable with (ctx, next)")
+    if not _takes_two(middleware):
+        raise CompositionError(f"{what}, is not callable with (ctx, next): its signature is {_signature(middleware)}")
+    if not _is_async(middleware):
+        raise CompositionError(f"{what}, is not async: write `async def`")
+
+
+def check_chain(middlewares: Sequence[object]) -> None:
+    """Raises CompositionError with a line for everything that is wrong with the order."""
+    names = [name_of(m) for m in middlewares]
+    places = [place_of(m) for m in middlewares]
+    problems: list[str] = []
+    if not names:
+        problems.append("a chain needs at least one middleware")
+    for index, place in enumerate(places):
+        problems += _faults(index, place, names, places)
+    if problems:
+        raise CompositionError("\n".join(problems))
+
+
+def _faults(index: int, place: Place, names: Sequence[str], places: Sequence[Place]) -> list[str]:
+    me = names[index]
+    faults: list[str] = []
+    if place.terminal and index < len(names) - 1:
+        faults.append(f"{names[index + 1]} stands behind {me}, which is terminal: nothing behind it would ever run")
+    if place.unique and me in names[:index]:
+        faults.append(f"{me} stands in the chain twice, and must be unique")
+    if place.zone == "outer":
+        inner = next((names[i] for i in range(index) if places[i].zone == "inner"), None)
+        if inner:
+            faults.append(f"{me} runs once per turn and stands behind {inner}, which runs every round: put it in front")
+    for name in place.requires:
+        if not _positions(name, names, places):
+            faults.append(f"{me} requires {name}, and the chain has none")
+    for name in place.before:
+        if any(i < index for i in _positions(name, names, places)):
+            faults.append(f"{me} must stand before {name}")
+    for name in place.after:
+        if any(i > index for i in _positions(name, names, places)):
+            faults.append(f"{me} must stand after {name}")
+    return faults
+
+
+def _positions(name: str, names: Sequence[str], places: Sequence[Place]) -> list[int]:
+    return [i for i, own in enumerate(names) if name == own or name in places[i].provides]
+
+
+def _names(middleware: object, attribute: str) -> tuple[str, ...]:
+    value = getattr(middleware, attribute, ())
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _takes_two(middleware: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(middleware).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # a callable written in C that hides its signature
+        return True
+    return True
+
+
+def _signature(middleware: Callable[..., object]) -> str:
+    return f"{name_of(middleware)}{inspect.signature(middleware)}"
+
+
+def _is_async(middleware: object) -> bool:
+    while isinstance(middleware, functools.partial):
+        middleware = cast("functools.partial[Any]", middleware).func
+    return inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)

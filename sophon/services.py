@@ -1,0 +1,165 @@
+"""What a chain stands on: models, tools, store, approvals, listeners, clock, settings; every part has a default."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from sophon.approvals import ApprovalGate, RejectingGate
+from sophon.clock import Clock, SystemClock
+from sophon.context import Context
+from sophon.errors import InputError
+from sophon.events import EventSink, Silence
+from sophon.messages import Message
+from sophon.models.gateway import ModelGateway
+from sophon.models.model import Model
+from sophon.models.offline import OfflineModel
+from sophon.models.provider import Provider
+from sophon.places import Places
+from sophon.settings import Settings
+from sophon.stopwatch import Stopwatch
+from sophon.state import dump_state, load_state
+from sophon.stores.contracts import Store
+from sophon.stores.memory import InMemoryStore
+from sophon.tools.builtin import builtin_tools
+from sophon.tools.registry import ToolRegistry
+from sophon.tools.tool import Tool
+
+
+class Services:
+    """The collaborators of every turn, shared by all of them.
+
+    `Services()` reads no file and no environment: the offline model, a store in memory, the built-in tools, and a gate
+    that rejects because nobody can be asked. `tools` stand in front of the built-in ones; one with the name of a
+    built-in tool replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict
+    below `Sophon`. `instructions` is the system prompt of every turn, none by default.
+
+    Raises SettingsError, CompositionError.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: Model | Sequence[Model | Provider] | None = None,
+        tools: Sequence[Tool] = (),
+        store: Store | None = None,
+        approvals: ApprovalGate | None = None,
+        events: EventSink | None = None,
+        clock: Clock | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
+        instructions: str | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.settings = settings if isinstance(settings, Settings) else Settings.of(settings or {})
+        self.clock: Clock = clock or SystemClock()
+        self.gateway = ModelGateway(providers_of(models), clock=self.clock)
+        self.registry = ToolRegistry(with_builtin(tools, self.settings.tools.disabled))
+        self.store: Store = store or InMemoryStore(clock=self.clock)
+        self.approvals: ApprovalGate = approvals or RejectingGate()
+        self.events: EventSink = events or Silence()
+        self.instructions = instructions
+        self.folder = folder or Path()
+        """Relative paths in the settings are relative to it."""
+
+    def turn(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        stream: bool = False,
+        model: str | None = None,
+        planning: str | None = None,
+        principal: str | None = None,
+        channel: str = "local",
+    ) -> Context:
+        """One turn, ready for a pipeline; without `session_id` it begins a new session.
+
+        Raises InputError for an empty message or an unknown planning mode, NotFound for an unknown model.
+        """
+        if not text.strip():
+            raise InputError("the message is empty: write something")
+        if model is not None:
+            self.gateway.find(model)
+        messages = [Message("system", self.instructions)] if self.instructions else []
+        messages.append(Message("user", text))
+        return Context(
+            services=self,
+            watch=Stopwatch(self.clock),
+            places=Places(self.settings.tools.max_parallel),
+            run_id=self.clock.new_id(),
+            session_id=session_id or self.clock.new_id(),
+            text=text,
+            principal=principal or "",
+            channel=channel,
+            stream=stream,
+            model=model,
+            planning=planning_mode(planning),
+            started_at=self.clock.now(),
+            messages=messages,
+            tools=self.registry.tools,
+        )
+
+    def dump(self, ctx: Context) -> dict[str, Any]:
+        """A turn as plain data; `ctx.state()` is the usual way to it."""
+        return dump_state(ctx)
+
+    def restore(self, state: Mapping[str, Any]) -> Context:
+        """A suspended turn, ready to go on, from what `ctx.state()` gave. Raises StateError."""
+        return load_state(self, state)
+
+    async def history(self, session_id: str) -> list[Message]:
+        """The stored messages of a session; empty if there is none."""
+        return (await self.store.sessions.history(session_id)).messages
+
+    async def open(self) -> None:
+        """Open the store."""
+        await self.store.open()
+
+    async def close(self) -> None:
+        """Close models and store."""
+        try:
+            await self.gateway.aclose()
+        finally:
+            await self.store.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
+
+
+def planning_mode(text: str | None) -> str | None:
+    """A planning mode in the settings' spelling, from any case; raises InputError."""
+    if text is None:
+        return None
+    for mode in PLANNING_MODES:
+        if mode.lower() == text.lower():
+            return mode
+    raise InputError(f"{text!r} is no planning mode; choose from {', '.join(PLANNING_MODES)}")
+
+
+def providers_of(models: Model | Sequence[Model | Provider] | None) -> list[Provider]:
+    """Providers in priority order; a bare model becomes a provider of its own."""
+    if models is None:
+        models = [OfflineModel()]
+    given = models if isinstance(models, Sequence) else [models]
+    providers: list[Provider] = []
+    for position, model in enumerate(given, start=1):
+        if isinstance(model, Provider):
+            providers.append(model)
+        else:
+            taken = {provider.id for provider in providers}
+            name = model.info.provider
+            providers.append(Provider(name if name not in taken else f"{name}-{position}", [model], priority=position))
+    return providers
+
+
+def with_builtin(tools: Sequence[Tool], disabled: Sequence[str]) -> list[Tool]:
+    """The user's tools, then the built-in ones that they do not replace, without the disabled ones."""
+    names = {tool.name for tool in tools}
+    every = [*tools, *(tool for tool in builtin_tools() if tool.name not in names)]
+    return [tool for tool in every if tool.name not in disabled]

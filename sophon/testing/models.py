@@ -1,0 +1,130 @@
+"""Models that a test writes itself: a function, or a script."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Self, TypeAlias
+
+from sophon.messages import ToolCall
+from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo, ModelRequest, ModelResponse
+
+Answer: TypeAlias = str | ModelResponse
+ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException
+
+
+class FunctionModel:
+    """A model that is an async function of the request; it gives a text or a ModelResponse.
+
+    `stream` gives the text in pieces when the caller listens: True by words, a number by so many characters. `prices`
+    are (input, output) in USD per million tokens. `requests` holds every request, in order.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[ModelRequest], Awaitable[Answer]],
+        *,
+        name: str = "function",
+        context_window: int = DEFAULT_CONTEXT_WINDOW,
+        function_calling: bool = True,
+        capabilities: Iterable[str] = (),
+        prices: tuple[float, float] | None = None,
+        stream: bool | int = False,
+    ) -> None:
+        self._function = function
+        self._stream = stream
+        self.requests: list[ModelRequest] = []
+        self.info = ModelInfo(
+            name=name,
+            provider=name,
+            context_window=context_window,
+            function_calling=function_calling,
+            streaming=bool(stream),
+            capabilities=frozenset(capabilities),
+            prices=prices,
+        )
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Ask the function."""
+        self.requests.append(request)
+        answer = await self._function(request)
+        response = ModelResponse(answer) if isinstance(answer, str) else answer
+        if self._stream and request.on_text is not None:
+            for piece in pieces(response.text, self._stream):
+                request.on_text(piece)
+        return response
+
+
+class ScriptedModel:
+    """A model that plays a script, a step per call: a text, a list of ToolCall, a ModelResponse, or an exception.
+
+    A call too many fails with AssertionError, and so does `close()` (or leaving `with`) when steps are left over.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[ScriptStep],
+        *,
+        name: str = "scripted",
+        context_window: int = DEFAULT_CONTEXT_WINDOW,
+        function_calling: bool = True,
+        capabilities: Iterable[str] = (),
+        prices: tuple[float, float] | None = None,
+        stream: bool | int = False,
+    ) -> None:
+        self._script = list(script)
+        self._played = 0
+        self._model = FunctionModel(
+            self._play,
+            name=name,
+            context_window=context_window,
+            function_calling=function_calling,
+            capabilities=capabilities,
+            prices=prices,
+            stream=stream,
+        )
+        self.info = self._model.info
+        self.requests = self._model.requests
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Play the next step."""
+        return await self._model.complete(request)
+
+    async def _play(self, request: ModelRequest) -> Answer:
+        if self._played == len(self._script):
+            raise AssertionError(f"the script of {self.info.name!r} has {len(self._script)} steps; this is a call more")
+        step = self._script[self._played]
+        self._played += 1
+        if isinstance(step, BaseException):
+            raise step
+        if isinstance(step, str | ModelResponse):
+            return step
+        return ModelResponse(tool_calls=list(step))
+
+    def close(self) -> None:
+        """The script must be at its end."""
+        left = len(self._script) - self._played
+        assert left == 0, f"the script of {self.info.name!r} has {left} of {len(self._script)} steps left over"
+
+    async def aclose(self) -> None:
+        """As `close`; called when services close."""
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self.close()
+
+
+def pieces(text: str, size: bool | int) -> Iterable[str]:
+    """A text in pieces: True by words, each with the space behind it, a number by so many characters."""
+    if size is True:
+        start = 0
+        for index, character in enumerate(text):
+            if character == " ":
+                yield text[start : index + 1]
+                start = index + 1
+        if start < len(text):
+            yield text[start:]
+        return
+    for start in range(0, len(text), int(size)):
+        yield text[start : start + int(size)]

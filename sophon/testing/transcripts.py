@@ -1,0 +1,12 @@
+"""The invariant at a provider's door, as an assertion."""
+
+from collections.abc import Sequence
+
+from sophon.messages import Message
+from sophon.transcript import faults
+
+
+def assert_valid_transcript(messages: Sequence[Message]) -> None:
+    """Raises AssertionError with all faults: see `sophon.transcript.faults`."""
+    found = faults(messages)
+    assert not found, "the transcript is not valid:\n" + "\n".join(found)

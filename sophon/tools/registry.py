@@ -1,0 +1,63 @@
+"""The tools of a process by name, in the order in which they were registered."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from sophon.errors import CompositionError, UnknownTool
+from sophon.tools.relevance import RelevanceIndex
+from sophon.tools.tool import Tool, wire_name
+
+
+class ToolRegistry:
+    """All tools that a turn can be offered; made once, never changed, so a turn may hold `tools` by reference.
+
+    Raises CompositionError for two tools with one name, or with names that a provider cannot tell apart.
+    """
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self.tools: tuple[Tool, ...] = tuple(tools)
+        self._by_name: dict[str, Tool] = {}
+        on_the_wire: dict[str, str] = {}
+        for tool in self.tools:
+            if tool.name in self._by_name:
+                raise CompositionError(f"two tools are called {tool.name!r}: rename one with @tool(name=...)")
+            wire = wire_name(tool.name)
+            if wire in on_the_wire:
+                raise CompositionError(
+                    f"the tools {on_the_wire[wire]!r} and {tool.name!r} are both {wire!r} to a provider: rename one"
+                )
+            self._by_name[tool.name], on_the_wire[wire] = tool, tool.name
+        self.relevance = RelevanceIndex(self.tools)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        return self._by_name.get(name)
+
+    def find(self, name: str) -> Tool:
+        """The tool of that name; raises UnknownTool with the near names."""
+        tool = self._by_name.get(name)
+        if tool is None:
+            raise UnknownTool(name, self.near(name))
+        return tool
+
+    def near(self, name: str, among: Iterable[Tool] | None = None) -> list[str]:
+        """Up to three names that look like this one, the nearest first."""
+        names = [tool.name for tool in (self.tools if among is None else among)]
+        return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+
+    def groups(self) -> dict[str, list[Tool]]:
+        """The tools of each named group, in order."""
+        groups: dict[str, list[Tool]] = {}
+        for tool in self.tools:
+            if tool.group:
+                groups.setdefault(tool.group, []).append(tool)
+        return groups
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name

@@ -1,0 +1,68 @@
+"""How well a text fits each tool: whole words against an index that is made once, at registration.
+
+Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per matching keyword of the description).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from sophon.tools.tool import Tool
+
+TAG_SCORE = 1.0
+KEYWORD_SCORE = 0.5
+
+_WORD = re.compile(r"[^\W_]+")
+_NO_KEYWORDS = frozenset(
+    """a about above after again all also an and any are as at be been before being below between both but by can could
+    did do does doing down during each else etc few for from further given gives had has have having he her here hers
+    him his how i if in into is it its itself just me more most must my no nor not now of off on once only or other our
+    out over own per same she should so some such than that the their them then there these they this those through to
+    too under until up upon us use used uses using very via was we were what when where which while who whom why will
+    with without would you your""".split()  # noqa: SIM905 - a list of 130 quoted words cannot be read
+)
+
+
+def words(text: str) -> list[str]:
+    """The whole words of a text in lower case; a dot, a dash or an underscore parts words."""
+    return _WORD.findall(text.lower())
+
+
+class RelevanceIndex:
+    """Word -> the tools that it speaks for."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._scores: dict[str, list[tuple[str, float]]] = {}
+        self._phrases: list[tuple[Sequence[str], str]] = []
+        self._names: dict[str, str] = {}
+        for tool in tools:
+            self._names[tool.name.lower()] = tool.name
+            for parts in dict.fromkeys(tuple(words(tag)) for tag in tool.tags):
+                if len(parts) == 1:
+                    self._scores.setdefault(parts[0], []).append((tool.name, TAG_SCORE))
+                elif parts:
+                    self._phrases.append((parts, tool.name))
+            for keyword in dict.fromkeys(words(tool.description)):
+                if keyword not in _NO_KEYWORDS:
+                    self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
+
+    def scores(self, text: str) -> dict[str, float]:
+        """Tool name -> score, for the tools that score at all."""
+        sequence = words(text)
+        found: dict[str, float] = {}
+        for word in dict.fromkeys(sequence):
+            for name, score in self._scores.get(word, ()):
+                found[name] = found.get(name, 0.0) + score
+        joined = f" {' '.join(sequence)} " if self._phrases else ""
+        for parts, name in self._phrases:
+            if f" {' '.join(parts)} " in joined:
+                found[name] = found.get(name, 0.0) + TAG_SCORE
+        return found
+
+    def named(self, text: str) -> list[str]:
+        """The tools whose full names stand in the text, in order of registration."""
+        lowered = text.lower()
+        return [name for low, name in self._names.items() if low in lowered and _stands_alone(low, lowered)]
+
+
+def _stands_alone(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w]|\.\w)", text) is not None
