@@ -1,0 +1,157 @@
+"""What the offline model can answer without a tool: greetings, itself, the conversation so far, summaries."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sophon.messages import Message
+from sophon.models.offline.introduction import CONNECT, SHORT, WHAT, introduction
+from sophon.models.offline.reading import Reading
+from sophon.models.offline.summaries import summary
+from sophon.models.offline.words import content_words, ended, to_you
+
+_LONGEST_QUOTE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something said without a tool. `introduces`: it says what the model is, so the note at the end is not needed."""
+
+    text: str
+    introduces: bool = False
+
+
+def is_talk(clause: str) -> bool:
+    """Whether a clause is about the model or the conversation itself, so that no tool is tried for it."""
+    return any(pattern.match(clause) for pattern, _ in _TALK)
+
+
+def remark(clause: str, reading: Reading, material: Sequence[str]) -> Remark | None:
+    """What to say to a clause that needs no tool, or None if the rules have nothing for it."""
+    for pattern, say in (*_TALK, *_REST):
+        found = pattern.match(clause)
+        if found is not None:
+            return say(found, reading, material)
+    return None
+
+
+def unknown(clauses: Sequence[str], reading: Reading) -> Remark:
+    """The honest answer to what no rule fits; in full the first time, short in a later reply."""
+    listed = " and ".join(f"“{_short(clause)}”" for clause in clauses)
+    return Remark(f"I have no rule for {listed}. {introduction() if reading.first else SHORT}", introduces=True)
+
+
+def said_before(query: str, reading: Reading) -> str | None:
+    """The person's latest earlier message that shares the most words with a query, as a sentence."""
+    wanted = set(content_words(query))
+    best: tuple[int, str] = (0, "")
+    for message in reading.earlier:
+        if message.role == "user" and not message.origin and not message.content.rstrip().endswith("?"):
+            hits = len(wanted & set(content_words(message.content[:2000])))
+            best = max(best, (hits, message.content), key=lambda pair: (pair[0], pair[0] > 0))
+    return ended(f"Earlier in this conversation you said: {to_you(_short(best[1]))}") if best[0] else None
+
+
+def _greet(*_: object) -> Remark:
+    return Remark(f"Hello! {introduction()}", introduces=True)
+
+
+def _introduce(*_: object) -> Remark:
+    return Remark(introduction(), introduces=True)
+
+
+def _connect(*_: object) -> Remark:
+    return Remark(f"{WHAT}\n\n{CONNECT}", introduces=True)
+
+
+def _your_last(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+    return Remark(_quoted(reading.earlier, "user", "You asked", "This is the first thing you have said to me."))
+
+
+def _your_first(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+    earlier = reading.earlier[::-1]
+    return Remark(_quoted(earlier, "user", "First you said", "This is the first thing you have said to me."))
+
+
+def _my_last(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+    return Remark(_quoted(reading.earlier, "assistant", "I said", "I have not said anything yet."))
+
+
+def _summarise(found: re.Match[str], reading: Reading, material: Sequence[str]) -> Remark:
+    given, clause = (found["text"] or "").strip(), found[0].partition(":")[0]
+    if given:
+        texts: Sequence[str] = [given]
+    elif _CONVERSATION.search(clause) or not material:
+        texts = [ended(m.content) for m in reading.earlier if m.role == "user" and m.content]
+    else:
+        texts = material
+    if not texts:
+        return Remark("There is nothing to summarise yet.")
+    return Remark(summary(texts, clause))
+
+
+def _noted(found: re.Match[str], *_: object) -> Remark:
+    return Remark(
+        f"I keep that for this conversation only: {to_you(_short(found[0].rstrip('.!')))}. "
+        "Say “remember that ...” and I write it to memory."
+    )
+
+
+def _say(text: str) -> Callable[..., Remark]:
+    return lambda *_: Remark(text)
+
+
+def _quoted(messages: Sequence[Message], role: str, lead: str, otherwise: str) -> str:
+    last = next((m for m in reversed(messages) if m.role == role and m.content and not m.origin), None)
+    return f"{lead}: “{_short(last.content)}”" if last is not None else otherwise
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rstrip() + " ..."
+
+
+_CONVERSATION = re.compile(r"\b(?:conversation|chat|so far|we (?:talked|said|discussed))\b", re.IGNORECASE)
+_Say = Callable[[re.Match[str], Reading, Sequence[str]], Remark]
+_Row = tuple[re.Pattern[str], _Say]
+
+
+def _rows(*rows: tuple[str, _Say]) -> tuple[_Row, ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), say) for pattern, say in rows)
+
+
+_TALK = _rows(
+    (r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|howdy)\b(?: \w{1,20}){0,2}\W*$", _greet),
+    (r"(?:many |thank|thanks|thx|cheers)\b.{0,60}$", _say("You are welcome.")),
+    (r"(?:bye|goodbye|see you|good night)\b.{0,30}$", _say("Goodbye.")),
+    (r"how are you\b", _say("I am a set of rules, so always the same. What can I do for you?")),
+    (r"(?:who|what) are you\b|what(?: else)? (?:can|could) you do\b|help\W*$|what can i (?:do|ask|say)\b", _introduce),
+    (
+        r"what(?: language)? model\b|which(?: language)? model\b|are you (?:a|an|the|real|chatgpt|gpt|claude)\b",
+        _introduce,
+    ),
+    (
+        r"how (?:do|can|could|would|should) (?:i|we) (?:connect|use|get|add|configure|set up|switch)\b"
+        r".*\b(?:model|provider|key)\b",
+        _connect,
+    ),
+    (r"what (?:did|have|was it) i (?:first|originally) (?:ask|say|said|asked|want|write)", _your_first),
+    (r"what was my first (?:question|message)", _your_first),
+    (
+        r"what (?:did|have|was it) i (?:just |last )?(?:ask|say|said|asked|write|written|told?)\b"
+        r"|what was my (?:last |previous )?(?:question|message)",
+        _your_last,
+    ),
+    (
+        r"what (?:did|have|was it) you (?:just |last )?(?:say|said|answer|answered|tell|write)\b"
+        r"|what was your (?:last |previous )?(?:answer|reply)|(?:please )?repeat (?:that|it|yourself)\b",
+        _my_last,
+    ),
+)
+_REST = _rows(
+    (
+        r"(?:summari[sz]e|sum up|give (?:me )?a summary|report|combine|recap)\b[^:\n]{0,80}(?::(?P<text>.+))?",
+        _summarise,
+    ),
+    (r"(?:my|i|i['’]m|our|we)\b[^?]{1,400}$", _noted),
+)

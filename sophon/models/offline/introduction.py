@@ -1,0 +1,31 @@
+"""What the offline model says of itself: what it is, what it can do, and how to have a real model instead."""
+
+NOTE = "(I am Sophon's offline model: rules on this machine, no key and no network.)"
+"""The one sentence that ends its first reply in a conversation."""
+
+WHAT = (
+    "I am Sophon's offline model: a set of rules that runs on this machine, with no key and no network. "
+    "I understand plain requests and use the tools for them, and I know nothing that they do not tell me."
+)
+CAN = (
+    "What I can do:\n"
+    "- arithmetic: “What is 17 * 23?”\n"
+    "- time and date: “What time is it in Tokyo?”\n"
+    "- memory: “Remember that my cat is called Ada”, “What do you know about cats?”, “Forget that ...”\n"
+    "- files: “Write hello to notes.txt”, “Read notes.txt”, “List the files”\n"
+    "- web and shell: “Fetch https://example.org”, “Run the command: uname -a”\n"
+    "- summaries, and several steps in one request: “First ..., then ..., and finally ...”"
+)
+CONNECT = (
+    "To talk to a real model, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama, and start Sophon again; "
+    "docs/models.md says how."
+)
+SHORT = (
+    "I am Sophon's offline model, without key or network; say “help” for what I can do, and see docs/models.md for how "
+    "to connect a real model (OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama)."
+)
+
+
+def introduction() -> str:
+    """All of it, for whoever asks or greets."""
+    return f"{WHAT}\n\n{CAN}\n\n{CONNECT}"

@@ -1,0 +1,81 @@
+"""The web: fetches an address that the clause names, or sends something to it when the clause says so."""
+
+import re
+
+from sophon.models.offline.display import block
+from sophon.models.offline.skill import Ask, Finding, Skill, Wish
+from sophon.models.offline.words import unquoted
+from sophon.tools.tool import Risk
+
+_URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
+_VERB = re.compile(
+    r"(?:fetch|visit|download|get|open|request|call|go to|check|load|read|look at|browse)\b", re.IGNORECASE
+)
+_HOST = re.compile(
+    r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,6}\.(?:com|org|net|io|dev|edu|gov|info|de|uk|eu)(?:/\S*)?"
+)
+_METHOD = re.compile(r"\b(POST|PUT|DELETE|PATCH)\b")
+_HEAD = re.compile(r"\bHEAD\b")
+_SENDS = re.compile(r"(?P<verb>post|put|patch) (?P<body>.+) (?:to|at|on) https?://", re.IGNORECASE | re.DOTALL)
+_BODY = re.compile(
+    r"\b(?:with|body|data|containing)(?: the)?(?: body| data| text)?:? (?P<body>.+)", re.IGNORECASE | re.DOTALL
+)
+
+
+def _match_fetch(ask: Ask) -> Wish | None:
+    url = _url(ask.clause)
+    if url is None:
+        return None
+    return Wish("http.request", {"url": url, "method": "HEAD"} if _HEAD.search(ask.clause) else {"url": url})
+
+
+def _match_send(ask: Ask) -> Wish | None:
+    url = _url(ask.clause)
+    if url is None:
+        return None
+    sends, method = _SENDS.match(ask.clause), _METHOD.search(ask.clause)
+    if method is not None:
+        body = _BODY.search(ask.clause, ask.clause.find(url) + len(url))
+        return _sending(url, method[1], body["body"] if body else "")
+    return _sending(url, sends["verb"].upper(), sends["body"]) if sends is not None else None
+
+
+def _sending(url: str, method: str, body: str) -> Wish:
+    arguments = {"url": url, "method": method}
+    return Wish("http.send", arguments | {"body": unquoted(body)} if body else arguments)
+
+
+def _url(clause: str) -> str | None:
+    found = _URL.search(clause)
+    if found is not None:
+        return found[0].rstrip(".,;:!?)]")
+    if not _VERB.match(clause):
+        return None
+    hosts = (word.strip(".,;:!?()\"'`") for word in clause.split())
+    return next((f"https://{host}" for host in hosts if _HOST.fullmatch(host)), None)
+
+
+def _tell(finding: Finding) -> str:
+    return f"{_address(finding.wish)} answered:\n{block(finding.text)}"
+
+
+def _address(wish: Wish) -> str:
+    return str(wish.arguments.get("url", "the address"))
+
+
+FETCH = Skill(
+    tool="http.request",
+    group="web",
+    match=_match_fetch,
+    tell=_tell,
+    deed=lambda wish: f"fetch {_address(wish)}",
+    risk=Risk.LOW,
+)
+SEND = Skill(
+    tool="http.send",
+    group="web",
+    match=_match_send,
+    tell=_tell,
+    deed=lambda wish: f"send something to {_address(wish)}",
+    risk=Risk.HIGH,
+)

@@ -1,0 +1,76 @@
+"""Small rules about words: quotes, sentences, you and I, content words, and how many tokens a text is taken for."""
+
+import re
+
+CHARACTERS_PER_TOKEN = 4
+"""The common rule of thumb for English."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+){0,5}")
+_SENTENCE = re.compile(r"(?<=[.!?])\s(?=\S)|\n")
+_SMALL = """
+    a about all an and any anything are as at be been called can did do does everything find for from had has have he
+    her him his how i if in into is it its know knows me mine my named of on or our please recall remember say says
+    search she so some something tell that the their them there these they this those to told up us was we were what
+    whats when where which who whom whose why will with would you your yours look
+"""
+_STOP = frozenset(_SMALL.split())
+_PERSONS = {
+    "i": "you",
+    "i'm": "you are",
+    "i’m": "you are",
+    "i've": "you have",
+    "i’ve": "you have",
+    "i'll": "you will",
+    "i’ll": "you will",
+    "i'd": "you would",
+    "i’d": "you would",
+    "my": "your",
+    "mine": "yours",
+    "me": "you",
+    "myself": "yourself",
+}
+_PERSON = re.compile(r"(?<![\w'’])(?:i am|i was|i['’](?:m|ve|ll|d)|i|my|mine|me|myself)(?![\w'’])", re.IGNORECASE)
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def unquoted(text: str) -> str:
+    """The text without the pair of quotes or backticks around it."""
+    text = text.strip()
+    if len(text) >= 2 and (text[0] + text[-1] in ('""', "''", "``", "“”", "‘’")):
+        return text[1:-1]
+    return text
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning, in lower case and in order, each once."""
+    words = (match[0].lower() for match in _WORD.finditer(text))
+    return list(dict.fromkeys(w.removesuffix("'s").removesuffix("’s") for w in words if w not in _STOP))
+
+
+def to_you(text: str) -> str:
+    """What a person said of themselves, said back to them: "my cat" becomes "your cat"."""
+    return _PERSON.sub(lambda match: _second_person(match[0].lower()), text)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of a text, without those that are only marks."""
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip(" .-*#>`~")]
+
+
+def ended(text: str) -> str:
+    """The text with a full stop, unless it ends in a mark of its own."""
+    text = text.rstrip()
+    return text if not text or text[-1] in ".!?:`" else text + "."
+
+
+def tokens(text: str) -> int:
+    """An estimate that is the same on every machine: a token for every four characters, rounded up."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def _second_person(word: str) -> str:
+    return {"i am": "you are", "i was": "you were"}.get(word) or _PERSONS[word]
