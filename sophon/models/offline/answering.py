@@ -29,7 +29,7 @@ class Reply:
 def reply(request: ModelRequest) -> Reply:
     """Answer a `reply` or `step` call; pure: the same request has the same reply."""
     reading = read(request.messages)
-    plan = told_by_plan(request.messages) if request.purpose == "reply" else None
+    plan = told_by_plan(request.messages)
     if plan is not None:
         return Reply(_with_note(Remark(plan), reading, request))
     usable: Mapping[str, Tool] = {} if request.tool_choice == "none" else {tool.name: tool for tool in request.tools}

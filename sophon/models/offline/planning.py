@@ -89,11 +89,10 @@ def _hints(
 
 
 def _offered(request: ModelRequest) -> dict[str, Risk]:
-    """The tools of the request with their risks, or those that its instructions list; empty if there is no list."""
-    if request.tools:
-        return {tool.name: tool.risk for tool in request.tools}
-    listed = (found for m in request.messages if m.role != "assistant" for found in _OFFERED.findall(m.content))
-    return {name: Risk.parse(risk) for name, risk in listed}
+    """The tools that the instructions list, with their risks, or those of the request; empty if there are none."""
+    listed = (found for m in request.messages if m.role == "system" for found in _OFFERED.findall(m.content))
+    offered = {name: Risk.parse(risk) for name, risk in listed}
+    return offered or {tool.name: tool.risk for tool in request.tools}
 
 
 def _request(messages: Sequence[Message]) -> str:

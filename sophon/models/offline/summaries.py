@@ -105,7 +105,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else _NUMBERS[text.lower()]
+    return int(text) if text.isdigit() else _NUMBERS.get(text.lower(), _USUAL)
 
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant", "tool": "Tool result", "summary": "Before"}

@@ -30,16 +30,15 @@ class StepTold:
 
 def told_by_plan(messages: Sequence[Message]) -> str | None:
     """The answer from a plan's results, or None if the request is no synthesis."""
-    prompt = next((m.content for m in reversed(messages) if m.role != "tool" and _BEGINNING in m.content), None)
-    if prompt is None or messages[-1].role == "tool":
+    if not messages or messages[-1].role == "tool" or not messages[-1].content.startswith(_BEGINNING):
         return None
-    steps = told_steps(prompt)
+    steps = told_steps(messages[-1].content)
     return _answer(steps) if steps else None
 
 
 def told_steps(prompt: str) -> list[StepTold]:
     """The steps in a synthesis prompt, in plan order."""
-    text = prompt[prompt.index(_BEGINNING) :].rpartition(_END)[0] or prompt
+    text = prompt.rpartition(_END)[0] or prompt
     heads = list(_STEP.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return [

@@ -14,7 +14,9 @@ _SMALL = """
     whats when where which who whom whose why will with would you your yours look
 """
 _STOP = frozenset(_SMALL.split())
-_PERSONS = {
+_SECOND = {
+    "i am": "you are",
+    "i was": "you were",
     "i": "you",
     "i'm": "you are",
     "i’m": "you are",
@@ -53,7 +55,7 @@ def content_words(text: str) -> list[str]:
 
 def to_you(text: str) -> str:
     """What a person said of themselves, said back to them: "my cat" becomes "your cat"."""
-    return _PERSON.sub(lambda match: _second_person(match[0].lower()), text)
+    return _PERSON.sub(lambda match: _SECOND.get(match[0].lower(), match[0]), text)
 
 
 def sentences(text: str) -> list[str]:
@@ -70,7 +72,3 @@ def ended(text: str) -> str:
 def tokens(text: str) -> int:
     """An estimate that is the same on every machine: a token for every four characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _second_person(word: str) -> str:
-    return {"i am": "you are", "i was": "you were"}.get(word) or _PERSONS[word]
