@@ -3,7 +3,7 @@
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,7 +137,7 @@ def _drop_titles(node: Any) -> None:
             else:
                 _drop_titles(value)
     elif isinstance(node, list):
-        for item in typing.cast(list[Any], node):
+        for item in typing.cast(Iterable[Any], node):
             _drop_titles(item)
 
 

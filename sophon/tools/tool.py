@@ -38,10 +38,10 @@ class Risk(IntEnum):
     @classmethod
     def parse(cls, text: str) -> "Risk":
         """Read a label in any case; raises ValueError with the five names."""
-        try:
-            return cls[text.strip().upper()]
-        except KeyError:
-            raise ValueError(f"{text!r} is no risk; choose from {', '.join(r.label for r in cls)}") from None
+        risk = cls.__members__.get(text.strip().upper())
+        if risk is None:
+            raise ValueError(f"{text!r} is no risk; choose from {', '.join(r.label for r in cls)}")
+        return risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
