@@ -1,0 +1,97 @@
+"""Scores: whole words only, a point for a tag, half a point for a word of the description."""
+
+import pytest
+
+from sophon import Tool, tool
+from sophon.tools.relevance import RelevanceIndex, words
+
+
+def made(name: str, description: str = "", tags: tuple[str, ...] = ()) -> Tool:
+    @tool(name=name, description=description or "the", tags=tags)
+    async def act() -> None: ...
+
+    return act
+
+
+MAIL = made("mail.send", "Send an electronic letter to somebody", ("mail", "Letter", "look up", "e-mail"))
+FILES = made("files.read", "Read a document", ("file", "files"))
+ALONE = made("search", "Find things", ())
+INDEX = RelevanceIndex([MAIL, FILES, ALONE])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("hello there", {}),
+        ("mail", {"mail.send": 1.0}),
+        ("MAIL!", {"mail.send": 1.0}),
+        ("mail mail mail", {"mail.send": 1.0}),
+        ("electronic", {"mail.send": 0.5}),
+        ("a letter", {"mail.send": 1.5}),
+        ("send mail", {"mail.send": 1.5}),
+        ("mailbox", {}),
+        ("email", {}),
+        ("profile", {}),
+        ("file", {"files.read": 1.0}),
+        ("file.txt", {"files.read": 1.0}),
+        ("my_file", {"files.read": 1.0}),
+        ("the files and the file", {"files.read": 2.0}),
+        ("read my mail", {"mail.send": 1.0, "files.read": 0.5}),
+        ("to an a", {}),
+        ("look up the number", {"mail.send": 1.0}),
+        ("Look, up there", {"mail.send": 1.0}),
+        ("look", {}),
+        ("up and look", {}),
+        ("lookup", {}),
+        ("outlook upset", {}),
+        ("an e-mail", {"mail.send": 2.0}),
+    ],
+)
+def test_whole_words_score(text: str, expected: dict[str, float]) -> None:
+    assert INDEX.scores(text) == expected
+
+
+def test_a_tag_that_is_written_twice_counts_once() -> None:
+    index = RelevanceIndex([made("a", tags=("Look up", "look-up", "mail", "Mail"))])
+    assert index.scores("look up my mail") == {"a": 2.0}
+
+
+def test_scores_come_in_the_order_of_no_chance() -> None:
+    assert INDEX.scores("file mail") == {"files.read": 1.0, "mail.send": 1.0}
+    assert INDEX.scores("file mail") == INDEX.scores("file mail")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("use files.read, then mail.send", ["mail.send", "files.read"]),
+        ("use FILES.READ.", ["files.read"]),
+        ("`files.read`", ["files.read"]),
+        ("files.reader", []),
+        ("my.files.read", []),
+        ("files.read.all", []),
+        ("profiles.read", []),
+        ("files read", []),
+        ("search for it", ["search"]),
+        ("research", []),
+        ("searching", []),
+    ],
+)
+def test_names_that_stand_in_the_text_are_found_in_order_of_registration(text: str, expected: list[str]) -> None:
+    assert INDEX.named(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("Hello, World!", ["hello", "world"]),
+        ("snake_case kebab-case dot.ted", ["snake", "case", "kebab", "case", "dot", "ted"]),
+        ("Straße 12b", ["straße", "12b"]),
+        ("日本 語", ["日本", "語"]),
+        ("don't", ["don", "t"]),
+    ],
+)
+def test_a_text_is_parted_into_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
