@@ -1,0 +1,104 @@
+"""What the agent remembers beyond a conversation: written, searched and forgotten by its owner only."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sophon.context import Context
+from sophon.errors import NotFound, ToolError
+from sophon.stores.contracts import MemoryEntry
+from sophon.tools.tool import Risk, tool
+
+MAX_LENGTH = 4000
+"""Characters of an entry."""
+
+Category = Literal["fact", "preference", "observation"]
+
+
+@tool(
+    name="memory.write",
+    risk=Risk.MEDIUM,
+    group="memory",
+    tags=("remember", "memory", "memorize", "memorise", "note", "store", "save", "preference"),
+)
+async def memory_write(
+    ctx: Context, text: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)], category: Category = "fact"
+) -> str:
+    """Remember something about the user or their world beyond this conversation.
+
+    Args:
+        text: One statement that can be understood on its own.
+        category: What kind of statement it is.
+    """
+    if not text.strip():
+        raise ToolError("there is nothing to remember: the text is empty")
+    clock = ctx.services.clock
+    entry = MemoryEntry(
+        id=clock.new_id(),
+        text=text.strip(),
+        category=category,
+        scope=_scope(ctx),
+        origin=f"{ctx.channel}/{ctx.session_id}",
+        created_at=clock.now(),
+    )
+    await ctx.services.store.memory.write(entry)
+    return f"Remembered as {entry.id}."
+
+
+@tool(
+    name="memory.search",
+    risk=Risk.NONE,
+    group="memory",
+    idempotent=True,
+    tags=("remember", "memory", "recall", "know", "memories", "remind"),
+)
+async def memory_search(
+    ctx: Context, query: str, limit: Annotated[int, Field(ge=1, le=50)] = 5
+) -> list[dict[str, str | None]] | str:
+    """Look up what has been remembered about the user, the best matches first.
+
+    Args:
+        query: Words to look for; an empty text gives the newest entries.
+        limit: How many entries at most.
+    """
+    found = await ctx.services.store.memory.search(query, scope=_scope(ctx), limit=limit)
+    if not found:
+        return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
+    return [
+        {
+            "id": entry.id,
+            "text": entry.text,
+            "category": entry.category,
+            "date": entry.created_at.date().isoformat() if entry.created_at else None,
+        }
+        for entry in found
+    ]
+
+
+@tool(
+    name="memory.forget",
+    risk=Risk.HIGH,
+    group="memory",
+    editable=False,
+    tags=("forget", "memory", "delete", "remove", "erase"),
+)
+async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name that the model sees in a search
+    """Delete one entry of the memory for good.
+
+    Args:
+        id: The entry's id, as memory.search shows it.
+    """
+    memory = ctx.services.store.memory
+    # Nobody forgets what belongs to somebody else, and nobody learns that it exists.
+    entry = next((entry for entry in await memory.all(scope=_scope(ctx)) if entry.id == id), None)
+    if entry is None:
+        raise ToolError(f"there is no memory {id!r}; memory.search shows the ids")
+    try:
+        await memory.forget(id)
+    except NotFound as error:
+        raise ToolError(f"memory {id!r} has been forgotten already") from error
+    return f"Forgotten: {entry.text}"
+
+
+def _scope(ctx: Context) -> str:
+    return ctx.principal or "user"

@@ -1,0 +1,34 @@
+"""Commands on the machine itself, the one tool that always asks."""
+
+from sophon.context import Context
+from sophon.tools.builtin.command import Finished, run_command
+from sophon.tools.builtin.files import files_root
+from sophon.tools.tool import Risk, tool
+
+
+@tool(
+    name="system.execute",
+    risk=Risk.CRITICAL,
+    group="system",
+    serial=True,
+    external=True,
+    timeout_seconds=60,
+    tags=("command", "shell", "run", "terminal", "execute", "bash", "script", "system", "process"),
+)
+async def system_execute(ctx: Context, command: str) -> str:
+    """Run a shell command in the files folder; it ends after 60 seconds, with everything that it started.
+
+    Args:
+        command: What /bin/sh is to run. It gets no input and no secrets from the environment.
+    """
+    return shown(await run_command(command, files_root(ctx)))
+
+
+def shown(finished: Finished) -> str:
+    """The exit code first: it must survive when the rest is cut."""
+    how = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
+    parts = [how]
+    for name, text in (("stdout", finished.stdout), ("stderr", finished.stderr)):
+        if text:
+            parts.append(f"--- {name}\n{text.rstrip()}")
+    return "\n".join(parts)

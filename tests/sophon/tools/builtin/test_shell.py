@@ -1,0 +1,166 @@
+"""Commands: what they answer, what they cannot see, and that nothing of them is left."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from sophon import Context, Risk
+from sophon.errors import ToolError
+from sophon.tools.builtin.command import STDERR_LIMIT, STDOUT_LIMIT, Finished, Listener, run_command, without_secrets
+from sophon.tools.builtin.shell import shown, system_execute
+
+
+def runs(process: int) -> bool:
+    """Whether a process exists that is more than a remnant which the system is about to reap."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_command_gives_its_output_and_exit_code(ctx: Context) -> None:
+    text = await system_execute.invoke({"command": "echo out; echo err >&2; exit 3"}, ctx)
+    assert text == "exit code 3\n--- stdout\nout\n--- stderr\nerr"
+
+
+async def test_it_runs_in_the_files_folder_which_is_made(ctx: Context, root: Path) -> None:
+    assert str(root.resolve()) in await system_execute.invoke({"command": "pwd"}, ctx)
+
+
+async def test_it_gets_no_input(tmp_path: Path) -> None:
+    assert (await run_command("cat; echo done", tmp_path)).stdout == "done\n"
+
+
+async def test_a_signal_is_told_as_one(tmp_path: Path) -> None:
+    assert shown(await run_command("kill -9 $$", tmp_path)) == "ended by signal 9"
+
+
+async def test_both_ends_of_a_long_output_are_kept(tmp_path: Path) -> None:
+    finished = await run_command("seq 100000; seq 100000 >&2", tmp_path)
+    assert finished.stdout.startswith("1\n2\n")
+    assert finished.stdout.endswith("99999\n100000\n")
+    assert "bytes left out]" in finished.stdout
+    assert len(finished.stdout) < STDOUT_LIMIT + 50
+    assert len(finished.stderr) < STDERR_LIMIT + 50
+
+
+async def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    assert (await run_command(r"printf 'a\377b'", tmp_path)).stdout == "a\ufffdb"
+
+
+async def test_what_is_left_in_the_background_ends_with_the_call(tmp_path: Path) -> None:
+    finished = await run_command("sleep 1000 & echo $!", tmp_path)
+    assert finished.code == 0
+    await gone(int(finished.stdout))
+
+
+async def test_a_process_that_leaves_the_group_does_not_hold_the_call(tmp_path: Path) -> None:
+    finished = await run_command("setsid sleep 5 & sleep 0.1; echo over", tmp_path)
+    assert finished.stdout == "over\n"
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
+async def test_a_call_that_is_given_up_takes_its_whole_group_with_it(tmp_path: Path, how: str) -> None:
+    command = "sleep 1000 & echo $$ $! > started.tmp; mv started.tmp started; trap '' TERM; sleep 1000"
+    call = asyncio.create_task(run_command(command, tmp_path))
+    async with asyncio.timeout(20):
+        while not (tmp_path / "started").exists():
+            await asyncio.sleep(0.01)
+    if how == "cancel":
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    else:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(call, 0.01)
+    for process in map(int, (tmp_path / "started").read_text().split()):
+        await gone(process)
+
+
+async def gone(process: int) -> None:
+    async with asyncio.timeout(20):
+        while runs(process):
+            await asyncio.sleep(0.01)
+
+
+async def test_nothing_is_left_open_or_unreaped(tmp_path: Path) -> None:
+    await run_command("true", tmp_path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        await run_command("sleep 1000 & echo x", tmp_path)
+    with pytest.raises(ToolError):
+        await run_command("a\0b", tmp_path)
+    await asyncio.sleep(0)  # a closed transport lets go of its pipe in the loop's next turn
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+async def test_a_folder_that_cannot_be_made_is_a_tool_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolError, match="could not be started"):
+        await run_command("true", tmp_path / "file")
+
+
+async def test_the_environment_of_a_command_holds_no_secret(tmp_path: Path) -> None:
+    os.environ["SOPHON_TEST_API_KEY"] = "canary"
+    try:
+        finished = await run_command("env", tmp_path)
+    finally:
+        del os.environ["SOPHON_TEST_API_KEY"]
+    assert "PATH=" in finished.stdout
+    assert "canary" not in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("PATH", "/bin", True),
+        ("HOME", "/root", True),
+        ("LANG", "C.UTF-8", True),
+        ("PROXY", "http://proxy:8080/", True),
+        ("OPENAI_API_KEY", "x", False),
+        ("github_token", "x", False),
+        ("CLIENT_SECRET", "x", False),
+        ("PGPASSWORD", "x", False),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "x", False),
+        ("SSH_AUTH_SOCK", "x", False),
+        ("DATABASE_URL", "postgresql://me:secret@db/x", False),
+    ],
+)
+def test_secrets_are_known_by_name_and_form(name: str, value: str, kept: bool) -> None:
+    assert (name in without_secrets({name: value})) is kept
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([b"abc"], "abc"),
+        ([b"abcd", b"efgh"], "abcdefgh"),
+        ([b"abcdefghij"], "abcd\n[2 bytes left out]\nghij"),
+        ([b"abc", b"def", b"ghi", b"j"], "abcd\n[2 bytes left out]\nghij"),
+        ([b"\xc3", b"\xbc"], "ü"),
+    ],
+)
+async def test_a_listener_keeps_both_ends(pieces: list[bytes], expected: str) -> None:
+    listener = await Listener.open(8)
+    for piece in pieces:
+        listener.data_received(piece)
+    listener.close()
+    await listener.closed
+    assert listener.text() == expected
+
+
+def test_the_exit_code_comes_first() -> None:
+    assert re.match("exit code 0$", shown(Finished(0, "", "")))
+    assert shown(Finished(1, "x" * 9000, "why")).startswith("exit code 1\n")
+
+
+def test_it_is_critical_alone_and_fenced() -> None:
+    assert system_execute.risk is Risk.CRITICAL
+    assert system_execute.serial
+    assert system_execute.external
+    assert system_execute.timeout_seconds == 60
