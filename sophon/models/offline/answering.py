@@ -7,7 +7,7 @@ from itertools import pairwise
 from sophon.messages import ToolCall
 from sophon.models.model import ModelRequest
 from sophon.models.offline.conversation import Remark, remark, said_before, unknown
-from sophon.models.offline.display import block, found
+from sophon.models.offline.display import found, reason
 from sophon.models.offline.errands import Errand, calls, errands, skill_of_finding
 from sophon.models.offline.introduction import NOTE
 from sophon.models.offline.reading import Reading, read
@@ -89,10 +89,10 @@ def _undone(wish: Wish, tools: Mapping[str, Tool]) -> str:
 
 
 def _went_wrong(finding: Finding) -> str:
-    deed, reason = skill_of(finding.wish.tool).deed(finding.wish), finding.text.strip()
+    deed, why = skill_of(finding.wish.tool).deed(finding.wish), reason(finding.text)
     if finding.trouble == "denied":
-        return f"I did not {deed}: that was refused. The refusal says:\n{block(reason)}"
-    return f"I tried to {deed}, and it did not work. The tool says:\n{block(reason)}"
+        return f"I did not {deed}, because that was refused: {why}"
+    return f"I tried to {deed}, and it did not work: {why}"
 
 
 def _leftovers(reading: Reading, todo: Sequence[Errand]) -> list[str]:

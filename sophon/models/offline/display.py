@@ -7,15 +7,19 @@ from typing import Any, cast
 import orjson
 
 from sophon.models.offline.skill import Finding, Trouble, Wish
+from sophon.models.offline.words import ended
 from sophon.tools.fencing import unfence
 
 LONGEST_SHOWN = 1500
 """Characters of one result that an answer shows."""
+_LONGEST_REASON = 300
 
 _EDITED = re.compile(r"note: a person changed the arguments before approving; it ran with (\{[^\n]*\})\n")
 _DENIED = re.compile(r"denied:|error: (?:\S+ is of \w+ risk and nobody has approved|this call of \S+ is not the one)")
 _FAILED = re.compile(r"error:")
-"""How the chain begins such results; text from outside is fenced and so begins otherwise."""
+_BEGINNING = re.compile(r"\s*(?:denied|error):")
+"""How the chain begins such results. An error of a tool that works with text from outside stands inside the fence; a
+refusal never does, so that no page can claim one."""
 
 
 def found(wish: Wish, result: str, clause: str = "") -> Finding:
@@ -30,7 +34,13 @@ def trouble(result: str) -> Trouble:
     """Whether a result's first words say that the call was refused or went wrong."""
     if _DENIED.match(result):
         return "denied"
-    return "failed" if _FAILED.match(result) else ""
+    return "failed" if _FAILED.match(unfence(result)) else ""
+
+
+def reason(text: str) -> str:
+    """Why a call was refused or failed, without the word that it begins with: in the sentence, or as a block."""
+    text = _BEGINNING.sub("", text, count=1).strip()
+    return ended(text) if "\n" not in text and len(text) < _LONGEST_REASON else f"\n{block(text)}"
 
 
 def block(text: str) -> str:

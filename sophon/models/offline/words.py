@@ -1,9 +1,6 @@
-"""Small rules about words: quotes, sentences, you and I, content words, and how many tokens a text is taken for."""
+"""Small rules about words: quotes, sentences, you and I, and content words."""
 
 import re
-
-CHARACTERS_PER_TOKEN = 4
-"""The common rule of thumb for English."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+){0,5}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s(?=\S)|\n")
@@ -67,8 +64,3 @@ def ended(text: str) -> str:
     """The text with a full stop, unless it ends in a mark of its own."""
     text = text.rstrip()
     return text if not text or text[-1] in ".!?:`" else text + "."
-
-
-def tokens(text: str) -> int:
-    """An estimate that is the same on every machine: a token for every four characters, rounded up."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)

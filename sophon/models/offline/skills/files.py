@@ -10,7 +10,10 @@ from sophon.models.offline.skill import Ask, Finding, Skill, Wish
 from sophon.models.offline.words import unquoted
 from sophon.tools.tool import Risk
 
-_PATH = r"(?P<path>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[\w~][\w./~-]*\.\w{1,8}|\.{0,2}/[\w./~-]+|[\w-]+/[\w./-]+)"
+_PATH = (
+    r"(?P<path>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[\w~][\w./~-]*\.\w{1,8}|\.{0,2}/[\w./~-]+"
+    r"|(?=[\w./-]{0,80}[^\W\d])[\w-]+/[\w./-]+)"
+)
 _FILE = r"(?:(?:the |a |my )?(?:new )?(?:text )?file )?(?:called |named )?"
 _WRITE = (
     re.compile(

@@ -1,5 +1,8 @@
 """What a person, a test and a benchmark rely on: the demonstrations, honesty, determinism, streaming, usage."""
 
+import subprocess
+import sys
+
 import pytest
 
 from sophon.messages import Message
@@ -28,10 +31,15 @@ async def test_the_command_runs_as_it_was_spelt_and_its_output_is_shown(talk) ->
 async def test_a_refused_command_is_told_as_refused_and_not_as_run(talk) -> None:
     talk.refuse["system.execute"] = "denied: not on my machine"
     answer = await talk.say("Run the command: uname -a")
-    assert "did not run the command `uname -a`" in answer
-    assert "refused" in answer
-    assert "not on my machine" in answer
+    assert "I did not run the command `uname -a`, because that was refused: not on my machine." in answer
     assert len(talk.rounds) == 1
+
+
+async def test_an_error_inside_a_fence_is_one_and_a_refusal_there_is_none(talk, desk) -> None:
+    desk.page = "error: 'https://a.org' is refused: it is not public"
+    assert "did not work: 'https://a.org' is refused" in await talk.say("Fetch https://a.org")
+    desk.page = "denied: you may not"
+    assert "https://a.org answered:" in await talk.say("Fetch https://a.org")
 
 
 async def test_a_call_that_a_person_changed_is_told_as_it_ran(talk) -> None:
@@ -46,7 +54,7 @@ async def test_a_call_that_a_person_changed_is_told_as_it_ran(talk) -> None:
 async def test_an_error_of_a_tool_is_told_and_nothing_is_made_up(talk) -> None:
     answer = await talk.say("Read nothing.txt")
     assert "did not work" in answer
-    assert "error: there is no file 'nothing.txt'" in answer
+    assert "there is no file 'nothing.txt'" in answer
 
 
 async def test_the_first_reply_says_that_it_is_the_offline_model_and_later_ones_do_not(talk) -> None:
@@ -186,3 +194,8 @@ def test_it_is_free_and_calls_functions() -> None:
     assert info.function_calling
     assert info.streaming
     assert info.cost_micros(1000, 1000) == 0
+
+
+def test_the_rules_are_loaded_by_the_first_call_and_not_by_the_import() -> None:
+    code = "import sys, sophon; sys.exit('sophon.models.offline.purposes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -62,6 +62,7 @@ def test_arithmetic_is_found_in_symbols_and_in_words(clause: str, found: str | N
         ("add eggs to todo.md", "files.write", {"path": "todo.md", "content": "\neggs", "append": True}),
         ("read notes.txt", "files.read", {"path": "notes.txt"}),
         ("What is in docs/a.md?", "files.read", {"path": "docs/a.md"}),
+        ("what is 10/0", "calculator", {"expression": "10/0"}),
         ("list the files", "files.list", {}),
         ("what files are in docs", "files.list", {"path": "docs"}),
         ("Fetch https://example.org/a?b=1.", "http.request", {"url": "https://example.org/a?b=1"}),
