@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
-import orjson
-
-from sophon.messages import ToolCall
+from sophon.messages import ToolCall, canonical_json
 from sophon.tools.tool import Risk
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
@@ -180,7 +178,7 @@ class RejectingGate:
 
 def call_digest(run_id: str, call: ToolCall) -> str:
     """SHA-256 in hexadecimal over run, call id, tool and canonical arguments."""
-    head = orjson.dumps([run_id, call.id, call.name])
+    head = canonical_json([run_id, call.id, call.name])
     return hashlib.sha256(head + call.canonical()).hexdigest()
 
 
@@ -188,7 +186,7 @@ def preview_of(call: ToolCall) -> str:
     """The call in the host's words, one line per argument, long ones cut and said so."""
     lines = [f"Run {call.name}"]
     for name, value in call.arguments.items():
-        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+        text = value if isinstance(value, str) else canonical_json(value).decode()
         if len(text) > PREVIEW_CHARACTERS:
             text = f"{text[:PREVIEW_CHARACTERS]}… ({len(text)} characters, sha256 {_sha(text)})"
         lines.append(f"  {name}: {text}")

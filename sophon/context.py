@@ -159,7 +159,7 @@ class Context:
         event.run_id = self.run_id
         try:
             self.services.events.emit(event)
-        except Exception:  # noqa: BLE001 - a broken listener must not break the turn; it is logged with its traceback
+        except Exception:  # a broken listener must not break the turn
             log.exception("a listener failed on %s", type(event).__name__)
 
     def request(
@@ -223,9 +223,12 @@ class Context:
         branch.results = {}
         return branch
 
-    def child(self, text: str, step: Step) -> "Context":
+    def child(self, text: str, step: Step, *, prompt: str | None = None) -> "Context":
         """A turn below this one, for a plan step: run id `parent/step`, its own conversation, tools, counters and
         response, no call layers; it shares principal, tally, meter and listeners, and records and streams nothing.
+
+        `text` is what the step is judged by (tools, a plan of its own), `prompt` what its model reads, by default the
+        same.
         """
         system = [message for message in self.messages if message.role == "system"]
         return Context(
@@ -242,14 +245,25 @@ class Context:
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,
-            messages=[*system, Message("user", text)],
+            messages=[*system, Message("user", text if prompt is None else prompt)],
             tools=self.services.registry.tools,
+            excluded=dict(self.excluded),
             tally=self.tally,
             meter=self.meter,
         )
 
+    def adopt(self, state: Mapping[str, Any]) -> "Context":
+        """A plan step that was written out with `state()`, read back as a part of this turn: it shares what a `child`
+        shares. Raises StateError.
+        """
+        child = self.services.restore(state)
+        child.watch, child.places = self.watch, self.places
+        child.tally, child.meter = self.tally, self.meter
+        child.excluded = dict(self.excluded)
+        return child
+
     def conclude(self) -> Response:
-        """The turn's response, complete with usage and, in a streaming turn, heard by the listener; may be called twice.
+        """The turn's response, complete with usage and, in a streaming turn, heard; may be called twice.
 
         Raises ChainError if no middleware has set one.
         """

@@ -39,10 +39,13 @@ class Extensions:
     def get(self, key: Key[T]) -> T | None:
         """The value, or None."""
         value = self._values.get(key.name)
-        if type(value) is Packed:
-            value = key.load(value.data) if key.load is not None else None
-            self.put(key, value)
-        return value
+        if type(value) is not Packed:
+            return value
+        if key.load is None:
+            return None
+        unpacked = key.load(value.data)
+        self.put(key, unpacked)
+        return unpacked
 
     def put(self, key: Key[T], value: T) -> None:
         """Keep a value in place of the one before."""

@@ -68,7 +68,8 @@ class Message:
 
     `tool_calls` belongs to assistant messages, `tool_call_id` to tool messages. `origin` says where a message came
     from when nobody said it: `compaction` (a summary of older messages), `hint` (a note of the framework).
-    `tokens` is a cache of the token counter: (name of the counter, tokens).
+    `tokens` is a cache of the token counter: (name of the counter, tokens). `wire` is one of `sophon.models.wire`: the
+    message as the JSON of a provider.
     """
 
     role: Role
@@ -77,6 +78,7 @@ class Message:
     tool_call_id: str | None = None
     origin: str = ""
     tokens: tuple[str, int] | None = field(default=None, init=False, compare=False, repr=False)
+    wire: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, ready for JSON; what is empty is left out."""

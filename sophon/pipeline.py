@@ -1,7 +1,7 @@
 """The chain: middlewares folded once into one callable, which is itself a middleware."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, overload
 
 from sophon.context import Context
 from sophon.errors import ChainError
@@ -84,7 +84,11 @@ class Pipeline(Sequence[Middleware]):
     def __iter__(self) -> Iterator[Middleware]:
         return iter(self._middlewares)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # pyright: ignore
+    @overload
+    def __getitem__(self, index: int) -> Middleware: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Middleware]: ...
+    def __getitem__(self, index: int | slice) -> Middleware | Sequence[Middleware]:
         return self._middlewares[index]
 
     def __repr__(self) -> str:

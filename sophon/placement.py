@@ -90,9 +90,8 @@ def _faults(index: int, place: Place, names: Sequence[str], places: Sequence[Pla
         inner = next((names[i] for i in range(index) if places[i].zone == "inner"), None)
         if inner:
             faults.append(f"{me} runs once per turn and stands behind {inner}, which runs every round: put it in front")
-    for name in place.requires:
-        if not _positions(name, names, places):
-            faults.append(f"{me} requires {name}, and the chain has none")
+    missing = [name for name in place.requires if not _positions(name, names, places)]
+    faults += [f"{me} requires {name}, and the chain has none" for name in missing]
     for name in place.before:
         if any(i < index for i in _positions(name, names, places)):
             faults.append(f"{me} must stand before {name}")

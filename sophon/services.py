@@ -16,8 +16,8 @@ from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
 from sophon.places import Places
 from sophon.settings import Settings
-from sophon.stopwatch import Stopwatch
 from sophon.state import dump_state, load_state
+from sophon.stopwatch import Stopwatch
 from sophon.stores.contracts import Store
 from sophon.stores.memory import InMemoryStore
 from sophon.tools.builtin import builtin_tools

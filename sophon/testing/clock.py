@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -70,7 +70,12 @@ class VirtualClock:
             await asyncio.sleep(0)
             return
         woken = asyncio.get_running_loop().create_future()
-        timer = self._add(seconds, lambda: woken.done() or woken.set_result(None), drives=True)
+
+        def wake() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        timer = self._add(seconds, wake, drives=True)
         try:
             await woken
         finally:
@@ -90,7 +95,7 @@ class VirtualClock:
         self._elapsed = max(self._elapsed, target)
 
     @asynccontextmanager
-    async def _timeout(self, seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
+    async def _timeout(self, seconds: float | None) -> AsyncGenerator[asyncio.Timeout]:
         async with asyncio.timeout(None) as scope:
             if seconds is None:
                 yield scope

@@ -35,7 +35,7 @@ class LoopOptions:
     """`max_iterations` is in rounds of tool calls; None for the settings' (100, never above the hard limit of 500)."""
 
     max_iterations: int | None = None
-    limits: LoopLimits = LoopLimits()
+    limits: LoopLimits | None = None
 
 
 class AgenticLoop:

@@ -7,13 +7,13 @@ from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Grant, call_digest
 from sophon.context import Context
-from sophon.errors import InvalidArguments
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
 from sophon.extensions import Key
 from sophon.messages import Response, ToolCall
 from sophon.pipeline import Next
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
+from sophon_middlewares.inner.admission import misfit, unusable
 
 EXPIRY = "expiry"
 """Stands as `decided_by` where time decided."""
@@ -47,12 +47,17 @@ class Approval:
 
 async def _consider(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    if tool is None or call.malformed is not None or not runnable(tool, call.arguments):
+    if tool is None:
+        return
+    asks = must_ask(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None)
+    if not asks and tool.risk < Risk.HIGH:
+        return
+    if unusable(ctx, call, tool) is not None or misfit(tool, call.arguments) is not None:
         return  # ToolExecution answers it; nobody is asked about what cannot run
     digest = call_digest(ctx.run_id, call)
     if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
         return
-    if must_ask(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None):
+    if asks:
         await _ask(ctx, call, tool)
     else:
         ctx.grants[call.id] = Grant(digest)
@@ -65,15 +70,6 @@ def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> b
     if settings.auto_approve_up_to is not None and risk <= Risk.parse(settings.auto_approve_up_to):
         return False
     return approved is None or risk > approved
-
-
-def runnable(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether the arguments fit the tool's schema."""
-    try:
-        tool.schema.validate(tool.name, arguments)
-    except InvalidArguments:
-        return False
-    return True
 
 
 async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:
@@ -154,10 +150,9 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
     if not tool.editable:
         ctx.settle(call, f"denied: the arguments of {call.name} cannot be edited", "denied")
         return
-    try:
-        tool.schema.validate(tool.name, arguments)
-    except InvalidArguments as error:
-        ctx.settle(call, f"denied: the edited arguments do not fit: {'; '.join(error.problems)}", "denied")
+    wrong = misfit(tool, arguments)
+    if wrong is not None:
+        ctx.settle(call, f"denied: the edited arguments do not fit: {'; '.join(wrong.problems)}", "denied")
         return
     edited = replace(call, arguments=dict(arguments))
     ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]

@@ -45,11 +45,13 @@ def _request(ctx: Context) -> ModelRequest:
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
         tools=list(ctx.tools) if ctx.tools_allowed else [],
-        on_text=_listener(ctx) if ctx.stream and not ctx.depth else None,
+        on_text=listener(ctx) if ctx.stream and not ctx.depth else None,
     )
 
 
-def _listener(ctx: Context) -> OnText:
+def listener(ctx: Context) -> OnText:
+    """Shows the text of a streamed reply as it comes, and keeps what was shown."""
+
     def on_text(text: str) -> None:
         ctx.shown.append(text)
         ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))

@@ -12,13 +12,17 @@ from sophon.messages import Outcome, ToolCall
 from sophon.pipeline import Next
 from sophon.stores.contracts import JournalEntry
 from sophon.tools.fencing import fence
-from sophon.tools.tool import Risk, Tool
+from sophon.tools.tool import Tool
 from sophon.tools.truncation import truncate
+from sophon_middlewares.inner.admission import misfit, ungranted, unusable
 
 log = logging.getLogger("sophon.tools")
 
 FENCE_ROOM = 400
 """Characters kept free for the fence around a result from outside."""
+
+NOTE_ROOM = 1000
+"""Characters of changed arguments that the model is shown."""
 
 _JOURNAL: Key[dict[str, JournalEntry]] = Key("tool_execution.journal")
 
@@ -37,7 +41,7 @@ class ToolExecution:
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
     acts = {
-        "tool call": "checks name, arguments and grant, runs the tool within its time, cuts the result, keeps the journal"
+        "tool call": "checks name, arguments and grant, runs it within its time, cuts the result, keeps the journal"
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
@@ -51,50 +55,27 @@ class ToolExecution:
 
 async def _settle(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    refusal = refuse(ctx, call, tool)
+    fault = unusable(ctx, call, tool)
+    if fault is not None or tool is None:
+        ctx.settle(call, f"error: {fault}", "failed")
+        return
+    refusal = ungranted(ctx, call, tool)
     if refusal is not None:
-        ctx.settle(call, f"error: {refusal}", "denied" if needs_grant(tool) else "failed")
+        wrong = misfit(tool, call.arguments)
+        ctx.settle(call, f"error: {wrong or refusal}", "failed" if wrong else "denied")
     elif not (ctx.resumed and await _settled_before(ctx, call, tool)):
-        assert tool is not None
         async with ctx.places.take(serial=tool.serial):
             await _run(ctx, call, tool)
 
 
-def needs_grant(tool: Tool | None) -> bool:
-    """Whether a call of this tool runs only with leave."""
-    return tool is not None and tool.risk >= Risk.HIGH
-
-
-def refuse(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
-    """Why this call must not run, in the model's words; None if it may."""
-    if call.malformed is not None:
-        return f"this tool call could not be read: {call.malformed}"
-    if tool is None or not offered(ctx, tool):
-        near = ctx.services.registry.near(call.name, ctx.tools)
-        hint = f"; near names: {', '.join(near)}" if near else ""
-        return f"there is no tool {call.name!r} in this conversation{hint}"
-    if needs_grant(tool):
-        grant = ctx.grants.get(call.id)
-        if grant is None:
-            return f"{call.name} is of {tool.risk.label} risk and nobody has approved this call"
-        if grant.digest != call_digest(ctx.run_id, call):
-            return f"this call of {call.name} is not the one that was approved"
-    return None
-
-
-def offered(ctx: Context, tool: Tool) -> bool:
-    """Whether the model was offered the tool in this turn."""
-    return ctx.tools is ctx.services.registry.tools or tool in ctx.tools
-
-
-async def _settled_before(ctx: Context, call: ToolCall, tool: Tool | None) -> bool:
+async def _settled_before(ctx: Context, call: ToolCall, tool: Tool) -> bool:
     """In a resumed turn: what the journal knows of the call stands."""
     journal = ctx.get(_JOURNAL)
     if journal is None:
         journal = await ctx.services.store.journal.entries(ctx.run_id)
         ctx.put(_JOURNAL, journal)
     entry = journal.get(call.id)
-    if entry is None or (entry.result is None and tool is not None and tool.idempotent):
+    if entry is None or (entry.result is None and tool.idempotent):
         return False
     if entry.result is None:
         ctx.settle(
@@ -135,16 +116,16 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
 
 async def _attempt(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outcome]:
     seconds = tool.timeout_seconds or ctx.settings.tools.timeout.total_seconds()
-    scope = ctx.services.clock.timeout(seconds)
+    limit: asyncio.Timeout | None = None
     try:
-        async with scope as limit:
+        async with ctx.services.clock.timeout(seconds) as limit:
             return await tool.invoke(call.arguments, ctx), "completed"
-    except (BudgetExceeded, AssertionError):
+    except BudgetExceeded:
         raise
     except ToolError as error:
         return f"error: {error}", "failed"
     except TimeoutError as error:
-        if limit.expired():
+        if limit is not None and limit.expired():
             return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
         return _told(call, error), "failed"
     except Exception as error:  # noqa: BLE001 - a tool is foreign code; whatever it raises is an answer to the model
@@ -157,15 +138,21 @@ def _told(call: ToolCall, error: Exception) -> str:
 
 
 def _presentable(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
-    limit = tool.max_result or ctx.settings.tools.max_result_characters
+    note = _note(ctx, call)
+    room = (tool.max_result or ctx.settings.tools.max_result_characters) - len(note)
     if tool.external:
-        text = fence(truncate(text, limit - FENCE_ROOM), call.name, ctx.services.clock.new_id()[:16])
-    elif len(text) > limit:
-        text = truncate(text, limit)
+        cut = truncate(text, max(room - FENCE_ROOM, room // 2))
+        return note + fence(cut, call.name, ctx.services.clock.new_id()[-16:])
+    return note + (truncate(text, room) if len(text) > room else text)
+
+
+def _note(ctx: Context, call: ToolCall) -> str:
+    """What the model must know of a call that a person changed: its own transcript shows the old arguments."""
     grant = ctx.grants.get(call.id)
-    if grant is not None and grant.edited:
-        text = f"note: a person changed the arguments before approving; it ran with {call.canonical().decode()}\n{text}"
-    return text
+    if grant is None or not grant.edited:
+        return ""
+    arguments = truncate(call.canonical().decode(), NOTE_ROOM)
+    return f"note: a person changed the arguments before approving; it ran with {arguments}\n"
 
 
 def _ms(seconds: float) -> int:

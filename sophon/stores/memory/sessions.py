@@ -1,0 +1,124 @@
+"""Conversations in memory; the list of messages and the newest compaction are kept up to date as records come in."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.errors import InputError
+from sophon.messages import Message
+from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
+from sophon.stores.log import check_cut, compaction_of, copied, is_said, message_of, no_session, stamped
+
+
+@dataclass(slots=True)
+class _Session:
+    number: int
+    owner: str
+    created_at: datetime
+    updated_at: datetime
+    title: str = ""
+    model: str | None = None
+    said: int = 0
+    compaction: Compaction | None = None
+    log: list[SessionRecord] = field(default_factory=list[SessionRecord])
+    messages: list[Message] = field(default_factory=list[Message])
+    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def take(self, records: Sequence[SessionRecord]) -> None:
+        """Add records that are already the store's own; the cost depends on the new ones only."""
+        self.log.extend(records)
+        for record in records:
+            message = message_of(record)
+            if message is not None:
+                self.messages.append(message)
+                self.said += is_said(record)
+            else:
+                self.compaction = compaction_of(record) or self.compaction
+
+
+class InMemorySessions:
+    """The sessions of an `InMemoryStore`; see `SessionStore`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._sessions: dict[str, _Session] = {}
+        self._numbers = itertools.count()
+
+    async def history(self, session_id: str) -> History:
+        """One shallow copy of the list of messages; see `SessionStore.history`."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return History([])
+        return History(session.messages.copy(), session.compaction, session.model, session.known)
+
+    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+        """See `SessionStore.append`."""
+        session = self._sessions.get(session_id)
+        last_seq = len(session.log) if session else 0
+        if not records:
+            return last_seq
+        now = self._clock.now()
+        new = stamped(records, last_seq, now)
+        if session is None:
+            session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
+        session.take(new)
+        session.updated_at = now
+        return last_seq + len(new)
+
+    async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """See `SessionStore.records`."""
+        return [copied(record) for record in self._get(session_id).log[max(after, 0) :]]
+
+    async def list(self, owner: str | None = None) -> list[SessionSummary]:
+        """See `SessionStore.list`."""
+        found = [(name, each) for name, each in self._sessions.items() if owner is None or each.owner == owner]
+        found.sort(key=lambda item: (item[1].updated_at, item[1].number), reverse=True)
+        return [_summary(name, session) for name, session in found]
+
+    async def get(self, session_id: str) -> SessionSummary:
+        """See `SessionStore.get`."""
+        return _summary(session_id, self._get(session_id))
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """See `SessionStore.rename`."""
+        self._get(session_id).title = title
+
+    async def choose_model(self, session_id: str, model: str | None) -> None:
+        """See `SessionStore.choose_model`."""
+        self._get(session_id).model = model
+
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
+        """See `SessionStore.fork`."""
+        source = self._get(session_id)
+        check_cut(upto)
+        if new_id in self._sessions:
+            raise InputError(f"there is a session {new_id!r} already; choose another id")
+        now = self._clock.now()
+        fork = _Session(next(self._numbers), source.owner, now, now, title=source.title, model=source.model)
+        fork.take([copied(record) for record in source.log if upto is None or record.seq <= upto])
+        self._sessions[new_id] = fork
+
+    async def delete(self, session_id: str) -> None:
+        """See `SessionStore.delete`."""
+        self._get(session_id)
+        del self._sessions[session_id]
+
+    def _get(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise no_session(session_id, self._sessions)
+        return session
+
+
+def _summary(session_id: str, session: _Session) -> SessionSummary:
+    return SessionSummary(
+        session_id,
+        session.title,
+        session.owner,
+        session.said,
+        session.created_at,
+        session.updated_at,
+        session.model,
+    )

@@ -1,0 +1,294 @@
+"""The gate: who is asked about what, and that the answer is bound to exactly that call."""
+
+import json
+
+import anyio
+import pytest
+
+from sophon import Context, Decision, ModelRequest, ModelResponse, Next, Pipeline, Risk, Services, ToolCall, tool
+from sophon.approvals import ApprovalRequest, RejectingGate
+from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
+from sophon.settings import ApprovalSettings
+from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
+from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
+from sophon_middlewares.inner.approval import must_ask
+
+ran: list[object] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    ran.clear()
+
+
+@tool(risk=Risk.HIGH)
+async def send(to: str, copies: int = 1) -> str:
+    """Send something."""
+    ran.append((to, copies))
+    return f"sent to {to}"
+
+
+@tool(risk=Risk.HIGH, editable=False)
+async def fixed(to: str) -> str:
+    """Send something that nobody may change."""
+    ran.append(to)
+    return "sent"
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    ran.append("look")
+    return "seen"
+
+
+class Gate:
+    def __init__(self, *decisions: Decision) -> None:
+        self.decisions = list(decisions)
+        self.asked: list[ApprovalRequest] = []
+
+    async def request(self, request: ApprovalRequest) -> Decision:
+        self.asked.append(request)
+        return self.decisions[min(len(self.asked), len(self.decisions)) - 1]
+
+
+SEND = ToolCall("c1", "send", {"to": "Ada"})
+
+ASKS = [
+    # risk, ask from, auto-approve up to, approved with the plan, asks
+    (Risk.NONE, "High", None, None, False),
+    (Risk.MEDIUM, "High", None, None, False),
+    (Risk.HIGH, "High", None, None, True),
+    (Risk.CRITICAL, "High", None, None, True),
+    (Risk.HIGH, "Critical", None, None, False),
+    (Risk.LOW, "Low", None, None, True),
+    (Risk.HIGH, "High", "High", None, False),
+    (Risk.CRITICAL, "High", "High", None, True),
+    (Risk.HIGH, "High", None, Risk.HIGH, False),
+    (Risk.CRITICAL, "High", None, Risk.HIGH, True),
+    (Risk.HIGH, "High", None, Risk.MEDIUM, True),
+]
+
+
+@pytest.mark.parametrize(("risk", "ask_from", "auto", "approved", "asks"), ASKS)
+def test_who_is_asked(risk: Risk, ask_from: str, auto: str | None, approved: Risk | None, asks: bool) -> None:
+    settings = ApprovalSettings.model_validate({"AskFrom": ask_from, "AutoApproveUpTo": auto})
+
+    assert must_ask(risk, settings, approved) is asks
+
+
+async def test_an_approved_call_runs_once(inner: Pipeline, events: EventRecorder) -> None:
+    gate = Gate(Decision.approve(decided_by="owner"))
+    with ScriptedModel([[SEND], "done"]) as model:
+        await inner.run(Services(models=model, tools=[send], approvals=gate, events=events).turn("hi"))
+
+    assert ran == [("Ada", 1)]
+    assert [r.decision for r in events.of(ApprovalResolved)] == ["approve"]
+    assert events.of(ApprovalResolved)[0].approval_id == events.of(ApprovalRequested)[0].approval_id
+
+
+async def test_the_question_holds_the_real_arguments_and_the_hosts_own_words(inner: Pipeline) -> None:
+    gate = Gate(Decision.approve())
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate, clock=VirtualClock()).turn("hi")
+        await inner.run(ctx)
+
+    asked = gate.asked[0]
+    assert (asked.kind, asked.tool, asked.arguments, asked.risk) == ("tool", "send", {"to": "Ada"}, Risk.HIGH)
+    assert (asked.run_id, asked.call_id, asked.editable) == (ctx.run_id, "c1", True)
+    assert "send" in asked.preview
+    assert "Ada" in asked.preview
+    assert asked.expires_at is not None
+    assert (asked.expires_at - ctx.services.clock.now()).total_seconds() == 300
+
+
+async def test_a_rejected_call_is_told_to_the_model_with_the_reason(inner: Pipeline, events: EventRecorder) -> None:
+    gate = Gate(Decision.reject("not today"))
+    with ScriptedModel([[SEND], "as you wish"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate, events=events).turn("hi")
+        response = await inner.run(ctx)
+
+    assert (ran, response.text) == ([], "as you wish")
+    assert [m.content for m in ctx.messages if m.role == "tool"] == ["denied: not today"]
+    assert [c.outcome for c in events.of(ToolCallCompleted)] == ["denied"]
+
+
+async def test_an_edited_call_runs_as_edited_and_the_result_says_so(inner: Pipeline) -> None:
+    gate = Gate(Decision.edit({"to": "Bob", "copies": 2}))
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate).turn("hi")
+        await inner.run(ctx)
+
+    assert ran == [("Bob", 2)]
+    assert ctx.messages[1].tool_calls == [SEND]
+    assert '"to":"Bob"' in ctx.messages[2].content
+    assert "sent to Bob" in ctx.messages[2].content
+
+
+async def test_an_edit_that_does_not_fit_the_schema_runs_nothing(inner: Pipeline) -> None:
+    gate = Gate(Decision.edit({"copies": "many"}))
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate).turn("hi")
+        await inner.run(ctx)
+
+    assert ran == []
+    assert "edited arguments do not fit" in ctx.messages[2].content
+
+
+async def test_a_tool_that_is_not_editable_is_not_edited(inner: Pipeline) -> None:
+    gate = Gate(Decision.edit({"to": "Bob"}))
+    with ScriptedModel([[ToolCall("c1", "fixed", {"to": "Ada"})], "done"]) as model:
+        ctx = Services(models=model, tools=[fixed], approvals=gate).turn("hi")
+        await inner.run(ctx)
+
+    assert ran == []
+    assert not gate.asked[0].editable
+
+
+async def test_nobody_is_asked_about_a_call_that_cannot_run(inner: Pipeline) -> None:
+    gate = Gate(Decision.approve())
+    wrong = [ToolCall("c1", "send", {"whom": "Ada"}), ToolCall("c2", "sned", {}), ToolCall("c3", "send", {}, "broken")]
+    with ScriptedModel([wrong, "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate).turn("hi")
+        await inner.run(ctx)
+
+    assert (gate.asked, ran) == ([], [])
+    texts = [m.content for m in ctx.messages if m.role == "tool"]
+    assert "to: field required" in texts[0]
+    assert "near names: send" in texts[1]
+    assert "broken" in texts[2]
+
+
+async def test_the_embedded_default_rejects_because_nobody_can_be_asked(inner: Pipeline) -> None:
+    with ScriptedModel([[SEND], "done"]) as model:
+        services = Services(models=model, tools=[send])
+        ctx = services.turn("hi")
+        await inner.run(ctx)
+
+    assert isinstance(services.approvals, RejectingGate)
+    assert "nobody can be asked" in ctx.messages[2].content
+
+
+async def test_a_chain_without_the_gate_runs_no_tool_of_high_risk() -> None:
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=Gate(Decision.approve())).turn("hi")
+        await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    assert ran == []
+    assert "nobody has approved this call" in ctx.messages[2].content
+
+
+async def test_a_call_that_changes_after_its_approval_is_refused(events: EventRecorder) -> None:
+    async def tamper(ctx: Context, next: Next) -> None:
+        ctx.pending = [ToolCall(call.id, call.name, {"to": "Mallory"}) for call in ctx.pending]
+        await next(ctx)
+
+    gate = Gate(Decision.approve())
+    chain = Pipeline.compose(AgenticLoop(), Approval(), tamper, ToolExecution(), LlmInvoker())
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate, events=events).turn("hi")
+        await chain.run(ctx)
+
+    assert ran == []
+    assert "not the one that was approved" in ctx.messages[2].content
+
+
+SILENCE = [("Deny", "stop", "denied: nobody decided within 5 minutes"), ("Halt", "rejected", None)]
+
+
+@pytest.mark.parametrize(("policy", "reason", "text"), SILENCE)
+async def test_silence_runs_nothing(inner: Pipeline, policy: str, reason: str, text: str | None) -> None:
+    class Silent:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            await clock.sleep(24 * 3600)
+            return Decision.approve()
+
+    clock = VirtualClock()
+    script = [[SEND]] if policy == "Halt" else [[SEND], "done"]
+    with ScriptedModel(script) as model:
+        settings = {"Approval": {"OnTimeout": policy}}
+        ctx = Services(models=model, tools=[send], approvals=Silent(), clock=clock, settings=settings).turn("hi")
+        response = await inner.run(ctx)
+
+    assert (ran, response.finish_reason, clock.monotonic()) == ([], reason, 300)
+    assert text is None or ctx.messages[2].content == text
+
+
+async def test_a_gate_that_hangs_without_a_clock_is_ended_by_its_time(inner: Pipeline) -> None:
+    class Hanging:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    clock = VirtualClock(auto=False)
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=Hanging(), clock=clock).turn("hi")
+        async with anyio.create_task_group() as group:
+            group.start_soon(inner.run, ctx)
+            await clock.advance(301)
+
+    assert (ran, ctx.response and ctx.response.text) == ([], "done")
+
+
+async def test_a_suspended_turn_goes_through_json_and_runs_each_tool_once(inner: Pipeline) -> None:
+    gate = Gate(Decision.suspend(), Decision.approve())
+    with ScriptedModel([[ToolCall("c0", "look"), SEND], "done"]) as model:
+        services = Services(models=model, tools=[send, look], approvals=gate)
+        ctx = services.turn("hi")
+        waiting = await inner.run(ctx)
+        state = json.loads(json.dumps(ctx.state()))
+        resumed = services.restore(state)
+        response = await inner.run(resumed)
+
+    assert (waiting.finish_reason, [c.name for c in waiting.tool_calls]) == ("suspended", ["send"])
+    assert (response.finish_reason, ran) == ("stop", ["look", ("Ada", 1)])
+    assert gate.asked[0].id == gate.asked[1].id
+    assert [m.tool_call_id for m in resumed.messages if m.role == "tool"] == ["c0", "c1"]
+
+
+async def test_parking_suspends_what_nobody_answers(inner: Pipeline) -> None:
+    class Silent:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            await clock.sleep(24 * 3600)
+            return Decision.approve()
+
+    clock = VirtualClock()
+    with ScriptedModel([[SEND]]) as model:
+        settings = {"Approval": {"OnTimeout": "Park"}}
+        services = Services(models=model, tools=[send], approvals=Silent(), clock=clock, settings=settings)
+        response = await inner.run(services.turn("hi"))
+
+    assert (response.finish_reason, ran) == ("suspended", [])
+
+
+async def test_waiting_for_a_person_does_not_count_as_time_at_work(inner: Pipeline) -> None:
+    class Slow:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            await clock.sleep(200)
+            return Decision.approve()
+
+    clock = VirtualClock()
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=Slow(), clock=clock).turn("hi")
+        await inner.run(ctx)
+
+    assert (clock.monotonic(), ctx.watch.seconds) == (200, 0)
+
+
+async def test_a_resumed_question_is_announced_once(inner: Pipeline, events: EventRecorder) -> None:
+    gate = Gate(Decision.suspend(), Decision.suspend(), Decision.approve())
+    with ScriptedModel([[SEND], "done"]) as model:
+        services = Services(models=model, tools=[send], approvals=gate, events=events)
+        ctx = services.turn("hi")
+        while (await inner.run(ctx)).finish_reason == "suspended":
+            ctx = services.restore(json.loads(json.dumps(ctx.state())))
+
+    assert (len(gate.asked), len(events.of(ApprovalRequested)), ran) == (3, 1, [("Ada", 1)])
+
+
+def test_a_request_of_other_arguments_is_another_request() -> None:
+    one = ApprovalRequest.of(SEND, "run", Risk.HIGH)
+    other = ApprovalRequest.of(ToolCall("c1", "send", {"to": "Bob"}), "run", Risk.HIGH)
+
+    assert one.id == ApprovalRequest.of(SEND, "run", Risk.HIGH).id
+    assert len({one.id, other.id, ApprovalRequest.of(SEND, "run2", Risk.HIGH).id}) == 3

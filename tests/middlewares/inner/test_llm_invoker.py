@@ -1,0 +1,143 @@
+"""The terminal: one request, one reply, a transcript that any provider accepts."""
+
+import pytest
+
+from sophon import Message, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, Usage, tool
+from sophon.errors import ChainError, ModelError
+from sophon.events import StreamChunk
+from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, assert_valid_transcript
+from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
+
+ALONE = Pipeline.compose(LlmInvoker())
+
+
+@tool
+async def noop() -> str:
+    """Nothing."""
+    return "ok"
+
+
+async def test_the_request_is_as_published() -> None:
+    model = FunctionModel(lambda request: _answer("hi"))
+    await ALONE.run(Services(models=model, tools=[noop]).turn("hello"))
+
+    request = model.requests[0]
+    assert (request.max_tokens, request.tool_choice, request.purpose) == (4096, "auto", "reply")
+    assert [m.content for m in request.messages] == ["hello"]
+    assert "noop" in [t.name for t in request.tools]
+
+
+async def _answer(text: str) -> str:
+    return text
+
+
+async def test_a_request_that_a_model_keeps_does_not_change_later() -> None:
+    with ScriptedModel([[ToolCall("c", "noop")], "done"]) as model:
+        ctx = Services(models=model, tools=[noop]).turn("hi")
+        await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    assert [len(request.messages) for request in model.requests] == [1, 3]
+
+
+BROKEN = [
+    pytest.param([Message("assistant", "", [ToolCall("a", "x")])], id="a lost result"),
+    pytest.param([Message("tool", "late", tool_call_id="z")], id="a result of nothing"),
+    pytest.param(
+        [Message("assistant", "", [ToolCall("a", "x"), ToolCall("b", "x")]), Message("tool", "1", tool_call_id="b")],
+        id="half of a batch",
+    ),
+    pytest.param(
+        [
+            Message("assistant", "", [ToolCall("a", "x")]),
+            Message("tool", "1", tool_call_id="a"),
+            Message("tool", "2", tool_call_id="a"),
+        ],
+        id="two results",
+    ),
+    pytest.param(
+        [
+            Message("assistant", "", [ToolCall("a", "x")]),
+            Message("user", "so?"),
+            Message("tool", "1", tool_call_id="a"),
+        ],
+        id="a result too late",
+    ),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+async def test_a_broken_transcript_is_repaired_before_the_model_sees_it(broken: list[Message]) -> None:
+    async def answer(request: ModelRequest) -> str:
+        assert_valid_transcript(request.messages)
+        return "done"
+
+    ctx = Services(models=FunctionModel(answer)).turn("go on")
+    ctx.messages[:0] = [Message("user", "before"), *broken]
+
+    assert (await ALONE.run(ctx)).text == "done"
+
+
+@pytest.mark.parametrize("ids", [("", ""), ("same", "same"), ("same", "")])
+async def test_calls_without_an_id_of_their_own_are_given_one(ids: tuple[str, str]) -> None:
+    with ScriptedModel([[ToolCall(i, "noop") for i in ids], [ToolCall(ids[0], "noop")], "done"]) as model:
+        ctx = Services(models=model, tools=[noop]).turn("hi")
+        await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    used = [call.id for message in ctx.messages for call in message.tool_calls]
+    assert len(used) == len(set(used)) == 3
+    assert all(used)
+
+
+async def test_a_streaming_turn_is_heard_piece_by_piece(events: EventRecorder) -> None:
+    with ScriptedModel(["one two three"], stream=True) as model:
+        response = await ALONE.run(Services(models=model, events=events).turn("hi", stream=True))
+
+    assert [chunk.text for chunk in events.of(StreamChunk)] == ["one ", "two ", "three"]
+    assert response.text == "one two three"
+
+
+async def test_a_model_that_cannot_stream_is_heard_in_one_piece(events: EventRecorder) -> None:
+    with ScriptedModel(["one two three"]) as model:
+        await ALONE.run(Services(models=model, events=events).turn("hi", stream=True))
+
+    assert [chunk.text for chunk in events.of(StreamChunk)] == ["one two three"]
+
+
+async def test_a_turn_that_does_not_stream_is_silent(events: EventRecorder) -> None:
+    with ScriptedModel(["one two"], stream=True) as model:
+        await ALONE.run(Services(models=model, events=events).turn("hi"))
+
+    assert events.of(StreamChunk) == []
+
+
+async def test_usage_is_that_of_all_calls_of_the_turn() -> None:
+    spent = Usage(input_tokens=10, output_tokens=5)
+    script = [ModelResponse(tool_calls=[ToolCall("c", "noop")], usage=spent), ModelResponse("done", usage=spent)]
+    with ScriptedModel(script, prices=(1.0, 2.0)) as model:
+        ctx = Services(models=model, tools=[noop]).turn("hi")
+        response = await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    assert (response.usage.input_tokens, response.usage.output_tokens, response.usage.cost_micros) == (20, 10, 40)
+
+
+async def test_what_a_provider_raises_leaves_as_a_model_error() -> None:
+    error = RuntimeError("the cable is loose")
+    with ScriptedModel([error]) as model, pytest.raises(ModelError) as caught:
+        await ALONE.run(Services(models=model).turn("hi"))
+
+    assert caught.value.__cause__ is error
+
+
+async def test_it_is_never_reached_in_a_settling_pass() -> None:
+    ctx = Services(models=ScriptedModel([])).turn("hi")
+    ctx.settling = True
+
+    with pytest.raises(ChainError, match="ToolExecution"):
+        await ALONE.run(ctx)
+
+
+async def test_a_length_that_ran_out_is_told() -> None:
+    with ScriptedModel([ModelResponse("and then", finish_reason="length")]) as model:
+        response = await ALONE.run(Services(models=model).turn("hi"))
+
+    assert response.finish_reason == "length"
