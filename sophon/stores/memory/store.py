@@ -1,0 +1,30 @@
+"""The five rooms of a store in memory, tied together."""
+
+from sophon.clock import Clock, SystemClock
+from sophon.stores.memory.approvals import InMemoryApprovals
+from sophon.stores.memory.entries import InMemoryEntries
+from sophon.stores.memory.journal import InMemoryJournal
+from sophon.stores.memory.sessions import InMemorySessions
+from sophon.stores.memory.usage import InMemoryUsage
+
+
+class InMemoryStore:
+    """Everything in plain dicts and lists, gone with the process. `clock` dates what is written; the machine's own.
+
+    It belongs to one event loop: no method waits for anything, so that each is atomic without a lock. Closing it
+    forgets nothing.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        self.sessions = InMemorySessions(clock)
+        self.usage = InMemoryUsage()
+        self.approvals = InMemoryApprovals()
+        self.journal = InMemoryJournal()
+        self.memory = InMemoryEntries(clock)
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,95 @@
+"""The books in memory: sums only, so that they do not grow with the number of calls."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from sophon.messages import Usage
+from sophon.stores.contracts import Limits, Period, Reservation, Spent, UsageRow, UsageTotal
+
+_Key: TypeAlias = tuple[str, str, str]
+"""Day, provider, model."""
+
+_Sum: TypeAlias = list[int]
+"""Calls, input tokens, output tokens, micro-USD, cached input tokens."""
+
+
+class InMemoryUsage:
+    """The books of an `InMemoryStore`; see `UsageStore`."""
+
+    def __init__(self) -> None:
+        self._tokens: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._micros: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._open: dict[str, Reservation] = {}
+        self._ids = itertools.count(1)
+        self._totals: dict[_Key, _Sum] = {}
+        self._by_session: defaultdict[str, dict[_Key, _Sum]] = defaultdict(dict)
+
+    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+        """See `UsageStore.reserve`."""
+        day, month = (provider, period.day), (provider, period.month)
+        claimed = claim.input_tokens + claim.output_tokens
+        tokens = self._tokens.get(day, 0) + claimed
+        micros = self._micros.get(month, 0) + claim.cost_micros
+        if _passes(tokens, limits.daily_tokens) or _passes(micros, limits.monthly_micros):
+            return Spent(tokens - claimed, micros - claim.cost_micros)
+        self._tokens[day], self._micros[month] = tokens, micros
+        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, claim.cost_micros)
+        self._open[reservation.id] = reservation
+        return reservation
+
+    async def settle(self, reservation: Reservation, row: UsageRow) -> Spent:
+        """See `UsageStore.settle`."""
+        self._give_back(reservation.id)
+        day, month = (row.provider, row.period.day), (row.provider, row.period.month)
+        self._tokens[day] += row.usage.total_tokens
+        self._micros[month] += row.usage.cost_micros
+        key = (row.period.day, row.provider, row.model)
+        _count(self._totals, key, row.usage)
+        _count(self._by_session[row.session_id], key, row.usage)
+        return Spent(self._tokens[day], self._micros[month])
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        self._give_back(reservation.id)
+
+    async def spent(self, provider: str, period: Period) -> Spent:
+        """See `UsageStore.spent`."""
+        return Spent(self._tokens.get((provider, period.day), 0), self._micros.get((provider, period.month), 0))
+
+    async def reserved(self) -> int:
+        """See `UsageStore.reserved`."""
+        return sum(reservation.tokens for reservation in self._open.values())
+
+    async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.totals`."""
+        sums: Mapping[_Key, _Sum] = self._totals if session_id is None else self._by_session.get(session_id, {})
+        return [_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
+
+    def _give_back(self, reservation_id: str) -> None:
+        reservation = self._open.pop(reservation_id, None)
+        if reservation is not None:
+            self._tokens[reservation.provider, reservation.period.day] -= reservation.tokens
+            self._micros[reservation.provider, reservation.period.month] -= reservation.micros
+
+
+def _passes(amount: int, limit: int | None) -> bool:
+    return limit is not None and amount > limit
+
+
+def _count(sums: dict[_Key, _Sum], key: _Key, usage: Usage) -> None:
+    found = sums.get(key)
+    if found is None:
+        found = sums[key] = [0, 0, 0, 0, 0]
+    found[0] += 1
+    found[1] += usage.input_tokens
+    found[2] += usage.output_tokens
+    found[3] += usage.cost_micros
+    found[4] += usage.cached_input_tokens
+
+
+def _total(key: _Key, found: _Sum) -> UsageTotal:
+    day, provider, model = key
+    calls, input_tokens, output_tokens, cost_micros, cached = found
+    return UsageTotal(day, provider, model, calls, Usage(input_tokens, output_tokens, cost_micros, cached))

@@ -1,0 +1,32 @@
+"""Where a store's URL leads to: the scheme as users write it, relative paths from the host's folder."""
+
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from sophon.errors import StoreError
+from sophon.stores.sql.dialects import DRIVERS
+
+
+def located(url: str, folder: Path) -> URL:
+    """The URL with its driver, and the path of an SQLite file made absolute; StoreError when it cannot be used."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(repr(url), "it is no URL; write for example sqlite:///data/sophon.db") from error
+    driver = DRIVERS.get(parsed.drivername)
+    if driver is None:
+        known = ", ".join(["memory", "sqlite", "postgresql"])
+        raise StoreError(repr(parsed.drivername), f"there is no such kind of store; choose from {known}")
+    parsed = parsed.set(drivername=driver)
+    return _on_disk(parsed, folder) if parsed.get_backend_name() == "sqlite" else parsed
+
+
+def _on_disk(url: URL, folder: Path) -> URL:
+    path = url.database
+    if not path or path == ":memory:" or path.startswith("file:"):
+        raise StoreError(
+            url.render_as_string(), "it needs the path of a file, as in sqlite:///data/sophon.db; or use memory://"
+        )
+    return url.set(database=str((folder / Path(path).expanduser()).absolute()))

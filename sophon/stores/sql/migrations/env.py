@@ -1,0 +1,12 @@
+"""What Alembic runs to reach the database: it is given the connection, and the transaction that is open on it."""
+
+from alembic import context
+
+from sophon.stores.sql.schema import metadata
+from sophon.stores.sql.upgrade import VERSION_TABLE
+
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE
+)
+with context.begin_transaction():
+    context.run_migrations()

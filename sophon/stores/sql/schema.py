@@ -1,0 +1,120 @@
+"""The tables. A change here needs a migration in `migrations/versions/` and its number in `upgrade.REVISIONS`."""
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
+
+from sophon.stores.sql.columns import Json, SafeText, UtcTime
+
+# SQLite numbers rows by itself only in a column that is declared INTEGER.
+_Number = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData()
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("owner", SafeText, nullable=False),
+    Column("title", SafeText, nullable=False),
+    Column("model", SafeText),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("said", BigInteger, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("session", _Number, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("run_id", SafeText, nullable=False),
+    Column("message", Json),
+    Column("data", Json, nullable=False),
+    Column("said", Boolean, nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+
+# Per provider, one row for each day (the amount is in tokens) and one for each month (in micro-USD), open claims
+# included: what a claim has to be compared with is one row, whatever the books hold.
+spending = Table(
+    "spending",
+    metadata,
+    Column("provider", SafeText, primary_key=True),
+    Column("period", Text, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("provider", SafeText, nullable=False),
+    Column("day", Text, nullable=False),
+    Column("month", Text, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("micros", BigInteger, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("host", SafeText, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("process", Text, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("day", Text, nullable=False),
+    Column("month", Text, nullable=False),
+    Column("provider", SafeText, nullable=False),
+    Column("model", SafeText, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("run_id", SafeText, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_input_tokens", BigInteger, nullable=False),
+    Column("cost_micros", BigInteger, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("attempts_by_day", "day"),
+    Index("attempts_by_session", "session_id"),
+)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("request", Json, nullable=False),
+    Column("asked_at", UtcTime, nullable=False),
+    Column("decision", Json),
+    Column("decided_at", UtcTime),
+    Index("approvals_by_session", "session_id"),
+)
+
+# `turn` is the first part of the run id: a turn and its plan steps are found together.
+journal = Table(
+    "journal",
+    metadata,
+    Column("run_id", SafeText, primary_key=True),
+    Column("call_id", SafeText, primary_key=True),
+    Column("turn", SafeText, nullable=False),
+    Column("tool", SafeText, nullable=False),
+    Column("result", Json),
+    Index("journal_by_turn", "turn"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("scope", SafeText, nullable=False),
+    Column("category", Text, nullable=False),
+    Column("text", SafeText, nullable=False),
+    Column("origin", SafeText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Index("memories_by_scope", "scope"),
+)

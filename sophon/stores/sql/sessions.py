@@ -1,0 +1,217 @@
+"""Conversations in SQL: a row per session, a row per record of its log."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, literal, select, update
+
+from sophon.clock import Clock
+from sophon.errors import InputError
+from sophon.messages import Message
+from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
+from sophon.stores.log import check_cut, is_said, no_session, stamped
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.schema import records, sessions
+
+NEAR_AMONG = 1000
+"""How many of the newest ids are compared with one that does not exist."""
+
+# Statements are built once: SQLAlchemy spends more on building one than SQLite on running it.
+_BY_ID = sessions.c.id == bindparam("which")
+_FIND = select(sessions).where(_BY_ID)
+_NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
+_NEW = insert(sessions)
+_PLACE = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
+_GROW = Prepared(
+    lambda _: (
+        update(sessions)
+        .where(_BY_ID)
+        .values(
+            last_seq=sessions.c.last_seq + bindparam("more"),
+            said=sessions.c.said + bindparam("more_said"),
+            updated_at=bindparam("now"),
+        )
+    )
+)
+_ADD = Prepared(lambda _: insert(records))
+_TALK = (
+    select(records.c.kind, records.c.message, records.c.data)
+    .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
+    .order_by(records.c.seq)
+)
+_LOG = (select(records).where(records.c.session == bindparam("session"), records.c.seq > bindparam("after"))).order_by(
+    records.c.seq
+)
+
+
+class SqlSessions:
+    """The sessions of an `SqlStore`; see `SessionStore`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def history(self, session_id: str) -> History:
+        """See `SessionStore.history`."""
+        return await self._database.read(partial(_history, session_id=session_id))
+
+    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+        """See `SessionStore.append`."""
+        if not records:
+            return await self._database.read(partial(_last_seq, session_id=session_id))
+        new = stamped(records, 0, self._clock.now())
+        return await self._database.write(partial(_append, session_id=session_id, new=new, owner=owner))
+
+    async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """See `SessionStore.records`."""
+        return await self._database.read(partial(_records, session_id=session_id, after=after))
+
+    async def list(self, owner: str | None = None) -> list[SessionSummary]:
+        """See `SessionStore.list`."""
+        query = select(sessions).order_by(*_NEWEST_FIRST)
+        wanted = query if owner is None else query.where(sessions.c.owner == owner)
+        return await self._database.read(lambda connection: [_summary(row) for row in connection.execute(wanted)])
+
+    async def get(self, session_id: str) -> SessionSummary:
+        """See `SessionStore.get`."""
+        return await self._database.read(lambda connection: _summary(_find(connection, session_id)))
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """See `SessionStore.rename`."""
+        await self._database.write(partial(_change, session_id=session_id, column="title", value=title))
+
+    async def choose_model(self, session_id: str, model: str | None) -> None:
+        """See `SessionStore.choose_model`."""
+        await self._database.write(partial(_change, session_id=session_id, column="model", value=model))
+
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
+        """See `SessionStore.fork`."""
+        now = self._clock.now()
+        await self._database.write(partial(_fork, session_id=session_id, new_id=new_id, upto=upto, now=now))
+
+    async def delete(self, session_id: str) -> None:
+        """See `SessionStore.delete`."""
+        await self._database.write(partial(_delete, session_id=session_id))
+
+
+def _history(connection: Connection, session_id: str) -> History:
+    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    if session is None:
+        return History([])
+    messages: list[Message] = []
+    newest = None
+    for row in connection.execute(_TALK, {"session": session.number}):
+        if row.kind == "message":
+            messages.append(Message.from_json(row.message))
+        else:
+            newest = row
+    compaction = Compaction(Message.from_json(newest.message), int(newest.data["covers"])) if newest else None
+    return History(messages, compaction, session.model)
+
+
+def _last_seq(connection: Connection, session_id: str) -> int:
+    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    return session.last_seq if session else 0
+
+
+def _append(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
+    said = [is_said(record) for record in new]
+    number, last_seq = _grow(connection, session_id, len(new), sum(said), owner, new[0].at)
+    before = last_seq - len(new)
+    rows = [
+        {
+            "session": number,
+            "seq": before + record.seq,
+            "kind": record.kind,
+            "run_id": record.run_id,
+            "message": record.message.to_json() if record.message else None,
+            "data": record.data,
+            "said": was_said,
+            "at": record.at,
+        }
+        for record, was_said in zip(new, said, strict=True)
+    ]
+    _ADD.run_many(connection, rows)
+    return last_seq
+
+
+def _grow(
+    connection: Connection, session_id: str, more: int, more_said: int, owner: str, now: datetime | None
+) -> tuple[int, int]:
+    """The session's number and its new last seq; a session that does not exist is made."""
+    facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
+    _GROW.run(connection, facts)
+    grown = _PLACE.row(connection, {"which": session_id})
+    if grown is not None:
+        return grown[0], grown[1]
+    fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
+    return _new(connection, {**fresh, "created_at": now, "updated_at": now}), more
+
+
+def _new(connection: Connection, facts: Mapping[str, Any]) -> int:
+    """A row of its own for a session that is not there yet; its number."""
+    key = connection.execute(_NEW, facts).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _records(connection: Connection, session_id: str, after: int) -> list[SessionRecord]:
+    session = _find(connection, session_id)
+    return [
+        SessionRecord(
+            row.kind,
+            row.run_id,
+            Message.from_json(row.message) if row.message is not None else None,
+            row.data,
+            row.seq,
+            row.at,
+        )
+        for row in connection.execute(_LOG, {"session": session.number, "after": after})
+    ]
+
+
+def _change(connection: Connection, session_id: str, column: str, value: str | None) -> None:
+    changed = connection.execute(update(sessions).where(_BY_ID).values({column: value}), {"which": session_id})
+    if not changed.rowcount:
+        raise _missing(connection, session_id)
+
+
+def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None, now: datetime) -> None:
+    source = _find(connection, session_id)
+    check_cut(upto)
+    if connection.execute(_FIND, {"which": new_id}).one_or_none() is not None:
+        raise InputError(f"there is a session {new_id!r} already; choose another id")
+    last_seq = source.last_seq if upto is None else min(upto, source.last_seq)
+    kept = (records.c.session == source.number) & (records.c.seq <= last_seq)
+    said = connection.execute(select(func.count()).where(kept, records.c.said)).scalar_one()
+    same = {"owner": source.owner, "title": source.title, "model": source.model}
+    facts = {"id": new_id, "last_seq": last_seq, "said": said, "created_at": now, "updated_at": now}
+    number = _new(connection, same | facts)
+    copied = [column for column in records.c if column is not records.c.session]
+    log = select(literal(number), *copied).where(kept)
+    connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
+
+
+def _delete(connection: Connection, session_id: str) -> None:
+    # The records go with it: the foreign key cascades.
+    if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
+        raise _missing(connection, session_id)
+
+
+def _find(connection: Connection, session_id: str) -> Row[Any]:
+    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    if session is None:
+        raise _missing(connection, session_id)
+    return session
+
+
+def _missing(connection: Connection, session_id: str) -> Exception:
+    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_AMONG))
+    return no_session(session_id, newest.scalars())
+
+
+def _summary(row: Row[Any]) -> SessionSummary:
+    return SessionSummary(row.id, row.title, row.owner, row.said, row.created_at, row.updated_at, row.model)

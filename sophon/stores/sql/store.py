@@ -1,0 +1,54 @@
+"""The five rooms of a store in SQL, tied together."""
+
+from functools import partial
+from pathlib import Path
+
+from sophon.clock import Clock, SystemClock
+from sophon.stores.sql.approvals import SqlApprovals
+from sophon.stores.sql.claims import drop_stale
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.entries import SqlEntries
+from sophon.stores.sql.journal import SqlJournal
+from sophon.stores.sql.location import located
+from sophon.stores.sql.sessions import SqlSessions
+from sophon.stores.sql.usage import SqlUsage
+
+PATIENCE_SECONDS = 10.0
+
+
+class SqlStore:
+    """A store in an SQLite file (`sqlite:///data/sophon.db`) or a PostgreSQL database (`postgresql://...`).
+
+    A relative path is relative to `folder`, the working directory by default. `patience_seconds` is how long a lock
+    that another process holds is waited for, 10 by default. PostgreSQL needs the package psycopg.
+
+    Several processes may use one database at once. What an awaited method has returned from is on disk, in whatever
+    way the process ends. A call that is cancelled while it waits is carried out all the same. Closing writes what is
+    queued; a store that was closed can be opened again.
+
+    Raises StoreError: the URL, the file or the server cannot be used, the schema is newer than this Sophon.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        folder: Path | None = None,
+        clock: Clock | None = None,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        clock = clock or SystemClock()
+        self._database = Database(located(url, folder or Path()), patience_seconds, partial(drop_stale, clock=clock))
+        self.sessions = SqlSessions(self._database, clock)
+        self.usage = SqlUsage(self._database, clock)
+        self.approvals = SqlApprovals(self._database)
+        self.journal = SqlJournal(self._database)
+        self.memory = SqlEntries(self._database, clock)
+
+    async def open(self) -> None:
+        """Connect, bring the schema up to date, drop claims of dead processes. Opening twice does no harm."""
+        await self._database.open()
+
+    async def close(self) -> None:
+        """Write what is under way, close the connections, end the threads. Closing twice does no harm."""
+        await self._database.close()

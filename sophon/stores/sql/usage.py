@@ -1,0 +1,119 @@
+"""The books in SQL: a row per attempt, and running sums that claims are measured against."""
+
+import asyncio
+import secrets
+from functools import partial
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select
+
+from sophon.clock import Clock
+from sophon.messages import Usage
+from sophon.stores.contracts import Limits, Period, Reservation, Spent, UsageRow, UsageTotal
+from sophon.stores.sql.claims import charge, drop_stale, end, give_back, take
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.schema import attempts, claims, spending
+
+_ADD = Prepared(lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number])
+
+
+class SqlUsage:
+    """The books of an `SqlStore`; see `UsageStore`. Claims hold across processes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+        """See `UsageStore.reserve`. Cancelled while it waits, it leaves nothing reserved."""
+        wanted = Reservation(f"rsv_{secrets.token_hex(10)}", provider, period, claim.total_tokens, claim.cost_micros)
+        try:
+            return await self._database.write(partial(_reserve, wanted=wanted, limits=limits, clock=self._clock))
+        except asyncio.CancelledError:
+            # The claim is or will be written; its release stands behind it in the queue.
+            await self.release(wanted)
+            raise
+
+    async def settle(self, reservation: Reservation, row: UsageRow) -> Spent:
+        """See `UsageStore.settle`."""
+        return await self._database.write(partial(_settle, reservation=reservation, row=row))
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        await self._database.write(
+            partial(
+                give_back,
+                claim_id=reservation.id,
+                provider=reservation.provider,
+                period=reservation.period,
+            )
+        )
+
+    async def spent(self, provider: str, period: Period) -> Spent:
+        """See `UsageStore.spent`."""
+        return await self._database.read(partial(_spent, provider=provider, period=period))
+
+    async def reserved(self) -> int:
+        """See `UsageStore.reserved`."""
+        query = select(func.coalesce(func.sum(claims.c.tokens), 0))
+        return int(await self._database.read(lambda connection: connection.execute(query).scalar_one()))
+
+    async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.totals`."""
+        return await self._database.read(partial(_totals, since=since, session_id=session_id))
+
+
+def _reserve(connection: Connection, wanted: Reservation, limits: Limits, clock: Clock) -> Reservation | Spent:
+    if take(connection, wanted, limits, clock):
+        return wanted
+    if drop_stale(connection, clock) and take(connection, wanted, limits, clock):
+        return wanted
+    return _spent(connection, wanted.provider, wanted.period)
+
+
+def _settle(connection: Connection, reservation: Reservation, row: UsageRow) -> Spent:
+    usage, period = row.usage, row.period
+    tokens, micros = end(connection, reservation.id)
+    if (reservation.provider, reservation.period) != (row.provider, period):
+        charge(connection, reservation.provider, reservation.period, -tokens, -micros)
+        tokens = micros = 0
+    _ADD.run(
+        connection,
+        {
+            "day": period.day,
+            "month": period.month,
+            "provider": row.provider,
+            "model": row.model,
+            "purpose": row.purpose,
+            "session_id": row.session_id,
+            "run_id": row.run_id,
+            "at": row.at,
+            **usage.to_json(),
+        },
+    )
+    return charge(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
+
+
+def _spent(connection: Connection, provider: str, period: Period) -> Spent:
+    query = select(spending.c.period, spending.c.amount).where(
+        spending.c.provider == provider, spending.c.period.in_((period.day, period.month))
+    )
+    amounts = {row.period: row.amount for row in connection.execute(query)}
+    return Spent(amounts.get(period.day, 0), amounts.get(period.month, 0))
+
+
+def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
+    key = (attempts.c.day, attempts.c.provider, attempts.c.model)
+    sums = [_sum(attempts.c[name]) for name in Usage().to_json()]
+    query = select(*key, func.count().label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
+    wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
+    found = [
+        UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(row[at]) for at in range(4, 8))))
+        for row in connection.execute(wanted)
+    ]
+    # Sorted here: databases have ideas of their own about the order of texts.
+    return sorted(found, key=lambda total: (total.day, total.provider, total.model))
+
+
+def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
+    return func.sum(column)
