@@ -1,0 +1,117 @@
+"""Asks a model for the summary of a conversation's older part, within a time limit, and keeps it on the turn."""
+
+import logging
+from collections.abc import Sequence
+
+from sophon.context import Context
+from sophon.errors import BudgetExceeded, ContextOverflow, ModelError
+from sophon.events import AgentStatus
+from sophon.messages import Message
+from sophon.models.model import ModelRequest
+from sophon.settings import ContextWindowSettings
+from sophon.stores.contracts import Compaction
+from sophon_middlewares.outer.compaction import (
+    counterpart,
+    summary_limit,
+    summary_message,
+    summary_question,
+    uncovered,
+)
+from sophon_middlewares.outer.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.cuts import last_user, leading_systems, oldest
+
+log = logging.getLogger("sophon")
+
+ROOM_SHARES = (1.0, 0.5)
+"""Of the window, for the request and, if a provider says that it overflows all the same, once more."""
+
+
+class Summariser:
+    """One turn's way to a summary. `compact` leaves it on `ctx.compaction` and never raises for want of one."""
+
+    __slots__ = ("_breaker", "_ctx", "_options")
+
+    def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
+        self._ctx = ctx
+        self._options = options
+        self._breaker = breaker
+
+    async def compact(self, request: ModelRequest, window: int) -> int:
+        """Summarise the oldest messages of a request, and an earlier summary with them.
+
+        Gives the number of messages that the summary now stands for in their place; 0 if there is none, or none would
+        help.
+        """
+        ctx, model_id = self._ctx, request.model.id
+        material, cut = self._material(request.messages)
+        gain = self._gain(request.messages, material)
+        if gain <= summary_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
+            return 0
+        summary = await self._summary(material, window, model_id)
+        if summary is None:
+            return 0
+        if ctx.services.gateway.tokens.message(summary) >= gain:
+            self._breaker.fail(model_id, ctx.services.clock.monotonic())
+            return 0
+        self._breaker.succeed(model_id)
+        upto = counterpart(cut, request.messages, ctx.messages)
+        ctx.compaction = Compaction(summary, covers=upto - leading_systems(ctx.messages))
+        return len(material)
+
+    def _material(self, messages: Sequence[Message]) -> tuple[list[Message], int]:
+        """What is to be summarised, and the index behind it."""
+        ctx, compaction = self._ctx, self._ctx.compaction
+        waiting = {call.id for call in ctx.pending}
+        if compaction is None:
+            start = leading_systems(messages)
+            cut = oldest(messages, start, self._options.oldest, waiting=waiting)
+            return list(messages[start:cut]), cut
+        start = uncovered(messages, ctx.messages, compaction.covers)
+        cut = oldest(messages, start, self._options.oldest, summarised=True, waiting=waiting)
+        return [compaction.summary, *messages[start:cut]] if cut > start else [], cut
+
+    def _gain(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
+        """Tokens that the view loses with the material: the last word of the person stays in it."""
+        spoken = last_user(messages)
+        stays = messages[spoken] if spoken is not None else None
+        count = self._ctx.services.gateway.tokens.message
+        return sum(count(message) for message in material if message is not stays)
+
+    async def _summary(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
+        ctx = self._ctx
+        ctx.emit(AgentStatus(status="compacting", detail=f"{len(material)} messages"))
+        text = ""
+        try:
+            text = await self._ask(material, window)
+        except BudgetExceeded:
+            return None  # says nothing of the model, and the reply itself may still be affordable
+        except (ModelError, TimeoutError) as failure:
+            log.info("no summary for %s: %s", model_id, failure or type(failure).__name__)
+        ctx.emit(AgentStatus(status="thinking"))
+        if text:
+            return summary_message(text)
+        self._breaker.fail(model_id, ctx.services.clock.monotonic())
+        return None
+
+    async def _ask(self, material: Sequence[Message], window: int) -> str:
+        """Raises ModelError, BudgetExceeded, TimeoutError."""
+        clock = self._ctx.services.clock
+        async with clock.timeout(self._options.timeout.total_seconds()):
+            for share in ROOM_SHARES:
+                try:
+                    return await self._complete(material, int(window * share))
+                except ContextOverflow:
+                    if share == ROOM_SHARES[-1]:
+                        raise
+        raise AssertionError("the last share either returns or raises")
+
+    async def _complete(self, material: Sequence[Message], window: int) -> str:
+        ctx, tokens = self._ctx, self._ctx.services.gateway.tokens
+        request = ctx.request([], purpose="compaction", max_tokens=summary_limit(window))
+        # The first model of the route answers, and need not be the one whose window is full.
+        window = min(window, request.model.context_window)
+        share = window / max(1, tokens.calibrated(window, request.model.id))
+        request.messages += summary_question(material, int(window * share), tokens.message)
+        if not request.messages:
+            return ""
+        return (await ctx.complete(request)).text.strip()

@@ -1,0 +1,51 @@
+"""What a request carries besides its messages: tool schemas, and the text that other call layers will add."""
+
+from collections.abc import Sequence
+
+from sophon.context import Context
+from sophon.models.model import ModelRequest
+from sophon.models.tokens import TokenCounter
+from sophon.tools.tool import Tool
+
+KNOWN_TEXTS = 16
+
+
+class Surroundings:
+    """Of one turn; counted again only when tools or texts change."""
+
+    __slots__ = ("_counter", "_ctx", "_texts", "_tokens", "_tool_tokens", "_tools")
+
+    def __init__(self, ctx: Context, tokens: TokenCounter) -> None:
+        self._ctx = ctx
+        self._tokens = tokens
+        self._counter = tokens.name
+        self._tools: Sequence[Tool] = ()
+        self._tool_tokens = 0
+        self._texts: dict[str, int] = {}
+
+    def size(self, request: ModelRequest) -> int:
+        """Tokens, uncalibrated. Tools count where the model takes them as such."""
+        if self._counter is not self._tokens.name:
+            self._forget()
+        total = 0
+        if request.tools and request.model.function_calling:
+            if request.tools != self._tools:
+                self._tools = request.tools
+                self._tool_tokens = sum(map(self._tokens.tool, request.tools))
+            total = self._tool_tokens
+        for overhead in self._ctx.overheads:
+            total += self._text(overhead(request))
+        return total
+
+    def _text(self, text: str) -> int:
+        size = self._texts.get(text)
+        if size is None:
+            if len(self._texts) >= KNOWN_TEXTS:
+                self._texts.clear()
+            size = self._texts[text] = self._tokens.text(text)
+        return size
+
+    def _forget(self) -> None:
+        """The counter has changed: a tokenizer was loaded."""
+        self._counter, self._tools = self._tokens.name, ()
+        self._texts.clear()
