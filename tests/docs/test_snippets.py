@@ -1,0 +1,46 @@
+"""Every Python block of the README and of docs/ runs; the blocks of a page are one program, with top-level await."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """(line, source) of each block."""
+    text = page.read_text()
+    return [(text[: match.start(1)].count("\n"), match[1]) for match in BLOCK.finditer(text)]
+
+
+WITH_CODE = [page for page in PAGES if blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+async def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "snippet"}
+    for line, source in blocks(page):
+        code = compile(
+            "\n" * line + source.replace("asyncio.run(main())", "await main()"),
+            str(page),
+            "exec",
+            flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+        )
+        outcome = eval(code, names)
+        if inspect.isawaitable(outcome):
+            await outcome
+
+
+def test_the_pages_link_to_pages_that_exist() -> None:
+    missing = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / target).exists():
+                missing.append(f"{page.relative_to(ROOT)} -> {target}")
+    assert missing == []
