@@ -475,7 +475,8 @@ class TestStreaming:
             if heard:
                 raise BudgetExceeded("ActiveTime", 31, 30)
 
-        gateway = door(clock, scripted("a", "one two", stream=True), scripted("b"))
+        first, last = scripted("a", Failure(503)), scripted("c")
+        gateway = door(clock, first, scripted("b", "one two", stream=True), last, retries=0)
         with pytest.raises(BudgetExceeded):
             await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates(), check=check)
         assert heard == ["one "]
