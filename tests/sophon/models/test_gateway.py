@@ -772,3 +772,22 @@ async def test_concurrent_calls_know_nothing_of_each_other(clock: VirtualClock) 
         gateway.call(ModelRequest([Message("user", str(n))], [], info), gateway.candidates()) for n in range(20)
     ]
     assert [response.text for response in await asyncio.gather(*calls)] == [str(n) for n in range(20)]
+
+
+async def test_a_listener_that_holds_text_back_is_told_of_every_new_attempt(clock: VirtualClock) -> None:
+    class Holding:
+        def __init__(self) -> None:
+            self.restarts = 0
+
+        def restart(self) -> None:
+            self.restarts += 1
+
+        def __call__(self, text: str) -> None:
+            pass
+
+    async def layer(request: ModelRequest, call: Call) -> ModelResponse:
+        return await call(request.with_(on_text=holding))
+
+    holding, gateway = Holding(), door(clock, scripted("a", Failure(503), "hello", stream=True))
+    await gateway.call(ask(gateway, on_text=lambda text: None), gateway.candidates(), layers=[layer])
+    assert holding.restarts == 2
