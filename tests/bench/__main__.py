@@ -1,0 +1,113 @@
+"""`make bench`: each figure beside a baseline of the same run; medians of interleaved repetitions.
+
+Times are CPU times of this process, so that a busy machine disturbs them less; the ratio is what counts.
+"""
+
+import asyncio
+import gc
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+from tests.bench import baseline
+from tests.bench.workloads import Twelve, layers
+
+REPETITIONS = 7
+Work = Callable[[], Awaitable[object]]
+
+
+async def seconds(work: Work, times: int) -> float:
+    """CPU seconds per call."""
+    began = time.process_time()
+    for _ in range(times):
+        await work()
+    return (time.process_time() - began) / times
+
+
+async def medians(works: dict[str, tuple[Work, int]]) -> dict[str, float]:
+    """Median seconds per call of each, one after the other within every repetition."""
+    samples: dict[str, list[float]] = {name: [] for name in works}
+    for work, times in works.values():
+        await seconds(work, max(1, times // 10))
+    for _ in range(REPETITIONS):
+        for name, (work, times) in works.items():
+            gc.collect()
+            samples[name].append(await seconds(work, times))
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def line(what: str, ours: float, unit: str, against: str, base: float) -> None:
+    """One figure beside its baseline."""
+    print(f"{what:<52}{ours:>10.1f} {unit:<6}{against:<32}{base:>9.1f} {unit:<6}{ours / base:>7.1f}x")
+
+
+async def added_layer() -> None:
+    """What one more layer costs a turn, from the difference of 112 and 12 layers."""
+    works: dict[str, tuple[Work, int]] = {}
+    for count in (12, 112):
+        services, pipeline = layers(count)
+        raw = baseline.layered(count)
+        works[f"ours {count}"] = (lambda p=pipeline, s=services: p.run(s.turn("x")), 2000)
+        works[f"raw {count}"] = (lambda r=raw: r({}), 2000)
+    found = await medians(works)
+    ours, raw_ns = ((found[f"{who} 112"] - found[f"{who} 12"]) / 100 * 1e9 for who in ("ours", "raw"))
+    line("one added no-op layer, per turn", ours, "ns", "a hand-written await", raw_ns)
+
+
+async def turns() -> None:
+    """The twelve, once through."""
+    plain, long = Twelve(), Twelve(history=1000)
+    found = await medians(
+        {
+            "raw": (baseline.Loop(0).run, 5000),
+            "twelve": (plain.turn, 1000),
+            "long": (long.turn, 300),
+        }
+    )
+    raw = found["raw"] * 1e6
+    line("one turn of the twelve", found["twelve"] * 1e6, "us", "12 bare layers, bare loop", raw)
+    line("one turn behind a history of 1,000 messages", found["long"] * 1e6, "us", "12 bare layers, bare loop", raw)
+
+
+async def rounds() -> None:
+    """A round of one tool call, in turns of 10, 100 and 300 rounds: it must not grow."""
+    works: dict[str, tuple[Work, int]] = {}
+    for count in (10, 100, 300):
+        works[f"ours {count}"] = (Twelve(rounds=count).turn, max(2, 600 // count))
+        works[f"raw {count}"] = (baseline.Loop(count).run, max(4, 3000 // count))
+    found = await medians(works)
+    for count in (10, 100, 300):
+        ours, raw = (found[f"{who} {count}"] / count * 1e6 for who in ("ours", "raw"))
+        line(f"a tool round, in a turn of {count} rounds", ours, "us", "bare loop", raw)
+
+
+def imports() -> None:
+    """A fresh interpreter each time."""
+    for what, code in (("time", "import {}; import time; print(time.process_time() * 1000)"), ("memory", MEMORY)):
+        ours, bare = (
+            statistics.median(_ask(code.format(m)) for _ in range(REPETITIONS)) for m in ("sophon", "asyncio")
+        )
+        line(f"import sophon, {what}", ours, "ms" if what == "time" else "MB", "import asyncio", bare)
+
+
+MEMORY = "import {}; print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024)"
+"""The peak of resident memory, as Linux tells it."""
+
+
+def _ask(code: str) -> float:
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+async def main() -> None:
+    """All of it, in about half a minute."""
+    print(f"{'':<52}{'Sophon':>10} {'':<6}{'beside':<32}{'':>9} {'':<6}{'ratio':>8}")
+    await added_layer()
+    await turns()
+    await rounds()
+    imports()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
