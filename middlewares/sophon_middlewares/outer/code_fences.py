@@ -1,0 +1,98 @@
+"""Whether a text that comes piece by piece stands inside a code fence of Markdown.
+
+After CommonMark 0.31, 4.5, and wider where models are: any indentation counts, in quotes (`>`) and list items too, and
+on the line of an opening fence of backticks an equally long run closes it again. Inline code is no fence.
+"""
+
+from enum import Enum, auto
+
+_FENCES = "`~"
+_SHORTEST = 3
+_BEFORE_OPENING = frozenset(" \t>-*+.)0123456789")
+_BEFORE_CLOSING = frozenset(" \t>")
+_BEHIND_CLOSING = frozenset(" \t\r")
+
+
+class _Stage(Enum):
+    """Where in a line the text stands."""
+
+    HEAD = auto()
+    """Nothing yet but what may stand in front of a fence."""
+    RUN = auto()
+    """In the run of characters that may be a fence."""
+    INFO = auto()
+    """Behind the run of an opening fence of backticks."""
+    BLANK = auto()
+    """Behind a run that closes the fence unless something else follows."""
+    REST = auto()
+    """Nothing in the rest of the line matters."""
+
+
+class CodeFences:
+    """Follows a text: `feed` every piece, then ask `open`. Time is linear, memory constant."""
+
+    __slots__ = ("_character", "_length", "_run", "_stage", "open")
+
+    def __init__(self) -> None:
+        self.open = False
+        """What comes next stands inside a fence."""
+        self._stage = _Stage.HEAD
+        self._character = ""
+        self._length: int = 0
+        self._run: int = 0
+
+    @property
+    def at_line_start(self) -> bool:
+        """Nothing stands in the line so far but what may stand in front of a fence, blanks for instance."""
+        return self._stage is _Stage.HEAD
+
+    def feed(self, text: str) -> None:
+        """The next piece of the text."""
+        position = 0
+        while position < len(text):
+            if self._stage is _Stage.REST:
+                position = text.find("\n", position)
+                if position < 0:
+                    return
+            self._step(text[position])
+            position += 1
+
+    def _step(self, character: str) -> None:
+        if self._stage is _Stage.RUN and not self._in_run(character):
+            self._end_run()
+        if character == "\n":
+            if self._stage is _Stage.BLANK:
+                self.open = False
+            self._stage = _Stage.HEAD
+        elif self._stage is _Stage.HEAD:
+            self._head(character)
+        elif self._stage is _Stage.INFO:
+            self._info(character)
+        elif self._stage is _Stage.BLANK and character not in _BEHIND_CLOSING:
+            self._stage = _Stage.REST
+
+    def _head(self, character: str) -> None:
+        if character in (self._character if self.open else _FENCES):
+            self._stage, self._run, self._character = _Stage.RUN, 1, character
+        elif character not in (_BEFORE_CLOSING if self.open else _BEFORE_OPENING):
+            self._stage = _Stage.REST
+
+    def _in_run(self, character: str) -> bool:
+        if character != self._character:
+            return False
+        self._run += 1
+        if not self.open and self._run == _SHORTEST:
+            self.open, self._length = True, 0
+        return True
+
+    def _end_run(self) -> None:
+        if self.open and not self._length:
+            self._length, self._run = self._run, 0
+            self._stage = _Stage.INFO if self._character == "`" else _Stage.REST
+        else:
+            self._stage = _Stage.BLANK if self.open and self._run >= self._length else _Stage.REST
+
+    def _info(self, character: str) -> None:
+        self._run = self._run + 1 if character == self._character else 0
+        if self._run == self._length:
+            self.open, self._stage = False, _Stage.REST
