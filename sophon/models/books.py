@@ -13,8 +13,9 @@ from sophon.models.tokens import TokenCounter
 class Books:
     """Opened for one attempt and closed by exactly one of `settle`, `charge` and `release`.
 
-    The meter is spoken to in a shielded scope, so that a cancelled turn leaves nothing reserved. Without a meter
-    only the usage is computed.
+    A meter's own part of the bargain is that a claim whose caller is cancelled undoes itself, and that what is settled
+    or released is done even so; the scopes that shield a cancelled turn would cost every attempt more than the rest.
+    Without a meter only the usage is computed.
     """
 
     __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "ear", "request", "started")
@@ -33,8 +34,7 @@ class Books:
     async def reserve(self, meter: Meter) -> None:
         """Claim the worst case. Raises BudgetExceeded; a meter that fails here has reserved nothing."""
         tokens_in = self._input()
-        with anyio.CancelScope(shield=True):
-            self._reservation = await meter.reserve(self.request, tokens_in)
+        self._reservation = await meter.reserve(self.request, tokens_in)
 
     async def settle(self, response: ModelResponse) -> Usage:
         """It was answered: the usage reported, or an estimate if there is none."""
@@ -46,20 +46,20 @@ class Books:
         """It was cut off: the input, and what the model had said by then."""
         said = self._tokens.text("".join(self.ear.pieces)) if self.ear is not None else 0
         usage = priced(self.request.model, self._input(), said)
-        await self._settle(usage)
+        # The turn may be cancelled already, and this await must happen all the same.
+        with anyio.CancelScope(shield=True):
+            await self._settle(usage)
         return usage
 
     async def release(self) -> Usage:
         """It failed and cost nothing."""
         if self._meter is not None:
-            with anyio.CancelScope(shield=True):
-                await self._meter.release(self._reservation)
+            await self._meter.release(self._reservation)
         return Usage()
 
     async def _settle(self, usage: Usage) -> None:
         if self._meter is not None:
-            with anyio.CancelScope(shield=True):
-                await self._meter.settle(self._reservation, self.request, usage)
+            await self._meter.settle(self._reservation, self.request, usage)
 
     def _usage(self, response: ModelResponse) -> Usage:
         reported, model = response.usage, self.request.model
@@ -73,7 +73,8 @@ class Books:
 
     def _input(self) -> int:
         if not self._estimated:
-            self._estimated = self._tokens.request(self.request)
+            counted = self.request.input_tokens
+            self._estimated = self._tokens.request(self.request) if counted is None else counted
         return self._tokens.calibrated(self._estimated, self.request.model.id)
 
 

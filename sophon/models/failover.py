@@ -12,7 +12,14 @@ call layers stand between the two.
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from sophon.errors import AuthenticationFailed, BudgetExceeded, NoProvider, RateLimited, SophonError
+from sophon.errors import (
+    AuthenticationFailed,
+    BudgetExceeded,
+    MessageTooLarge,
+    NoProvider,
+    RateLimited,
+    SophonError,
+)
 from sophon.models.retries import TRANSIENT
 
 
@@ -76,4 +83,4 @@ def verdict(errors: Sequence[SophonError], heard: bool = False) -> SophonError:
     return failed[-1] if failed and not heard else errors[-1]
 
 
-_PASSED_ON = (*TRANSIENT, RateLimited, AuthenticationFailed, NoProvider)
+_PASSED_ON = (*TRANSIENT, RateLimited, AuthenticationFailed, NoProvider, MessageTooLarge)

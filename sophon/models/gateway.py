@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from sophon.clock import Clock
-from sophon.errors import BudgetExceeded, ModelError, NotFound, SophonError
+from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Usage
 from sophon.models.asking import Asking
@@ -73,8 +73,8 @@ class ModelGateway:
 
         `check` is called before every attempt and every chunk and may raise to stop. Raises ModelError (`attempts`
         holds the record, `visible` whether text had been shown), BudgetExceeded when every candidate was over its
-        budget, NoProvider when there is none. AssertionError, cancellation and what layers or listeners raise pass
-        untouched.
+        budget, MessageTooLarge when no candidate had the room, NoProvider when there is none. AssertionError,
+        cancellation and what layers or listeners raise pass untouched.
         """
         watch = Oversight(meter, emit, check)
         if request.on_text is not None:
@@ -92,7 +92,7 @@ class ModelGateway:
                 ask = _around(layer, ask)
             try:
                 response = await ask(_addressed(request, candidate, first=position == 0))
-            except (ModelError, BudgetExceeded) as error:
+            except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if TABLE[State.CALLING, event_of(error, watch.heard)] is State.ABORTED:
                     break

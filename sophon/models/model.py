@@ -73,6 +73,8 @@ class ModelRequest:
     temperature: float | None = None
     on_text: OnText | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
+    input_tokens: int | None = None
+    """What the request takes, uncalibrated, if a layer has counted it; else the gateway counts where it must know."""
 
     def with_(self, **changes: Any) -> Self:
         """A copy with other values in the named fields."""
@@ -112,7 +114,10 @@ CallLayer: TypeAlias = Callable[[ModelRequest, Call], Awaitable[ModelResponse]]
 
 
 class Meter(Protocol):
-    """Asked before every attempt of every call, told after. Raises BudgetExceeded when the attempt may not be made."""
+    """Asked before every attempt of every call, told after. Raises BudgetExceeded when the attempt may not be made.
+
+    A `reserve` that is cancelled leaves nothing reserved; a `settle` or `release` is done even if it is cancelled.
+    """
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> Any:
         """Claim the worst case of the attempt: so many input tokens and `request.max_tokens` of output."""

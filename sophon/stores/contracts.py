@@ -168,7 +168,10 @@ class UsageTotal:
 
 
 class UsageStore(Protocol):
-    """The books. `reserve` is atomic: of many at once, no more get through than the limits allow."""
+    """The books. `reserve` is atomic: of many at once, no more get through than the limits allow.
+
+    A `reserve` that is cancelled leaves nothing reserved; a `settle` or `release` is done even if it is cancelled.
+    """
 
     async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
         """Claim tokens and cost; a Reservation, or what is already spent when the claim would pass a limit."""

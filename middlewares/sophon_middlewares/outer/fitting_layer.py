@@ -56,13 +56,13 @@ class FittingLayer:
         if used > limit(frame.window, self._options.trigger):
             used = await self._shorten(request, frame, fixed, self._options.trigger)
         try:
-            return await call(_bounded(request, frame, used))
+            return await call(_bounded(request, frame, fixed, used))
         except ContextOverflow as overflow:
             if overflow.visible:
                 raise
             frame.window = min(frame.window, used)
             used = await self._tighten(request, frame, fixed, overflow)
-        return await call(_bounded(request, frame, used))
+        return await call(_bounded(request, frame, fixed, used))
 
     def _followed(self, request: ModelRequest) -> Frame:
         """What is known of the request's model, with the newest messages counted."""
@@ -131,9 +131,13 @@ def limit(window: int, trigger: float) -> float:
     return min(window * trigger, window - answer_room(window))
 
 
-def _bounded(request: ModelRequest, frame: Frame, used: int) -> ModelRequest:
-    """The request with what the model is shown, and room for no more answer than the window has left."""
-    left = frame.window - used
-    if not frame.view.opening:
-        return request if request.max_tokens <= left else request.with_(max_tokens=left)
-    return request.with_(messages=frame.view.of(request.messages), max_tokens=min(request.max_tokens, left))
+def _bounded(request: ModelRequest, frame: Frame, fixed: int, used: int) -> ModelRequest:
+    """The request with what the model is shown, its size, and room for no more answer than the window has left."""
+    left, size = frame.window - used, frame.view.total + fixed
+    if frame.view.opening:
+        shown = frame.view.of(request.messages)
+        return request.with_(messages=shown, max_tokens=min(request.max_tokens, left), input_tokens=size)
+    if request.max_tokens > left:
+        return request.with_(max_tokens=left, input_tokens=size)
+    request.input_tokens = size
+    return request
