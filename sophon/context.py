@@ -90,6 +90,8 @@ class Context:
     started_at: datetime | None = None
     resumed: bool = False
     """The turn was suspended and goes on."""
+    observed: bool = True
+    """Whether anybody listens. An event in a hot place is not even built for nobody."""
 
     # The working state: changes as the turn goes, and can be written out and read back.
     messages: list[Message] = field(default_factory=list[Message])
@@ -192,7 +194,9 @@ class Context:
         """
         gateway = self.services.gateway
         route = self.route if self.route is not None else gateway.candidates()
-        response = await gateway.call(request, route, layers=self.call_layers, meter=self.meter, emit=self.emit)
+        response = await gateway.call(
+            request, route, layers=self.call_layers, meter=self.meter, emit=self.emit if self.observed else None
+        )
         self.tally.model_calls += 1
         if response.usage is not None:
             self.tally.usage += response.usage
@@ -202,11 +206,12 @@ class Context:
         """Give a pending call its one result; the model reads the text."""
         self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
         self.pending = [other for other in self.pending if other.id != call.id]
-        self.emit(
-            events.ToolCallCompleted(
-                call_id=call.id, tool=call.name, outcome=outcome, duration_ms=duration_ms, result=text
+        if self.observed:
+            self.emit(
+                events.ToolCallCompleted(
+                    call_id=call.id, tool=call.name, outcome=outcome, duration_ms=duration_ms, result=text
+                )
             )
-        )
 
     def get(self, key: Key[T]) -> T | None:
         """A middleware's own value of this turn, or None."""
@@ -245,6 +250,7 @@ class Context:
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,
+            observed=self.observed,
             messages=[*system, Message("user", text if prompt is None else prompt)],
             tools=self.services.registry.tools,
             excluded=dict(self.excluded),

@@ -56,6 +56,7 @@ class Services:
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.events: EventSink = events or Silence()
+        self.observed = not isinstance(self.events, Silence)
         self.instructions = instructions
         self.folder = folder or Path()
         """Relative paths in the settings are relative to it."""
@@ -94,6 +95,7 @@ class Services:
             model=model,
             planning=planning_mode(planning),
             started_at=self.clock.now(),
+            observed=self.observed,
             messages=messages,
             tools=self.registry.tools,
         )

@@ -75,6 +75,7 @@ def load_state(services: "Services", state: Mapping[str, Any]) -> Context:
             started_at=datetime.fromisoformat(state["started_at"]) if state["started_at"] else None,
             step=_step_from_json(state["step"]),
             resumed=True,
+            observed=services.observed,
             messages=[Message.from_json(message) for message in state["messages"]],
             tools=_tools(services, state["tools"]),
             pending=[ToolCall.from_json(call) for call in state["pending"]],

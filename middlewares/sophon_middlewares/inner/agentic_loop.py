@@ -87,7 +87,8 @@ def cap(ctx: Context, options: LoopOptions) -> int:
 
 
 async def _think(ctx: Context, next: Next) -> None:
-    ctx.emit(AgentStatus(status="thinking"))
+    if ctx.observed:
+        ctx.emit(AgentStatus(status="thinking"))
     await next(ctx)
 
 
@@ -108,7 +109,8 @@ async def _settle(ctx: Context, next: Next, detector: LoopDetector, calls: list[
 
 
 async def _pass(ctx: Context, next: Next) -> None:
-    ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
+    if ctx.observed:
+        ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True
     try:
         await next(ctx)

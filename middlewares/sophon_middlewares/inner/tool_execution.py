@@ -93,14 +93,9 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     ctx.tally.tool_calls += 1
     clock, journal = ctx.services.clock, ctx.services.store.journal
     await journal.start(ctx.run_id, call.id, call.name)
-    ctx.emit(
-        ToolCallStarted(
-            call_id=call.id,
-            tool=call.name,
-            arguments_digest=call_digest(ctx.run_id, call),
-            arguments=call.arguments,
-        )
-    )
+    if ctx.observed:
+        digest = call_digest(ctx.run_id, call)
+        ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=call.arguments))
     began = clock.monotonic()
     try:
         text, outcome = await _attempt(ctx, call, tool)
