@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sophon.plans.plan import PlanStep
 from sophon.plans.progress import PlanProgress
 from sophon.tools.tool import Risk, Tool
-from sophon.tools.truncation import truncate
+from sophon.tools.truncation import LIMIT, truncate
 
 _LONGEST_DESCRIPTION = 160
 _MOST_PROBLEMS = 20
@@ -42,14 +42,16 @@ def reask_prompt(problems: Sequence[str]) -> str:
     return f"That plan cannot be run:\n{listed}\nAnswer with the whole corrected JSON object and nothing else."
 
 
-def step_prompt(step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None) -> str:
+def step_prompt(
+    step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None, *, limit: int = LIMIT
+) -> str:
     """The text of a step's own turn: what to do, what the steps before found, and what went wrong at the first try.
 
-    Each result is cut to 8000 characters.
+    Each result is cut to `limit` characters, by default 8000.
     """
     parts = [step.description]
     if dependency_results:
-        found = "\n\n".join(f"Step {needed}:\n{truncate(text)}" for needed, text in dependency_results.items())
+        found = "\n\n".join(f"Step {needed}:\n{truncate(text, limit)}" for needed, text in dependency_results.items())
         parts.append(f"Results of the steps before this one:\n\n{found}")
     if previous_error:
         parts.append(
@@ -58,9 +60,12 @@ def step_prompt(step: PlanStep, dependency_results: Mapping[str, str], previous_
     return "\n\n".join(parts)
 
 
-def synthesis_prompt(progress: PlanProgress) -> str:
-    """What the final call is told: the goal and what every step came to, or why it did not."""
-    steps = "\n\n".join(_outcome(step, progress) for step in progress.plan.steps)
+def synthesis_prompt(progress: PlanProgress, *, limit: int = LIMIT) -> str:
+    """What the final call is told: the goal and what every step came to, or why it did not.
+
+    Each result is cut to `limit` characters, by default 8000.
+    """
+    steps = "\n\n".join(_outcome(step, progress, limit) for step in progress.plan.steps)
     return (
         f"The request was worked on by a plan. Its goal: {progress.plan.goal}\n\n{steps}\n\n"
         "Answer the user's request from these results. Say plainly what could not be done, and why."
@@ -81,9 +86,9 @@ def parse_vote(text: str) -> bool | None:
     return None if found is None else (found[1] or found[2]).lower() == "yes"
 
 
-def _outcome(step: PlanStep, progress: PlanProgress) -> str:
+def _outcome(step: PlanStep, progress: PlanProgress, limit: int) -> str:
     state = progress[step.id]
-    detail = truncate(state.text) if state.status == "completed" else state.reason
+    detail = truncate(state.text if state.status == "completed" else state.reason, limit)
     return f"Step {step.id} ({step.description}), {state.status}:\n{detail}"
 
 
