@@ -1,0 +1,87 @@
+"""Shows a plan to a person before it runs, where one of its steps is risky."""
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.context import Context
+from sophon.messages import Response, ToolCall
+from sophon.plans import Plan, PlanStep
+from sophon.settings import ApprovalSettings
+from sophon.tools.tool import Risk
+from sophon_middlewares.inner.approval import ask
+from sophon_middlewares.outer.plan_work import Leave, PlanWork
+
+SHOWN_FROM = Risk.MEDIUM
+"""The risk of a step from which on the plan waits for a person. Source: reference/sophon.md 5.13."""
+
+LONGEST_LINE = 300
+"""Characters of a step's description that the preview shows."""
+
+
+async def may_run(ctx: Context, work: PlanWork) -> bool:
+    """Whether the plan may run, asked once in a turn; if not, `ctx.response` says that it was rejected or waits."""
+    plan = work.progress.plan
+    if work.leave == "open":
+        work.leave = leave_without_asking(
+            plan.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None
+        )
+    if work.leave != "open":
+        return True
+    request = question(ctx, plan)
+    decision = await ask(ctx, request, ctx.settings.approval)
+    if decision.verdict == "approve":
+        work.leave = "given"
+        return True
+    ctx.response = _refusal(plan, decision)
+    return False
+
+
+def leave_without_asking(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> Leave:
+    """What is known before anybody is asked; `approved` is what was approved with the step that this plan is for."""
+    if approved is not None and risk <= approved:
+        return "given"
+    if risk < SHOWN_FROM:
+        return "unneeded"
+    if settings.auto_approve_up_to is not None and risk <= Risk.parse(settings.auto_approve_up_to):
+        return "unneeded"
+    return "open"
+
+
+def question(ctx: Context, plan: Plan) -> ApprovalRequest:
+    """The question for a person; the same plan of the same turn is the same question."""
+    return ApprovalRequest.of(
+        ToolCall(plan.id, "plan", plan.to_json()),
+        ctx.run_id,
+        plan.risk,
+        kind="plan",
+        preview=preview(plan),
+        expires_at=ctx.services.clock.now() + ctx.settings.approval.timeout,
+        session_id=ctx.session_id,
+    )
+
+
+def preview(plan: Plan) -> str:
+    """The plan with a line per step: what it does, its risk, its tools, and what it waits for."""
+    lines = [_line(number, step) for number, step in enumerate(plan.steps, 1)]
+    return "\n".join([f"Run a plan of {len(plan.steps)} steps: {_cut(plan.goal)}", *lines])
+
+
+def _line(number: int, step: PlanStep) -> str:
+    facts = [f"risk {step.estimated_risk.label}"]
+    if step.tool_hints:
+        facts.append(f"tools {', '.join(step.tool_hints)}")
+    if step.depends_on:
+        facts.append(f"after {', '.join(step.depends_on)}")
+    return f"  {number}. {step.id}: {_cut(step.description)} ({'; '.join(facts)})"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}… ({len(line)} characters)"
+
+
+def _refusal(plan: Plan, decision: Decision) -> Response:
+    if decision.verdict == "suspend":
+        return Response("Waiting for approval of the plan.", "suspended")
+    reason = "a plan cannot be edited" if decision.verdict == "edit" else decision.reason
+    why = f": {reason}" if reason else ""
+    detail = {"plan": plan.id, "decided_by": decision.decided_by}
+    return Response(f"The plan was rejected{why}. Nothing of it was run.", "rejected", detail=detail)

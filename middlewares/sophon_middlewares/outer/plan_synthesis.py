@@ -1,0 +1,27 @@
+"""The one final call of a plan: it answers the person from what the steps came to."""
+
+from sophon.context import Context
+from sophon.messages import Message, Response
+from sophon.plans import PlanProgress, synthesis_prompt
+from sophon_middlewares.inner.llm_invoker import listener
+from sophon_middlewares.outer.plan_room import room_for_each
+
+
+async def synthesise(ctx: Context, progress: PlanProgress) -> None:
+    """Set the turn's response, and append it to the messages; streams when the turn does, and uses no tools.
+
+    In a step that was itself planned the answer is for the plan above: it has the purpose `step`, and like every
+    step it does not stream.
+    Raises ModelError, BudgetExceeded, MessageTooLarge.
+    """
+    prompt = synthesis_prompt(progress, limit=room_for_each(ctx, len(progress.plan.steps)))
+    ctx.shown = []
+    answer = await ctx.complete(
+        ctx.request(
+            [*ctx.messages, Message("user", prompt, origin="hint")],
+            purpose="step" if ctx.depth else "reply",
+            on_text=listener(ctx) if ctx.stream else None,
+        )
+    )
+    ctx.messages.append(Message("assistant", answer.text))
+    ctx.response = Response(answer.text, "length" if answer.finish_reason == "length" else "stop")

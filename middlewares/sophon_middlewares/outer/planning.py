@@ -1,0 +1,60 @@
+"""Breaks a request that needs several steps into a plan, runs the plan, and answers from what it came to."""
+
+from sophon.context import Context
+from sophon.events import PlanProposed
+from sophon.extensions import Key
+from sophon.pipeline import Next
+from sophon.plans import PlanProgress
+from sophon_middlewares.outer.plan_approval import may_run
+from sophon_middlewares.outer.plan_making import plan_for
+from sophon_middlewares.outer.plan_running import run_steps
+from sophon_middlewares.outer.plan_synthesis import synthesise
+from sophon_middlewares.outer.plan_work import WORK, PlanWork
+
+FLAT: Key[bool] = Key("planning.flat", dump=bool, load=bool)
+"""It was decided that the turn needs no plan; a resumed turn does not decide anew."""
+
+
+class Planning:
+    """Decides, plans, asks a person where the plan needs it, runs the steps, and has one final call answer from them.
+
+    `Planning.Mode`, or the sender's: Auto (score of 3 and above), LlmDecides (the model is asked; unclear or failed,
+    the score), Always, Never. A turn that is a step `Planning.MaxDepth` (3) levels down is never planned. A plan that
+    cannot be run is asked for once more, then the turn goes on without one, as it does with a plan of a single step.
+
+    A plan with a step at Medium risk or above is shown once and waits. Steps run as soon as their dependencies are
+    done, `Planning.Concurrency` (4) at once, each as a child turn through the whole chain, `Planning.Tries` (2) times
+    at most. A step that failed skips those that need it; the others finish. A turn with a plan does not call next.
+    Source: reference/sophon.md 5.13. Raises BudgetExceeded, and ModelError of the final call.
+    """
+
+    zone = "outer"
+    unique = True
+    after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge")
+    before = ("AgenticLoop", "ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
+    acts = {
+        "turn": "makes a plan of a request in several steps, shows it where it is risky, runs each step as a turn of "
+        "its own through the whole chain, and sums up; passes everything else on"
+    }
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        work = await _work(ctx)
+        if work is None:
+            await next(ctx)
+        elif await may_run(ctx, work) and await run_steps(ctx, work):
+            await synthesise(ctx, work.progress)
+
+
+async def _work(ctx: Context) -> PlanWork | None:
+    """What the turn has kept of its plan, or a new one, or None; decided once in a turn."""
+    work = ctx.get(WORK)
+    if work is not None or ctx.get(FLAT):
+        return work
+    plan = await plan_for(ctx)
+    if plan is None:
+        ctx.put(FLAT, True)
+        return None
+    work = PlanWork(PlanProgress(plan))
+    ctx.put(WORK, work)
+    ctx.emit(PlanProposed(plan=plan.to_json()))
+    return work

@@ -1,0 +1,197 @@
+"""When a turn gets a plan, and what becomes of one that cannot be run."""
+
+import pytest
+
+from sophon import Context, Message, Next
+from sophon.errors import BadRequest
+from sophon.events import AgentStatus, PlanProposed
+from sophon_middlewares.outer.plan_making import recent
+
+PLAIN = "What is the time?"
+COMPLEX = "First do one thing, then do another: all the steps"
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "planned"),
+    [
+        ("Auto", COMPLEX, True),
+        ("Auto", PLAIN, False),
+        ("Always", PLAIN, True),
+        ("Never", COMPLEX, False),
+    ],
+)
+async def test_the_mode_and_the_score_decide(stage, plan, mode, text, planned):
+    s = stage(plans=[plan(a="", b="")], settings={"Planning": {"Mode": mode, "MaxDepth": 1}})
+    await s.run(text)
+    assert len(s.asked("plan")) == planned
+    assert len(s.events.of(PlanProposed)) == planned
+
+
+async def test_the_senders_mode_wins_over_the_settings(stage, plan):
+    s = stage(plans=[plan(a="", b="")])
+    await s.run(COMPLEX, planning="Never")
+    assert [request.purpose for request in s.model.requests] == ["reply"]
+
+
+@pytest.mark.parametrize(
+    ("vote", "text", "planned"),
+    [
+        ("Yes.", PLAIN, True),
+        ("no", COMPLEX, False),
+        ("perhaps", COMPLEX, True),
+        ("perhaps", PLAIN, False),
+        (BadRequest("no votes here"), COMPLEX, True),
+        (BadRequest("no votes here"), PLAIN, False),
+    ],
+)
+async def test_the_model_votes_and_the_score_speaks_where_the_vote_does_not(stage, plan, vote, text, planned):
+    s = stage(plans=[plan(a="", b="")], votes=[vote], settings={"Planning": {"MaxDepth": 1}})
+    await s.run(text, planning="LlmDecides")
+    assert len(s.asked("plan")) == planned
+
+
+async def test_a_vote_is_three_tokens_at_temperature_zero_about_the_request(stage):
+    s = stage(votes=["no"])
+    await s.run(COMPLEX, planning="LlmDecides")
+    (vote,) = s.asked("vote")
+    assert (vote.max_tokens, vote.temperature, vote.tools) == (3, 0.0, ())
+    assert COMPLEX in vote.messages[-1].content
+
+
+async def test_a_step_may_plan_again_until_three_levels_are_planned(stage, plan):
+    s = stage(plans=[plan(a="", b="")])
+    await s.run(PLAIN, planning="Always")
+    depths = {event.run_id.count("/") for event in s.events.of(PlanProposed)}
+    assert depths == {0, 1, 2}
+    assert len(s.asked("plan")) == 1 + 2 + 4
+
+
+async def test_a_step_is_judged_by_its_own_words_and_not_by_the_results_it_is_given(stage, plan):
+    s = stage(plans=[plan(a="", b="a")], work={"do a": ["first search, and then write: a plan in three steps"]})
+    await s.run()
+    assert "a plan in three steps" in s.prompts("step")[1]
+    assert len(s.asked("plan")) == 1
+
+
+async def test_a_step_that_reads_like_several_is_planned_itself(stage, plan):
+    several = {"depends_on": [], "description": "first read it and then write it"}
+    s = stage(plans=[plan(a=several, b=""), plan(c="", d="")])
+    await s.run()
+    assert [event.run_id.count("/") for event in s.events.of(PlanProposed)] == [0, 1]
+    assert "Break the user's request" in s.asked("plan")[1].messages[0].content
+    assert s.prompts("plan")[1] == "first read it and then write it"
+
+
+async def test_a_turn_that_may_use_no_tools_is_not_planned(stage):
+    async def without_tools(ctx: Context, next: Next) -> None:
+        ctx.tools_allowed = False
+        await next(ctx)
+
+    s = stage(before=[without_tools])
+    await s.run(COMPLEX)
+    assert [request.purpose for request in s.model.requests] == ["reply"]
+
+
+async def test_a_plan_of_one_step_is_no_plan(stage, plan):
+    s = stage(plans=[plan(a="")])
+    response = await s.run()
+    assert response.text == "the answer"
+    assert [request.purpose for request in s.model.requests] == ["plan", "reply"]
+    assert not s.events.of(PlanProposed)
+
+
+BAD = {
+    "circle": (
+        '{"goal": "g", "steps": [{"id": "a", "description": "x", "depends_on": ["b"]}, '
+        '{"id": "b", "description": "y", "depends_on": ["a"]}]}',
+        "in a circle",
+    ),
+    "dependency": ('{"goal": "g", "steps": [{"id": "a", "description": "x", "depends_on": ["z"]}]}', "no step"),
+    "twice": (
+        '{"goal": "g", "steps": [{"id": "a", "description": "x"}, {"id": "a", "description": "y"}]}',
+        "used by 2",
+    ),
+    "tool": ('{"goal": "g", "steps": [{"id": "a", "description": "x", "tool_hints": ["flyy"]}]}', "no tool 'flyy'"),
+    "no JSON": ("I would rather not", "no JSON object"),
+    "too many": (
+        '{"goal": "g", "steps": [' + ", ".join(f'{{"id": "{n}", "description": "x"}}' for n in range(21)) + "]}",
+        "at most 20",
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "problem"), BAD.values(), ids=BAD)
+async def test_a_plan_that_cannot_be_run_is_asked_for_once_more_with_what_is_wrong(stage, plan, answer, problem):
+    s = stage(plans=[answer, plan(a="", b="")])
+    await s.run()
+    first, second = s.asked("plan")
+    assert [message.role for message in second.messages[len(first.messages) :]] == ["assistant", "user"]
+    assert problem in second.messages[-1].content
+    assert s.steps("completed") == ["a", "b"]
+
+
+@pytest.mark.parametrize(("answer", "problem"), BAD.values(), ids=BAD)
+async def test_a_second_bad_plan_leads_to_the_flat_loop(stage, answer, problem):
+    s = stage(plans=[answer])
+    response = await s.run()
+    assert response.text == "the answer"
+    assert [request.purpose for request in s.model.requests] == ["plan", "plan", "reply"]
+    assert not s.events.of(PlanProposed)
+    assert not s.steps()
+
+
+async def test_a_plan_call_that_fails_leads_to_the_flat_loop(stage):
+    s = stage(plans=[BadRequest("no plans here")])
+    response = await s.run()
+    assert (response.text, response.finish_reason) == ("the answer", "stop")
+
+
+async def test_a_fence_and_prose_around_the_plan_do_not_matter(stage, plan):
+    s = stage(plans=[f"Here it is:\n```json\n{plan(a='', b='')}\n```\nGood luck!"])
+    await s.run()
+    assert s.steps("completed") == ["a", "b"]
+
+
+async def test_the_number_of_steps_is_a_setting(stage, plan):
+    s = stage(plans=[plan(a="", b="", c="")], settings={"AgentExecution": {"PlanMaxSteps": 2}})
+    await s.run()
+    assert "at most 2" in s.prompts("plan")[1]
+    assert "At most 2 steps" in s.asked("plan")[0].messages[0].content
+
+
+async def test_whoever_watches_sees_that_a_plan_is_made_and_then_the_plan(stage, plan):
+    s = stage(plans=[plan(a="", b="a")])
+    await s.run()
+    status = next(event for event in s.events.events if isinstance(event, AgentStatus))
+    (proposed,) = s.events.of(PlanProposed)
+    assert status.status == "planning"
+    assert proposed.plan["id"].startswith("plan_")
+    assert [step["depends_on"] for step in proposed.plan["steps"]] == [[], ["a"]]
+
+
+async def test_a_plan_call_knows_every_tool_and_is_given_none_to_call(stage, plan):
+    s = stage(plans=[plan(a="", b="")], settings={"ToolFilter": {"Top": 2}})
+    await s.run()
+    (request,) = s.asked("plan")
+    assert request.tools == ()
+    for tool in s.services.registry:
+        assert f"- {tool.name} (risk {tool.risk.label})" in request.messages[0].content
+
+
+async def test_a_request_larger_than_the_window_is_left_to_whoever_makes_it_fit(stage, plan):
+    s = stage(plans=[plan(a="", b="")])
+    await s.run(f"{COMPLEX} {'word ' * 200_000}", planning="LlmDecides")
+    assert [request.purpose for request in s.model.requests] == ["reply"]
+
+
+def test_a_plan_call_is_shown_the_last_few_things_that_were_said():
+    said = [Message("user" if n % 2 == 0 else "assistant", f"{n} " + "x" * 2000) for n in range(10)]
+    said.insert(5, Message("tool", "a result", tool_call_id="1"))
+    shown = recent(said)
+    assert [message.content[0] for message in shown] == ["4", "5", "6", "7", "8", "9"]
+    assert all(len(message.content) <= 1000 for message in shown)
+
+
+def test_what_a_plan_call_is_shown_begins_with_the_person():
+    said = [Message("user", "a")] + [Message("assistant", "b")] * 6
+    assert recent(said) == []
