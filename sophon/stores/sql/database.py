@@ -103,8 +103,8 @@ class Database:
             current = is_current(connection, self.name)
         make_ready(self._writing, self._patience_seconds)
         with self._writing.begin() as connection:
-            # Asked again under the lock: of two processes that open a new database, one finds it done.
-            if not current and not is_current(connection, self.name):
+            # Alembic asks again under the lock: of two processes that open a new database, one finds it done.
+            if not current:
                 upgrade(connection)
             self._at_open(connection)
 

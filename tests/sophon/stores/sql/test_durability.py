@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -103,19 +104,18 @@ asyncio.run(main())
 
 
 async def test_a_kill_in_mid_write_loses_nothing_that_was_acknowledged(tmp_path: Path):
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITER, str(tmp_path), stdout=pipe)
-    assert process.stdout is not None
-    acknowledged = [await process.stdout.readline() for _ in range(300)]
-    process.kill()
-    acknowledged += (await process.stdout.read()).splitlines()
-    await process.wait()
-    last = {name: int(seq) for name, seq in (line.split() for line in acknowledged if line.count(b" ") == 1)}
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        acknowledged = [process.stdout.readline() for _ in range(300)]
+        process.kill()
+        # A line that the kill cut short has no end.
+        acknowledged += [line for line in process.stdout if line.endswith("\n")]
+    last = {name: int(seq) for name, seq in (line.split() for line in acknowledged)}
 
     store = SqlStore("sqlite:///s.db", folder=tmp_path)
     await store.open()
     for name, seq in last.items():
-        log = await store.sessions.records(name.decode())
+        log = await store.sessions.records(name)
         assert len(log) >= seq
         assert [record.seq for record in log] == list(range(1, len(log) + 1))
     await store.close()
@@ -129,6 +129,19 @@ async def test_a_write_that_fails_does_not_spoil_its_neighbours(store: SqlStore)
     assert sorted(outcomes[0::2]) == list(range(1, 21))
     assert all(isinstance(outcome, NotFound) for outcome in outcomes[1::2])
     assert len((await store.sessions.history("s")).messages) == 20
+
+
+async def test_a_write_that_fails_half_way_leaves_nothing_of_itself(store: SqlStore):
+    endless: dict[str, object] = {}
+    endless["again"] = endless
+    bad = SessionRecord("failed", "r", data=endless)
+    good = [store.sessions.append("s", [said(str(n))]) for n in range(10)]
+    outcomes = await asyncio.gather(
+        *good, *(store.sessions.append("s", [bad]) for _ in range(10)), return_exceptions=True
+    )
+    assert sorted(outcomes[:10]) == list(range(1, 11))
+    assert all(isinstance(outcome, ValueError) for outcome in outcomes[10:])
+    assert await store.sessions.append("s", [said("next")]) == 11
 
 
 async def test_a_write_whose_caller_was_cancelled_is_done_all_the_same(store: SqlStore):

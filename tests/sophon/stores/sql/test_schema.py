@@ -1,6 +1,5 @@
 """The schema: made, recognised, brought up to date, and refused when it is not ours."""
 
-import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -152,15 +151,18 @@ asyncio.run(main())
 """
 
 
-async def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path):
+def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path):
     opener = [sys.executable, "-W", "error", "-c", OPENER, str(tmp_path)]
-    pipe = asyncio.subprocess.PIPE
-    processes = [await asyncio.create_subprocess_exec(*opener, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(4)]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen(opener, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(4)]
     for process in processes:
         assert process.stdout is not None
-        assert await process.stdout.readline() == b"ready\n"
-    outcomes = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
-    assert [(process.returncode, errors) for process, (_, errors) in zip(processes, outcomes, strict=True)] == [
-        (0, b"")
-    ] * 4
+        assert process.stdout.readline() == b"ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    errors = [process.communicate()[1] for process in processes]
+    assert errors == [b""] * 4
+    assert [process.returncode for process in processes] == [0] * 4
     assert run(tmp_path / "new" / "s.db", "SELECT last_seq FROM sessions") == [(80,)]
