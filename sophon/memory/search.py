@@ -1,8 +1,8 @@
 """Word search over memory entries: whole words, folded, weighted by how rare they are (Okapi BM25).
 
 Every entry of the scope is looked at for every query: a few milliseconds per 1,000 short entries once their words
-are cached, some tens the first time. The words of `CACHED_TEXTS` texts are kept; a memory of many more entries than that
-deserves an index of its own.
+are cached, some tens the first time. The words of `CACHED_TEXTS` texts are kept; a memory of many more entries than
+that deserves an index of its own.
 """
 
 import heapq
