@@ -18,7 +18,7 @@ from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.tool_filter import ToolFilter
 
 
-def twelve(services: Services) -> Pipeline:  # noqa: ARG001 - every chain factory is given the services
+def twelve(services: Services) -> Pipeline:
     """The default chain."""
     return Pipeline.compose(
         # the outer zone: once per turn

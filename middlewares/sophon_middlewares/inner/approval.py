@@ -64,12 +64,16 @@ async def _consider(ctx: Context, call: ToolCall) -> None:
 
 
 def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> bool:
-    """Whether a call of this risk waits for a person; `approved` is what was approved with the plan step."""
-    if risk < Risk.parse(settings.ask_from):
+    """Whether a call of this risk waits for a person; `approved` is what was approved with the plan step.
+
+    In an approved plan a person has seen Medium risks, so one that was not shown is asked about there too.
+    """
+    asks_from = Risk.parse(settings.ask_from)
+    if approved is not None and risk <= approved:
         return False
-    if settings.auto_approve_up_to is not None and risk <= Risk.parse(settings.auto_approve_up_to):
+    if risk < (asks_from if approved is None else min(asks_from, Risk.MEDIUM)):
         return False
-    return approved is None or risk > approved
+    return settings.auto_approve_up_to is None or risk > Risk.parse(settings.auto_approve_up_to)
 
 
 async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:

@@ -6,8 +6,8 @@ from typing import ClassVar
 from sophon.context import Context
 from sophon.pipeline import Next
 from sophon.settings import ContextWindowSettings
-from sophon_middlewares.outer.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.fitting_layer import FittingLayer
+from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.window.fitting_layer import FittingLayer
 
 
 class ContextWindow:

@@ -5,11 +5,11 @@ from sophon.events import PlanProposed
 from sophon.extensions import Key
 from sophon.pipeline import Next
 from sophon.plans import PlanProgress
-from sophon_middlewares.outer.plan_approval import may_run
-from sophon_middlewares.outer.plan_making import plan_for
-from sophon_middlewares.outer.plan_running import run_steps
-from sophon_middlewares.outer.plan_synthesis import synthesise
-from sophon_middlewares.outer.plan_work import WORK, PlanWork
+from sophon_middlewares.outer.plan.leave import may_run
+from sophon_middlewares.outer.plan.making import plan_for
+from sophon_middlewares.outer.plan.running import run_steps
+from sophon_middlewares.outer.plan.synthesis import synthesise
+from sophon_middlewares.outer.plan.work import WORK, PlanWork
 
 FLAT: Key[bool] = Key("planning.flat", dump=bool, load=bool)
 """It was decided that the turn needs no plan; a resumed turn does not decide anew."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 from sophon.context import Context
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
 from sophon.pipeline import Next
-from sophon_middlewares.outer.tool_call_scanner import ToolCallScanner, scan
-from sophon_middlewares.outer.tool_dialect import ToolDialect, added_text, mentions_tools, tool_prompt
+from sophon_middlewares.outer.bridge.tool_call_scanner import ToolCallScanner, scan
+from sophon_middlewares.outer.bridge.tool_dialect import ToolDialect, added_text, mentions_tools, tool_prompt
 
 
 class PromptToolBridge:

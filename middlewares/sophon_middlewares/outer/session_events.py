@@ -120,7 +120,7 @@ def _said(ctx: Context, text: str) -> bool:
 
 
 def news(ctx: Context) -> list[SessionRecord]:
-    """What the turn added and the store does not hold yet: messages whose calls have their results, and a compaction."""
+    """What the turn added and the store does not hold: messages whose calls have their results, and a compaction."""
     fresh = ctx.messages[ctx.recorded :]
     while fresh and not is_sound(fresh):
         fresh.pop()

@@ -5,7 +5,7 @@ import json
 import anyio
 import pytest
 
-from sophon import Context, Decision, ModelRequest, ModelResponse, Next, Pipeline, Risk, Services, ToolCall, tool
+from sophon import Context, Decision, Next, Pipeline, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest, RejectingGate
 from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
 from sophon.settings import ApprovalSettings
@@ -67,6 +67,12 @@ ASKS = [
     (Risk.HIGH, "High", None, Risk.HIGH, False),
     (Risk.CRITICAL, "High", None, Risk.HIGH, True),
     (Risk.HIGH, "High", None, Risk.MEDIUM, True),
+    (Risk.MEDIUM, "High", None, Risk.LOW, True),
+    (Risk.MEDIUM, "High", "Medium", Risk.LOW, False),
+    (Risk.MEDIUM, "High", None, Risk.MEDIUM, False),
+    (Risk.LOW, "High", None, Risk.NONE, False),
+    (Risk.LOW, "Low", None, Risk.NONE, True),
+    (Risk.CRITICAL, "High", None, Risk.CRITICAL, False),
 ]
 
 

@@ -114,7 +114,7 @@ async def test_an_exception_lets_the_siblings_finish_and_the_first_in_call_order
         return "ok"
 
     chain = Pipeline.compose(AgenticLoop(), ParallelExecution(), guard, ToolExecution(), LlmInvoker())
-    with ScriptedModel([calls("good", "bad", "good", "bad")]) as model, pytest.raises(ValueError, match="^c1$"):
+    with ScriptedModel([calls("good", "bad", "good", "bad")]) as model, pytest.raises(ValueError, match=r"^c1$"):
         await chain.run(Services(models=model, tools=[good]).turn("hi"))
 
     assert finished == ["good", "good"]

@@ -17,10 +17,10 @@ from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualC
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.compaction import summary_message
-from sophon_middlewares.outer.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.fitting import NOTE
+from sophon_middlewares.outer.window.compaction import summary_message
+from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.window.fitting import NOTE
 
 COUNTER = TokenCounter()
 SYSTEM = "Be brief."

@@ -9,8 +9,8 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.outer.bridge.tool_dialect import NO_TOOLS
 from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge, overhead
-from sophon_middlewares.outer.tool_dialect import NO_TOOLS
 
 ADD = '<tool_call>{"name": "add", "arguments": {"a": 17, "b": 23}}</tool_call>'
 

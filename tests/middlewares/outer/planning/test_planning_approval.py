@@ -6,7 +6,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, PlanProposed
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
-from sophon_middlewares.outer.plan_approval import leave_without_asking, preview
+from sophon_middlewares.outer.plan.leave import leave_without_asking, preview
 
 MEDIUM = {"estimated_risk": "medium"}
 HIGH = {"estimated_risk": "high"}

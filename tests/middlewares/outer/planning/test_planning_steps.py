@@ -6,8 +6,8 @@ from sophon import Decision, ModelRequest, Risk, ToolCall, tool
 from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
-from sophon_middlewares.outer.plan_room import share_of
-from sophon_middlewares.outer.plan_step import end_of, run_name
+from sophon_middlewares.outer.plan.room import share_of
+from sophon_middlewares.outer.plan.step import end_of, run_name
 from sophon_middlewares.outer.tool_filter import ToolFilter
 
 

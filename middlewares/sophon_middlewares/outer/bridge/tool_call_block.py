@@ -3,7 +3,7 @@
 import re
 from enum import Enum, auto
 
-from sophon_middlewares.outer.tool_tags import TAG, UNDECIDED
+from sophon_middlewares.outer.bridge.tool_tags import TAG, UNDECIDED
 
 MOST_CHARACTERS = 262_144
 """A longer block is malformed, and what is beyond is not even kept."""

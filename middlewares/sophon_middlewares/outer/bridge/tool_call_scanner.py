@@ -3,10 +3,10 @@
 import re
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.tool_call_block import MOST_CHARACTERS, Ending, ToolCallBlock
-from sophon_middlewares.outer.tool_call_text import malformed, read_call
-from sophon_middlewares.outer.tool_tags import TAG, UNDECIDED, defanged
-from sophon_middlewares.outer.visible_text import VisibleText
+from sophon_middlewares.outer.bridge.tool_call_block import MOST_CHARACTERS, Ending, ToolCallBlock
+from sophon_middlewares.outer.bridge.tool_call_text import malformed, read_call
+from sophon_middlewares.outer.bridge.tool_tags import TAG, UNDECIDED, defanged
+from sophon_middlewares.outer.bridge.visible_text import VisibleText
 
 PATIENCE = 8
 """How often in a reply a forgotten quote may make the scanner read on and go back; it keeps the time linear."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sophon.messages import Message
 from sophon.tools.truncation import truncate
-from sophon_middlewares.outer.cuts import is_waiting, last_user, rounds
+from sophon_middlewares.outer.window.cuts import is_waiting, last_user, rounds
 
 NOTE = Message("user", "[Older messages are left out here: they no longer fit the model's window]", origin="hint")
 """Stands in the first gap, so that the model knows of it."""

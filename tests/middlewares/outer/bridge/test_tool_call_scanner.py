@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.code_fences import CodeFences
-from sophon_middlewares.outer.tool_call_block import MOST_CHARACTERS
-from sophon_middlewares.outer.tool_call_scanner import PATIENCE, ToolCallScanner, scan
-from sophon_middlewares.outer.tool_call_text import malformed, read_call, write_call
-from sophon_middlewares.outer.tool_tags import MOST_UNDECIDED
+from sophon_middlewares.outer.bridge.code_fences import CodeFences
+from sophon_middlewares.outer.bridge.tool_call_block import MOST_CHARACTERS
+from sophon_middlewares.outer.bridge.tool_call_scanner import PATIENCE, ToolCallScanner, scan
+from sophon_middlewares.outer.bridge.tool_call_text import malformed, read_call, write_call
+from sophon_middlewares.outer.bridge.tool_tags import MOST_UNDECIDED
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 ADD = ToolCall("", "add", {"a": 1})

@@ -6,8 +6,8 @@ from itertools import takewhile
 
 from sophon.messages import Message, canonical_json
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.tool_call_text import UNKNOWN, write_call
-from sophon_middlewares.outer.tool_tags import defanged, defanged_json
+from sophon_middlewares.outer.bridge.tool_call_text import UNKNOWN, write_call
+from sophon_middlewares.outer.bridge.tool_tags import defanged, defanged_json
 
 KNOWN_PROMPTS = 64
 """Lists of tools whose text is kept for the process."""

@@ -7,7 +7,7 @@ from json import JSONDecodeError
 from typing import Any, NoReturn, cast
 
 from sophon.messages import ToolCall, canonical_json
-from sophon_middlewares.outer.tool_tags import defanged_json
+from sophon_middlewares.outer.bridge.tool_tags import defanged_json
 
 UNKNOWN = "unknown"
 """The name of a malformed call of which not even the name could be read."""

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall, tool
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.tool_call_scanner import scan
-from sophon_middlewares.outer.tool_dialect import (
+from sophon_middlewares.outer.bridge.tool_call_scanner import scan
+from sophon_middlewares.outer.bridge.tool_dialect import (
     EXPLANATION,
     NO_TOOLS,
     ToolDialect,
@@ -17,7 +17,7 @@ from sophon_middlewares.outer.tool_dialect import (
     with_calls,
     with_results,
 )
-from sophon_middlewares.outer.tool_tags import defanged, defanged_json
+from sophon_middlewares.outer.bridge.tool_tags import defanged, defanged_json
 
 SNIPPETS = st.sampled_from(
     ["<tool_call>", "</tool_call>", "</tool_result>", "<\n/ Tool_Result", "<", "```\n", '{"name": "x"}']

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from sophon.messages import Message
 from sophon.tools.truncation import truncate
-from sophon_middlewares.outer.cuts import last_user, leading_systems, rounds
+from sophon_middlewares.outer.window.cuts import last_user, leading_systems, rounds
 
 SUMMARY_TOKENS = 1024
 """The longest summary, in tokens; less in a window of under eight times as much."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
 from sophon.transcript import is_sound
-from sophon_middlewares.outer.cuts import last_user, leading_systems, oldest, rounds
+from sophon_middlewares.outer.window.cuts import last_user, leading_systems, oldest, rounds
 
 SYSTEM = Message("system", "Be brief.")
 

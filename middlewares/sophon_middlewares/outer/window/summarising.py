@@ -10,15 +10,15 @@ from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.settings import ContextWindowSettings
 from sophon.stores.contracts import Compaction
-from sophon_middlewares.outer.compaction import (
+from sophon_middlewares.outer.window.compaction import (
     counterpart,
     summary_limit,
     summary_message,
     summary_question,
     uncovered,
 )
-from sophon_middlewares.outer.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.cuts import last_user, leading_systems, oldest
+from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.window.cuts import last_user, leading_systems, oldest
 
 log = logging.getLogger("sophon")
 

@@ -7,7 +7,7 @@ from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk
 from sophon_middlewares.inner.approval import ask
-from sophon_middlewares.outer.plan_work import Leave, PlanWork
+from sophon_middlewares.outer.plan.work import Leave, PlanWork
 
 SHOWN_FROM = Risk.MEDIUM
 """The risk of a step from which on the plan waits for a person. Source: reference/sophon.md 5.13."""

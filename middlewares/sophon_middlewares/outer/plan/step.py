@@ -11,8 +11,8 @@ from sophon.messages import Response
 from sophon.pipeline import Pipeline
 from sophon.plans import PlanStep, step_prompt
 from sophon.tools.truncation import truncate
-from sophon_middlewares.outer.plan_room import room_for_each
-from sophon_middlewares.outer.plan_work import PlanWork
+from sophon_middlewares.outer.plan.room import room_for_each
+from sophon_middlewares.outer.plan.work import PlanWork
 
 LONGEST_REASON = 1000
 """Characters of what is kept of an error."""

@@ -7,8 +7,8 @@ from sophon.context import Context
 from sophon.events import PlanStepChanged
 from sophon.messages import Response, ToolCall
 from sophon.plans import PlanStep, StepStatus
-from sophon_middlewares.outer.plan_step import StepEnd, carry_out
-from sophon_middlewares.outer.plan_work import PlanWork
+from sophon_middlewares.outer.plan.step import StepEnd, carry_out
+from sophon_middlewares.outer.plan.work import PlanWork
 
 
 async def run_steps(ctx: Context, work: PlanWork) -> bool:

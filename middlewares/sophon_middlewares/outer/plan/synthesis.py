@@ -4,7 +4,7 @@ from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.plans import PlanProgress, synthesis_prompt
 from sophon_middlewares.inner.llm_invoker import listener
-from sophon_middlewares.outer.plan_room import room_for_each
+from sophon_middlewares.outer.plan.room import room_for_each
 
 
 async def synthesise(ctx: Context, progress: PlanProgress) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
 from sophon.models.tokens import TokenCounter
-from sophon_middlewares.outer.compaction import (
+from sophon_middlewares.outer.window.compaction import (
     SUMMARY_HEADING,
     SUMMARY_TOKENS,
     compacted,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sophon import Message, ToolCall
 from sophon.models.tokens import TokenCounter
 from sophon.testing import assert_valid_transcript
-from sophon_middlewares.outer.fitting import NOTE, RESULT_FLOOR, fitted, level, shortened, smallest
+from sophon_middlewares.outer.window.fitting import NOTE, RESULT_FLOOR, fitted, level, shortened, smallest
 
 COUNT = TokenCounter().message
 SYSTEM = Message("system", "Be brief.")

@@ -10,12 +10,12 @@ from sophon.events import ContextCompacted
 from sophon.messages import Message
 from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
 from sophon.settings import ContextWindowSettings
-from sophon_middlewares.outer.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.context_view import ContextView, begun_view, shortened_view
-from sophon_middlewares.outer.fitting import fitted, smallest
-from sophon_middlewares.outer.room import Room, answer_room
-from sophon_middlewares.outer.summarising import Summariser
-from sophon_middlewares.outer.surroundings import Surroundings
+from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.window.context_view import ContextView, begun_view, shortened_view
+from sophon_middlewares.outer.window.fitting import fitted, smallest
+from sophon_middlewares.outer.window.room import Room, answer_room
+from sophon_middlewares.outer.window.summarising import Summariser
+from sophon_middlewares.outer.window.surroundings import Surroundings
 
 How: TypeAlias = Literal["summary", "truncation"]
 

@@ -7,8 +7,8 @@ from sophon.context import Context
 from sophon.messages import Message
 from sophon.models.tokens import TokenCounter
 from sophon.stores.contracts import Compaction
-from sophon_middlewares.outer.compaction import compacted, uncovered
-from sophon_middlewares.outer.cuts import leading_systems
+from sophon_middlewares.outer.window.compaction import compacted, uncovered
+from sophon_middlewares.outer.window.cuts import leading_systems
 
 COUNTED = "context_window.tokens."
 """With the counter's name behind it: names, in `ctx.known`, the size of the stored messages."""

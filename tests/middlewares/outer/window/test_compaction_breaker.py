@@ -1,6 +1,6 @@
 """A summary that keeps failing is not waited for again and again."""
 
-from sophon_middlewares.outer.compaction_breaker import KNOWN_MODELS, CompactionBreaker
+from sophon_middlewares.outer.window.compaction_breaker import KNOWN_MODELS, CompactionBreaker
 
 
 def failed(times: int, now: float = 0.0) -> CompactionBreaker:

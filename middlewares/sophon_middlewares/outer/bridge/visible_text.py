@@ -1,6 +1,6 @@
 """What a person sees of a reply from which tags and blocks are taken out."""
 
-from sophon_middlewares.outer.code_fences import CodeFences
+from sophon_middlewares.outer.bridge.code_fences import CodeFences
 
 
 class VisibleText:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon_middlewares.outer.code_fences import CodeFences
+from sophon_middlewares.outer.bridge.code_fences import CodeFences
 
 TEXTS = st.lists(
     st.sampled_from(["`", "```", "````", "~", "~~~", "\n", "\n", " ", "\t", "> ", "- ", "1. ", "x", "xml", "\r\n"]),

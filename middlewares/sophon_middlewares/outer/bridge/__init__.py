@@ -1,0 +1,1 @@
+"""What PromptToolBridge is made of: the dialect and its scanner."""

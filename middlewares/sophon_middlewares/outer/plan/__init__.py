@@ -1,0 +1,1 @@
+"""What Planning is made of: making a plan, asking about it, running it, summing it up."""

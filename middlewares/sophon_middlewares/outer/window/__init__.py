@@ -1,0 +1,1 @@
+"""What ContextWindow is made of: counting, cutting, summarising."""
