@@ -1,6 +1,7 @@
 """Time, chance and identifiers: all that a turn uses and its input does not determine."""
 
 import asyncio
+import itertools
 import os
 import random
 import time
@@ -38,7 +39,12 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own time and chance."""
+    """The machine's own time and chance; identifiers are unique, not secret."""
+
+    def __init__(self) -> None:
+        self._process = 0
+        self._prefix = ""
+        self._count = itertools.count()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -57,4 +63,6 @@ class SystemClock:
         return random.random()  # noqa: S311 - jitter, not a secret
 
     def new_id(self) -> str:
-        return os.urandom(10).hex()
+        if os.getpid() != self._process:  # the first call, or the first in a child of the process that made the clock
+            self._process, self._prefix = os.getpid(), os.urandom(6).hex()
+        return f"{self._prefix}{next(self._count) & 0xFFFFFFFF:08x}"

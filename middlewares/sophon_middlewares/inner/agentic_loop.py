@@ -59,14 +59,10 @@ class AgenticLoop:
         self._options = options or LoopOptions()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        detector = ctx.get(DETECTOR)
-        if detector is None:
-            detector = LoopDetector(self._options.limits)
-            ctx.put(DETECTOR, detector)
         if not (ctx.resumed and open_calls(ctx)):
             await _think(ctx, next)
         while calls := open_calls(ctx):
-            if not await _settle(ctx, next, detector, calls):
+            if not await _settle(ctx, next, _detector(ctx, self._options), calls):
                 return
             if ctx.iteration >= cap(ctx, self._options):
                 await _sum_up(ctx, next)
@@ -84,6 +80,15 @@ def cap(ctx: Context, options: LoopOptions) -> int:
     settings = ctx.settings.agent_execution
     wanted = settings.max_tool_iterations if options.max_iterations is None else options.max_iterations
     return min(wanted, settings.max_tool_iterations_hard_limit)
+
+
+def _detector(ctx: Context, options: LoopOptions) -> LoopDetector:
+    """The turn's detector, made with its first round of calls."""
+    detector = ctx.get(DETECTOR)
+    if detector is None:
+        detector = LoopDetector(options.limits)
+        ctx.put(DETECTOR, detector)
+    return detector
 
 
 async def _think(ctx: Context, next: Next) -> None:

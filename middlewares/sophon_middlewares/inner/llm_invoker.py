@@ -86,5 +86,5 @@ def _repair(ctx: Context) -> None:
     """Looks at what is new since the last call of the turn, and at nothing twice; stored history came repaired."""
     start = ctx.get(_SOUND_UPTO) or ctx.recorded
     if not is_sound(ctx.messages, start):
-        ctx.messages[start:] = repaired(ctx.messages[start:])
+        ctx.messages[start:] = repaired(ctx.messages, start)
     ctx.put(_SOUND_UPTO, len(ctx.messages))

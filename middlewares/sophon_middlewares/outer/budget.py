@@ -9,8 +9,7 @@ from sophon.messages import Response
 from sophon.models.provider import Provider
 from sophon.pipeline import Next
 from sophon.settings import BudgetSettings
-from sophon.stores.contracts import Limits
-from sophon_middlewares.outer.meter import TurnMeter, limits_of, over
+from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, limits_of, over
 from sophon_middlewares.outer.periods import period_of
 
 
@@ -63,7 +62,7 @@ async def _exclude_spent(ctx: Context, now: datetime) -> None:
 
 def limited(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
     """The providers that have a limit at all."""
-    return [provider for provider in providers if limits_of(provider.id, settings) != Limits()]
+    return [provider for provider in providers if limits_of(provider.id, settings) is not UNLIMITED]
 
 
 def refusal(error: BudgetExceeded) -> Response:

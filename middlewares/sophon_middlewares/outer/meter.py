@@ -13,6 +13,7 @@ from sophon.stores.contracts import Limits, Reservation, Spent, UsageRow
 from sophon_middlewares.outer.periods import day_ends, month_ends, period_of
 
 MICROS = 1_000_000
+UNLIMITED = Limits()
 ALERT_SHARES = (0.8, 1.0)
 """Source: design.md 4, Budget."""
 
@@ -22,7 +23,8 @@ class Claim:
     """One attempt's claim: on the provider's books, and on the turn's ceiling."""
 
     reservation: Reservation
-    worst: Usage
+    tokens: int
+    micros: int
 
 
 class TurnMeter:
@@ -31,28 +33,31 @@ class TurnMeter:
     Raises BudgetExceeded, naming limit, use and, for a provider's limit, when it resets.
     """
 
-    __slots__ = ("_claimed", "_ctx", "_settings")
+    __slots__ = ("_claimed_micros", "_claimed_tokens", "_ctx", "_settings")
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._settings = ctx.settings.budget
-        self._claimed = Usage()
+        self._claimed_tokens = 0
+        self._claimed_micros = 0
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> Claim:
         """Claim the worst case of an attempt; see `Meter`."""
         model = request.model
         worst = Usage(input_tokens, request.max_tokens, model.cost_micros(input_tokens, request.max_tokens))
-        self._check_turn(worst)
+        tokens, micros = worst.total_tokens, worst.cost_micros
+        self._check_turn(tokens, micros)
         now = self._ctx.services.clock.now()
         period = period_of(now, self._settings.time_zone)
         limits = limits_of(model.provider, self._settings)
         claim = await self._ctx.services.store.usage.reserve(model.provider, period, worst, limits)
         if isinstance(claim, Spent):
-            after = Spent(claim.tokens + worst.total_tokens, claim.micros + worst.cost_micros)
+            after = Spent(claim.tokens + tokens, claim.micros + micros)
             error = over(model.provider, after, limits, now, self._settings.time_zone, strictly=True)
             raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=model.provider)
-        self._claimed += worst
-        return Claim(claim, worst)
+        self._claimed_tokens += tokens
+        self._claimed_micros += micros
+        return Claim(claim, tokens, micros)
 
     async def settle(self, reservation: Claim, request: ModelRequest, usage: Usage) -> None:
         """Replace the claim by what the attempt cost; alert when a limit is near or met."""
@@ -72,8 +77,9 @@ class TurnMeter:
         )
         spent = await self._ctx.services.store.usage.settle(claim, row)
         limits = limits_of(claim.provider, self._settings)
-        for alert in alerts(claim.provider, spent, usage, limits):
-            self._ctx.emit(alert)
+        if limits is not UNLIMITED:
+            for alert in alerts(claim.provider, spent, usage, limits):
+                self._ctx.emit(alert)
 
     async def release(self, reservation: Claim) -> None:
         """Give the claim back."""
@@ -86,16 +92,15 @@ class TurnMeter:
         self._check_time()
 
     def _unclaim(self, claim: Claim) -> None:
-        worst = claim.worst
-        self._claimed += Usage(-worst.input_tokens, -worst.output_tokens, -worst.cost_micros)
+        self._claimed_tokens -= claim.tokens
+        self._claimed_micros -= claim.micros
 
-    def _check_turn(self, worst: Usage) -> None:
+    def _check_turn(self, tokens: int, micros: int) -> None:
         turn, metered = self._settings.turn, self._ctx.tally.metered
         if turn.tokens is not None:
-            _hold("Tokens", metered.total_tokens + self._claimed.total_tokens + worst.total_tokens, turn.tokens)
-        if turn.cost is not None and worst.cost_micros:
-            micros = metered.cost_micros + self._claimed.cost_micros + worst.cost_micros
-            _hold("Cost", micros / MICROS, turn.cost)
+            _hold("Tokens", metered.total_tokens + self._claimed_tokens + tokens, turn.tokens)
+        if turn.cost is not None and micros:
+            _hold("Cost", (metered.cost_micros + self._claimed_micros + micros) / MICROS, turn.cost)
         self._check_time()
 
     def _check_time(self) -> None:
@@ -106,8 +111,8 @@ class TurnMeter:
 def limits_of(provider: str, settings: BudgetSettings) -> Limits:
     """A provider's limits: its own entry, else the one of `*`."""
     entry = settings.providers.get(provider) or settings.providers.get("*")
-    if entry is None:
-        return Limits()
+    if entry is None or (entry.daily_tokens is None and entry.monthly_cost is None):
+        return UNLIMITED
     cost = entry.monthly_cost
     return Limits(entry.daily_tokens, None if cost is None else round(cost * MICROS))
 

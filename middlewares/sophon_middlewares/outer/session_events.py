@@ -1,24 +1,30 @@
 """Makes the conversation durable: what was said before is loaded, what is said now is kept."""
 
 import asyncio
+import logging
+from collections.abc import Sequence
 
 import anyio
 
 from sophon.context import Context
-from sophon.errors import SophonError
+from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
-from sophon.messages import Message, Response
+from sophon.messages import Message, Response, ToolCall
 from sophon.pipeline import Next
-from sophon.stores.contracts import Compaction, History, SessionRecord
-from sophon.transcript import is_sound, repaired
+from sophon.stores.contracts import History, JournalEntry, SessionRecord
+from sophon.transcript import LOST_RESULT, is_sound, repaired
+
+log = logging.getLogger("sophon")
 
 SOUND = "sound"
 """Names, in a session's `known`, the messages that were found to need no repair."""
 
 COVERED: Key[int] = Key("session_events.covered", dump=int, load=int)
 """How many messages the stored compaction stands for."""
+
+NOT_RUN = "error: not run, because the turn ended"
 
 
 class SessionEvents:
@@ -39,19 +45,18 @@ class SessionEvents:
         if ctx.depth:
             await next(ctx)
             return
-        if not ctx.resumed:
-            await _begin(ctx)
         try:
+            if not ctx.resumed:
+                await _begin(ctx)
             await next(ctx)
-            response = ctx.conclude()
+            await _end(ctx, ctx.conclude())
         except asyncio.CancelledError:
-            await _fail(ctx, SessionRecord("cancelled", ctx.run_id), TaskCancelled(duration_ms=_ms(ctx)))
+            await _cancelled(ctx)
             raise
         except Exception as error:
-            failure = describe(error, ctx.run_id)
-            await _fail(ctx, SessionRecord("failed", ctx.run_id, data=failure), TaskFailed(error=failure))
+            await _failed(ctx, error)
             raise
-        await _end(ctx, response)
+        await _forget_calls(ctx)
 
 
 def describe(error: Exception, run_id: str) -> dict[str, str]:
@@ -60,35 +65,63 @@ def describe(error: Exception, run_id: str) -> dict[str, str]:
     return {"code": code, "message": str(error) or type(error).__name__, "id": run_id}
 
 
+def news(ctx: Context) -> list[SessionRecord]:
+    """What the turn added and the store does not hold: its messages, mended where they need it, and a compaction."""
+    start = ctx.recorded_upto()
+    if not is_sound(ctx.messages, start):
+        ctx.messages[start:] = repaired(ctx.messages, start)
+    records = [SessionRecord("message", ctx.run_id, message) for message in ctx.messages[start:]]
+    compaction = ctx.compaction
+    if compaction is not None and (ctx.get(COVERED) or 0) < compaction.covers <= ctx.stored + len(records):
+        records.append(
+            SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers})
+        )
+    return records
+
+
+def left_open(messages: Sequence[Message]) -> list[ToolCall]:
+    """The calls at the end of a transcript that have no result yet."""
+    answered: set[str | None] = set()
+    for message in reversed(messages):
+        if message.role != "tool":
+            return [call for call in message.tool_calls if call.id not in answered]
+        answered.add(message.tool_call_id)
+    return []
+
+
 async def _begin(ctx: Context) -> None:
-    store = ctx.services.store.sessions
-    history = await store.history(ctx.session_id)
-    user = ctx.messages.pop()
-    _join(ctx, history)
-    seq = await store.append(ctx.session_id, [SessionRecord("message", ctx.run_id, user)], owner=ctx.principal)
-    ctx.messages.append(user)
-    ctx.recorded = len(ctx.messages)
     assert ctx.started_at is not None
-    ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
-    ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
+    # What stands in front of the message, the system prompt, is the chain's own and not stored.
+    ctx.mark_recorded(len(ctx.messages) - 1)
+    if ctx.observed:
+        ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
+    history = await ctx.services.store.sessions.history(ctx.session_id)
+    _join(ctx, history)
+    user = ctx.messages[-1]
+    seq = await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
+    if ctx.observed:
+        ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
 
 
 def _join(ctx: Context, history: History) -> None:
-    """Put the history behind the system prompt; a broken one, which another program may have left, is mended first."""
-    messages, compaction = history.messages, history.compaction
+    """Put the history behind the system prompt; a broken one, which another program may have left, is mended first.
+
+    What a compaction covers is counted in the mended messages: it was made of them.
+    """
+    messages = history.messages
     known, _ = history.known.get(SOUND, (0, 0))
     if is_sound(messages, known):
         history.known[SOUND] = (len(messages), 1)
     else:
-        if compaction is not None:
-            compaction = Compaction(compaction.summary, len(repaired(messages[: compaction.covers])))
         messages = repaired(messages)
         history.known.clear()
     ctx.known = history.known
-    ctx.messages += messages
-    if compaction is not None:
-        ctx.compaction = compaction
-        ctx.put(COVERED, compaction.covers)
+    front = ctx.recorded
+    ctx.messages[front:front] = messages
+    ctx.mark_recorded(front + len(messages))
+    if history.compaction is not None:
+        ctx.compaction = history.compaction
+        ctx.put(COVERED, history.compaction.covers)
     ctx.model = ctx.model or history.model
 
 
@@ -97,14 +130,17 @@ async def _end(ctx: Context, response: Response) -> None:
         # What was said so far is part of the turn's state and is recorded when the turn ends.
         await ctx.services.store.sessions.append(ctx.session_id, [SessionRecord("suspended", ctx.run_id)])
         return
-    if response.text and not _said(ctx, response.text):
-        ctx.messages.append(Message("assistant", response.text))
+    await _close_round(ctx)
+    if response.text:
+        _say(ctx, response.text)
     records = news(ctx)
+    position = sum(record.kind == "message" for record in records)
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    seq = await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
-    await ctx.services.store.journal.forget(ctx.run_id)
+    seq = await _append(ctx, records) - len(records) + position
+    if not ctx.observed:
+        return
     if response.text:
         ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text))
     ctx.emit(
@@ -114,33 +150,86 @@ async def _end(ctx: Context, response: Response) -> None:
     )
 
 
-def _said(ctx: Context, text: str) -> bool:
+def _say(ctx: Context, text: str) -> None:
+    """The agent's message is what the person was given, be it other than what the model said last."""
     last = ctx.messages[-1]
-    return last.role == "assistant" and not last.tool_calls and last.content == text
+    if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.recorded_upto():
+        ctx.messages.append(Message("assistant", text))
+    elif last.content != text:
+        ctx.messages[-1] = Message("assistant", text)
 
 
-def news(ctx: Context) -> list[SessionRecord]:
-    """What the turn added and the store does not hold: messages whose calls have their results, and a compaction."""
-    fresh = ctx.messages[ctx.recorded :]
-    while fresh and not is_sound(fresh):
-        fresh.pop()
-    ctx.recorded += len(fresh)
-    records = [SessionRecord("message", ctx.run_id, message) for message in fresh]
-    compaction = ctx.compaction
-    if compaction is not None and (ctx.get(COVERED) or 0) < compaction.covers <= ctx.stored:
-        records.append(
-            SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers})
-        )
-    return records
+async def _cancelled(ctx: Context) -> None:
+    event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
+    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), event)
 
 
-async def _fail(ctx: Context, record: SessionRecord, event: Event) -> None:
-    """Shielded: whoever cancels or fails a turn still gets its one outcome on record."""
-    with anyio.CancelScope(shield=True):
-        if ctx.shown:
-            record.data = {**record.data, "shown": "".join(ctx.shown)}
-        await ctx.services.store.sessions.append(ctx.session_id, [*news(ctx), record], owner=ctx.principal)
+async def _failed(ctx: Context, error: Exception) -> None:
+    failure = describe(error, ctx.run_id)
+    if isinstance(error, SophonError):
+        log.info("run %s failed: %s", ctx.run_id, error)
+    else:
+        log.error("run %s failed", ctx.run_id, exc_info=error)
+    event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
+    await _conclude_badly(ctx, SessionRecord("failed", ctx.run_id, data=failure), event)
+
+
+async def _conclude_badly(ctx: Context, record: SessionRecord, event: Event) -> None:
+    """Shielded: whoever cancels or fails a turn still gets its one outcome, on record if the store can take it.
+
+    What the store raises here never takes the place of what ended the turn.
+    """
+    try:
+        with anyio.CancelScope(shield=True):
+            await _close_round(ctx)
+            if ctx.shown:
+                record.data = {**record.data, "shown": "".join(ctx.shown)}
+            await _append(ctx, [*news(ctx), record])
+    except Exception:
+        log.exception("the outcome of run %s could not be recorded", ctx.run_id)
+    finally:
         ctx.emit(event)
+
+
+async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
+    """Write, and note how far the conversation is recorded: a store that was asked does it, even for one who has been
+    cancelled since, so only an error leaves it undone.
+    """
+    before = ctx.recorded_upto()
+    if any(record.kind == "message" for record in records):
+        ctx.mark_recorded(len(ctx.messages))
+    try:
+        return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
+    except Exception:
+        ctx.mark_recorded(before)
+        raise
+
+
+async def _close_round(ctx: Context) -> None:
+    """A turn that ended between calls and their results keeps what is known of these: they may have had effects."""
+    calls = left_open(ctx.messages[ctx.recorded_upto() :])
+    if not calls:
+        return
+    journal = await ctx.services.store.journal.entries(ctx.run_id)
+    for call in calls:
+        ctx.messages.append(Message("tool", _known_of(ctx, call, journal.get(call.id)), tool_call_id=call.id))
+
+
+def _known_of(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
+    result = ctx.results.get(call.id) or (entry.result if entry is not None else None)
+    if result is not None:
+        return result.text
+    return NOT_RUN if entry is None else LOST_RESULT
+
+
+async def _forget_calls(ctx: Context) -> None:
+    """The turn has its outcome: no resumed run needs the journal. What cannot be forgotten does no harm."""
+    if ctx.response is None or ctx.response.finish_reason == "suspended":
+        return
+    try:
+        await ctx.services.store.journal.forget(ctx.run_id)
+    except StoreError:
+        log.warning("the journal of run %s was not forgotten", ctx.run_id, exc_info=True)
 
 
 def _ms(ctx: Context) -> int:

@@ -37,10 +37,11 @@ class ToolFilter:
 
 def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[str], top: int) -> list[Tool]:
     """The tools to offer, in order of registration; `asked` come in even beyond `top`, everything else within it."""
-    chosen = {name for name in (*ALWAYS, *asked) if any(tool.name == name for tool in tools)}
-    ranked = sorted((tool for tool in tools if tool.name in scores), key=lambda tool: -scores[tool.name])
-    for tool in (*ranked, *tools):
-        if len(chosen) >= top:
-            break
-        chosen.add(tool.name)
+    wanted = {*ALWAYS, *asked}
+    chosen = {tool.name for tool in tools if tool.name in wanted}
+    free = top - len(chosen)
+    if free > 0:
+        others = [tool.name for tool in tools if tool.name not in chosen]
+        others.sort(key=lambda name: scores.get(name, 0.0), reverse=True)  # equal scores stay in order
+        chosen.update(others[:free])
     return [tool for tool in tools if tool.name in chosen]
