@@ -1,0 +1,70 @@
+"""The library litellm as this program wants it: loaded late, in a thread, without network, log lines or telemetry."""
+
+import importlib
+import logging
+import os
+import warnings
+from types import ModuleType
+from typing import Any
+
+import anyio.to_thread
+
+LOCAL_TABLES = (
+    "LITELLM_LOCAL_MODEL_COST_MAP",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
+    "LITELLM_LOCAL_AUTOROUTER_PRESETS",
+    "LITELLM_LOCAL_BLOG_POSTS",
+    "LITELLM_LOCAL_POLICY_TEMPLATES",
+)
+"""Variables that keep it from fetching tables from the web."""
+
+_users: set[int] = set()
+_loaded: ModuleType | None = None
+
+
+async def library() -> Any:
+    """The module; the first call takes seconds, in a worker thread."""
+    if _loaded is None:
+        return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
+    return _loaded
+
+
+def enter(user: object) -> None:
+    """Somebody uses the connections that litellm keeps for the whole process."""
+    _users.add(id(user))
+
+
+async def leave(user: object) -> None:
+    """Somebody uses them no longer; the last one closes them."""
+    if id(user) not in _users:
+        return
+    _users.discard(id(user))
+    if _users or _loaded is None:
+        return
+    litellm: Any = _loaded
+    await litellm.close_litellm_async_clients()
+    # A closed client is of no use to whoever comes next.
+    litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def _load() -> ModuleType:
+    global _loaded
+    for name in LOCAL_TABLES:
+        os.environ[name] = "True"
+    # In its mode for developers it reads a .env file from anywhere above into our environment.
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+    # Its own types, of which pydantic would tell the person at the first streamed answer.
+    warnings.filterwarnings(
+        "ignore", r"Item '.*' on TypedDict class '.*' is using the `ReadOnly` qualifier", UserWarning
+    )
+    litellm: Any = importlib.import_module("litellm")
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.turn_off_message_logging = True
+    litellm.disable_streaming_logging = True
+    litellm.disable_aiohttp_transport = True
+    litellm.modify_params = True
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    _loaded = litellm
+    return litellm

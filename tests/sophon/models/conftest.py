@@ -1,0 +1,238 @@
+"""A server on loopback that speaks OpenAI's chat completions, and the two adapters that are asked the same of it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pytest
+from aiohttp import web
+
+from sophon.messages import Message
+from sophon.models.litellm_model import LiteLLMModel
+from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
+from sophon.models.openai_model import OpenAIModel
+from sophon.tools.tool import Tool, tool
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+STOP = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}
+
+
+@dataclass
+class Seen:
+    """A request as it arrived."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: dict[str, Any]
+    raw: bytes
+
+
+@dataclass
+class Server:
+    """Plays the answers it was given, one per request; `hung_up` is set when a client leaves in mid-answer."""
+
+    url: str = ""
+    seen: list[Seen] = field(default_factory=list)
+    script: list[Handler] = field(default_factory=list)
+    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        self.seen.append(Seen(request.path, request.headers, json.loads(raw) if raw else {}, raw))
+        if not self.script:
+            return web.json_response({"error": {"message": "the script is at its end"}}, status=418)
+        try:
+            return await self.script.pop(0)(request)
+        except asyncio.CancelledError:
+            self.hung_up.set()
+            raise
+
+    async def left(self) -> None:
+        """Returns once a client has hung up in mid-answer; a client that stays is a failure."""
+        async with asyncio.timeout(10):
+            await self.hung_up.wait()
+
+    def says(self, text: str | None, **more: Any) -> None:
+        """A whole answer; `more` goes into its message."""
+        self.answers(whole({"role": "assistant", "content": text, **more}))
+
+    def answers(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Any JSON."""
+
+        async def answer(_: web.Request) -> web.StreamResponse:
+            return web.json_response(body, status=status, headers=dict(headers or {}))
+
+        self.script.append(answer)
+
+    def refuses(self, status: int, message: str = "no", **headers: str) -> None:
+        """An error as OpenAI writes it; header names have underscores here."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.answers({"error": {"message": message, "type": "some_error", "code": None}}, status, named)
+
+    def streams(self, *pieces: Mapping[str, Any] | bytes | str, end: str = "done") -> None:
+        """A stream of chunks (a text is a delta, bytes go out as they are).
+
+        It ends with `done` (and the mark), `close`, `cut` (the connection breaks), or not at all: `hang`.
+        """
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+            await response.prepare(request)
+            for piece in pieces:
+                await response.write(piece if isinstance(piece, bytes) else event(piece))
+            await self._end(request, response, end)
+            return response
+
+        self.script.append(answer)
+
+    def hangs(self) -> None:
+        """No answer at all."""
+
+        async def answer(_: web.Request) -> web.StreamResponse:
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+        self.script.append(answer)
+
+    async def _end(self, request: web.Request, response: web.StreamResponse, end: str) -> None:
+        if end == "hang":
+            await asyncio.Event().wait()
+        if end == "cut":
+            assert request.transport is not None
+            # What was written has to leave before the connection breaks.
+            request.transport.write_eof() if request.transport.can_write_eof() else request.transport.close()
+            return
+        if end == "done":
+            await response.write(b"data: [DONE]\n\n")
+        await response.write_eof()
+
+
+def whole(message: Mapping[str, Any], finish: str | None = None, usage: Any = USAGE) -> dict[str, Any]:
+    reason = finish or ("tool_calls" if message.get("tool_calls") else "stop")
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {**head("chat.completion"), "choices": [choice], "usage": usage}
+
+
+def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def call_piece(index: int, arguments: str, name: str | None = None, call_id: str | None = None) -> dict[str, Any]:
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    piece = {"index": index, "function": function} | ({"id": call_id, "type": "function"} if call_id else {})
+    return chunk(tool_calls=[piece])
+
+
+def event(piece: Mapping[str, Any] | str) -> bytes:
+    body = chunk(content=piece) if isinstance(piece, str) else piece
+    return b"data: " + json.dumps({**head("chat.completion.chunk"), **body}).encode() + b"\n\n"
+
+
+def head(kind: str) -> dict[str, Any]:
+    return {"id": "c1", "object": kind, "created": 1, "model": "m"}
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Callable[[], Awaitable[Server]]]:
+    """Starts servers; they stop with the test."""
+    runners: list[web.AppRunner] = []
+
+    async def start() -> Server:
+        server = Server()
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", server.handle)
+        runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
+        runners.append(runner)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        server.url = f"http://{host}:{port}"
+        return server
+
+    yield start
+    for runner in runners:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def server(serve: Callable[[], Awaitable[Server]]) -> Server:
+    return await serve()
+
+
+class Adapter(Protocol):
+    @property
+    def info(self) -> ModelInfo: ...
+    async def complete(self, request: ModelRequest) -> ModelResponse: ...
+    async def warm_up(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass
+class Adapters:
+    """Makes adapters of one kind, loaded and ready."""
+
+    kind: str
+    made: list[Adapter] = field(default_factory=list)
+
+    async def at(self, server: Server, *, timeout_seconds: float = 30.0, **facts: Any) -> Adapter:
+        info = ModelInfo(**({"name": "small", "provider": self.kind} | facts))
+        url = f"{server.url}/v1"
+        model: Adapter
+        if self.kind == "openai":
+            model = OpenAIModel(info, base_url=url, timeout_seconds=timeout_seconds)
+        else:
+            name = f"openai/{info.name}"
+            model = LiteLLMModel(info, litellm_name=name, base_url=url, timeout_seconds=timeout_seconds)
+        self.made.append(model)
+        await model.warm_up()
+        return model
+
+
+@pytest.fixture(params=["openai", "litellm"])
+async def adapters(request: pytest.FixtureRequest) -> AsyncIterator[Adapters]:
+    made = Adapters(request.param)
+    yield made
+    for model in made.made:
+        await model.aclose()
+
+
+@dataclass
+class Kit:
+    """What a test builds its requests and its server's chunks with."""
+
+    @staticmethod
+    def request(model: Adapter, *texts: str, **more: Any) -> ModelRequest:
+        messages = [Message("user", text) for text in texts or ("Hello",)]
+        return ModelRequest(**({"messages": messages, "tools": [], "model": model.info, "key": "sk-one"} | more))
+
+    @staticmethod
+    def clock_tool() -> Tool:
+        @tool(name="time.now")
+        async def now(zone: str) -> str:
+            """Tell the time."""
+            return zone
+
+        return now
+
+    chunk = staticmethod(chunk)
+    call_piece = staticmethod(call_piece)
+    event = staticmethod(event)
+    whole = staticmethod(whole)
+    usage: Mapping[str, Any] = field(default_factory=lambda: {"choices": [], "usage": USAGE})
+    stop: Mapping[str, Any] = field(default_factory=lambda: STOP)
+
+    @staticmethod
+    def tool_calls(*calls: Sequence[str]) -> list[dict[str, Any]]:
+        return [
+            {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for call_id, name, arguments in calls
+        ]
+
+
+@pytest.fixture
+def kit() -> Kit:
+    return Kit()
