@@ -4,13 +4,16 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import anyio.to_thread
+
 IDLE_POLL_SECONDS = 0.05
 IDLE_POLLS = 5
+IDLE_POLLS_WITH_THREADS = 40
 SPINS_WITHOUT_QUEUE = 100
 
 
@@ -21,6 +24,7 @@ class _Timer:
     fire: Callable[[], None] = field(compare=False)
     drives: bool = field(compare=False)
     """A sleep drives virtual time; a timeout only fires when time passes it."""
+    loop: asyncio.AbstractEventLoop = field(compare=False)
     done: bool = field(default=False, compare=False)
 
 
@@ -28,9 +32,9 @@ class VirtualClock:
     """Virtual time for tests: begins at 2026-01-01 00:00 UTC, monotonic 0.
 
     With `auto` (the default) a sleep ends as soon as nothing else in the event loop can run, the earliest first, so
-    that a test of hours takes microseconds. A timeout fires when a sleep carries time past it, or when the whole loop
-    has had nothing to do for a quarter of a real second: then the body hangs, and only its timeout can end it.
-    Without `auto` time stands still until `advance` is called.
+    that a test of hours takes microseconds. A timeout fires when a sleep carries time past it, or when no task of the
+    loop has moved for a quarter of a real second (two seconds while worker threads are at work): then the body hangs,
+    and only its timeout can end it. Without `auto` time stands still until `advance` is called.
 
     Identifiers and jitter come from `seed`: the same input, script and clock give the same event log.
     """
@@ -40,6 +44,8 @@ class VirtualClock:
         self._start = start or datetime(2026, 1, 1, tzinfo=UTC)
         self._elapsed = 0.0
         self._timers: list[_Timer] = []
+        self._sleepers = 0
+        self._threads: anyio.CapacityLimiter | None = None
         self._order = itertools.count()
         self._ids = itertools.count(1)
         self._random = random.Random(seed)  # noqa: S311 - a test's repeatable chance
@@ -79,7 +85,7 @@ class VirtualClock:
         try:
             await woken
         finally:
-            timer.done = True
+            self._end(timer)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         """A scope as `Clock.timeout`, in virtual time."""
@@ -96,8 +102,8 @@ class VirtualClock:
 
     @asynccontextmanager
     async def _timeout(self, seconds: float | None) -> AsyncGenerator[asyncio.Timeout]:
-        async with asyncio.timeout(None) as scope:
-            if seconds is None:
+        async with asyncio.timeout(0 if seconds is not None and seconds <= 0 else None) as scope:
+            if seconds is None or seconds <= 0:
                 yield scope
                 return
             loop = asyncio.get_running_loop()
@@ -105,18 +111,32 @@ class VirtualClock:
             try:
                 yield scope
             finally:
-                timer.done = True
+                self._end(timer)
 
     def _add(self, seconds: float, fire: Callable[[], None], *, drives: bool) -> _Timer:
-        timer = _Timer(self._elapsed + max(seconds, 0.0), next(self._order), fire, drives)
-        heapq.heappush(self._timers, timer)
         loop = asyncio.get_running_loop()
+        timer = _Timer(self._elapsed + seconds, next(self._order), fire, drives, loop)
+        heapq.heappush(self._timers, timer)
+        self._sleepers += drives
         if self._auto and self._watched_by is not loop:
             self._watched_by = loop
+            self._leave_other_loops(loop)
+            self._threads = anyio.to_thread.current_default_thread_limiter()
             loop.call_soon(self._watch, 0, 0)
         return timer
 
-    def _watch(self, spins: int, polls: int) -> None:
+    def _end(self, timer: _Timer) -> None:
+        if not timer.done:
+            timer.done = True
+            self._sleepers -= timer.drives
+
+    def _leave_other_loops(self, loop: asyncio.AbstractEventLoop) -> None:
+        """What an earlier event loop left behind waits for nothing any more."""
+        for timer in self._timers:
+            if timer.loop is not loop:
+                self._end(timer)
+
+    def _watch(self, spins: int, polls: int, before: Mapping[object, object] | None = None) -> None:
         """Let everything else run first; then, when all wait, let the earliest sleep end."""
         while self._timers and self._timers[0].done:
             heapq.heappop(self._timers)
@@ -124,26 +144,42 @@ class VirtualClock:
             self._watched_by = None
             return
         loop = asyncio.get_running_loop()
-        # asyncio has no public way to ask whether anything is ready; without its queue we give it many turns instead.
-        ready = getattr(loop, "_ready", None)
-        busy = bool(ready) if ready is not None else spins < SPINS_WITHOUT_QUEUE
-        if busy:
+        if _busy(loop, spins):
             loop.call_soon(self._watch, spins + 1, 0)
-        elif any(timer.drives and not timer.done for timer in self._timers):
+        elif self._sleepers or polls >= self._patience():
             self._fire_next()
             loop.call_soon(self._watch, 0, 0)
-        elif polls < IDLE_POLLS:
-            loop.call_later(IDLE_POLL_SECONDS, self._watch, 0, polls + 1)
         else:
-            self._fire_next()
-            loop.call_soon(self._watch, 0, 0)
+            now = _standing(loop)
+            loop.call_later(IDLE_POLL_SECONDS, self._watch, 0, polls + 1 if now == before else 1, now)
+
+    def _patience(self) -> int:
+        """Polls without any task moving, after which the body hangs; a thread may well be waiting for a processor."""
+        at_work = self._threads is not None and self._threads.borrowed_tokens
+        return IDLE_POLLS_WITH_THREADS if at_work else IDLE_POLLS
 
     def _fire_next(self) -> None:
         timer = heapq.heappop(self._timers)
         if not timer.done:
             self._elapsed = max(self._elapsed, timer.due)
-            timer.done = True
+            self._end(timer)
             timer.fire()
+
+
+def _busy(loop: asyncio.AbstractEventLoop, spins: int) -> bool:
+    """Whether anything else can run, or the loop is about to stop, since whoever ran it has ended.
+
+    asyncio has no public way to ask; without its queue it is given many turns instead.
+    """
+    if getattr(loop, "_stopping", False):
+        return True
+    ready = getattr(loop, "_ready", None)
+    return bool(ready) if ready is not None else spins < SPINS_WITHOUT_QUEUE
+
+
+def _standing(loop: asyncio.AbstractEventLoop) -> dict[object, object]:
+    """What each task waits for: the same at two moments if none has moved in between."""
+    return {task: getattr(task, "_fut_waiter", None) for task in asyncio.all_tasks(loop)}
 
 
 async def _settle() -> None:
