@@ -41,7 +41,9 @@ class Places:
             if turn.done() and not turn.cancelled():
                 self.release()
             else:
-                self._waiting.remove(entry)
+                # Whoever gave a place back in between has passed over it already.
+                if entry in self._waiting:
+                    self._waiting.remove(entry)
                 self._call_next()
             raise
 
