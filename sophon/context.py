@@ -1,9 +1,9 @@
 """One turn of a conversation: the facts that never change, the state that does, and the services it may use."""
 
-import copy
 import logging
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -97,7 +97,9 @@ class Context:
     messages: list[Message] = field(default_factory=list[Message])
     """What the model sees; only ever appended to once the chain's outer zone is passed."""
     recorded: int = 0
-    """How many of `messages` the store already holds (or need not hold)."""
+    """How many of `messages` the store already holds (or need not hold), as of the last look; see `recorded_upto`."""
+    last_recorded: Message | None = None
+    """The last of them."""
     known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """What was found out about the first n stored messages in earlier turns: name -> (n, value). Kept by the store."""
     compaction: "Compaction | None" = None
@@ -152,14 +154,31 @@ class Context:
     @property
     def stored(self) -> int:
         """How many messages of the conversation, system messages not counted, the store holds."""
-        return max(0, self.recorded - sum(message.role == "system" for message in self.messages[:1]))
+        recorded = self.recorded_upto()
+        system = next((i for i, message in enumerate(self.messages) if message.role != "system"), len(self.messages))
+        return max(0, recorded - system)
+
+    def recorded_upto(self) -> int:
+        """`recorded`, put right where a middleware has put something in front of what the store holds."""
+        last, end = self.last_recorded, self.recorded
+        if last is not None and not (0 < end <= len(self.messages) and self.messages[end - 1] is last):
+            for index in range(len(self.messages) - 1, -1, -1):
+                if self.messages[index] is last:
+                    self.recorded = index + 1
+                    break
+        return self.recorded
+
+    def mark_recorded(self, end: int) -> None:
+        """The store holds, or need not hold, the first `end` messages."""
+        self.recorded = end
+        self.last_recorded = self.messages[end - 1] if end else None
 
     def emit(self, event: events.Event) -> None:
         """Tell whoever listens; never waits, never raises."""
-        event.session_id = self.session_id
-        event.task_id = self.task_id
-        event.run_id = self.run_id
         try:
+            event.session_id = self.session_id
+            event.task_id = self.task_id
+            event.run_id = self.run_id
             self.services.events.emit(event)
         except Exception:  # a broken listener must not break the turn
             log.exception("a listener failed on %s", type(event).__name__)
@@ -179,7 +198,7 @@ class Context:
         return ModelRequest(
             messages=messages,
             tools=tools,
-            model=route[0].model.info if route else UNROUTED,
+            model=route[0].info if route else UNROUTED,
             purpose=purpose,
             max_tokens=max_tokens,
             tool_choice="auto" if tools else "none",
@@ -223,7 +242,10 @@ class Context:
 
     def branch(self, call: ToolCall) -> "Context":
         """The same turn for one tool call: everything by reference, its own `pending` and `results`."""
-        branch = copy.copy(self)
+        branch = object.__new__(Context)
+        # As copy.copy does, at a quarter of its price.
+        for name, value in zip(_FIELDS, _values(self), strict=True):
+            setattr(branch, name, value)
         branch.pending = [call]
         branch.results = {}
         return branch
@@ -285,11 +307,20 @@ class Context:
         return self.response
 
     def _show(self, text: str) -> None:
-        """A text that no model streamed reaches the listener as one chunk."""
-        if text and "".join(self.shown) != text:
-            self.shown = [text]
-            self.emit(events.StreamChunk(epoch=self.epoch, text=text))
+        """A text that no model streamed reaches the listener as one chunk; one in place of a shown reply, anew."""
+        shown = "".join(self.shown)
+        if not text or shown.strip() == text.strip():
+            return
+        if shown and not self.messages[-1].tool_calls and self.messages[-1].role == "assistant":
+            self.epoch += 1
+            self.emit(events.StreamReset(epoch=self.epoch, reason="the reply was replaced"))
+        self.shown = [text]
+        self.emit(events.StreamChunk(epoch=self.epoch, text=text))
 
     def state(self) -> dict[str, Any]:
         """The turn as plain data, ready for JSON: what `services.restore` reads back."""
         return self.services.dump(self)
+
+
+_FIELDS = tuple(each.name for each in fields(Context))
+_values = operator.attrgetter(*_FIELDS)

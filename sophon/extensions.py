@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from sophon.errors import StateError
+
 T = TypeVar("T")
 
 
@@ -37,13 +39,16 @@ class Extensions:
         self._keys: dict[str, Key[Any]] = {}
 
     def get(self, key: Key[T]) -> T | None:
-        """The value, or None."""
+        """The value, or None. Raises StateError for one that came back with a state and is none."""
         value = self._values.get(key.name)
         if type(value) is not Packed:
             return value
         if key.load is None:
             return None
-        unpacked = key.load(value.data)
+        try:
+            unpacked = key.load(value.data)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StateError(f"{key.name} cannot be read back: {type(error).__name__}: {error}") from error
         self.put(key, unpacked)
         return unpacked
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 from sophon.approvals import Grant
 from sophon.context import Context, Step, Tally
 from sophon.errors import StateError
 from sophon.extensions import Extensions
-from sophon.messages import Message, ToolCall, ToolResult, Usage
+from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
 from sophon.places import Places
 from sophon.stopwatch import Stopwatch
 from sophon.stores.contracts import Compaction
@@ -17,14 +18,27 @@ from sophon.tools.tool import Risk
 if TYPE_CHECKING:
     from sophon.services import Services
 
-FACTS = ("run_id", "session_id", "text", "principal", "channel", "stream", "model", "planning", "depth")
-COUNTERS = ("recorded", "iteration", "epoch")
+FACTS: Mapping[str, tuple[type, ...]] = {
+    "run_id": (str,),
+    "session_id": (str,),
+    "text": (str,),
+    "principal": (str,),
+    "channel": (str,),
+    "stream": (bool,),
+    "model": (str, NoneType),
+    "planning": (str, NoneType),
+    "depth": (int,),
+}
+COUNTERS: Mapping[str, tuple[type, ...]] = {"recorded": (int,), "iteration": (int,), "epoch": (int,)}
+"""Never negative, as the depth."""
 STATE_VERSION = 1
+ROLES = get_args(Role)
 
 
 def dump_state(ctx: Context) -> dict[str, Any]:
     """Facts and working state of a turn; what is set up anew on a resume is left out."""
     state: dict[str, Any] = {"version": STATE_VERSION}
+    ctx.recorded_upto()
     for name in (*FACTS, *COUNTERS):
         state[name] = getattr(ctx, name)
     state["started_at"] = ctx.started_at.isoformat() if ctx.started_at else None
@@ -64,6 +78,8 @@ def load_state(services: "Services", state: Mapping[str, Any]) -> Context:
 
     A tool that no longer exists is left out of what is offered. Raises StateError.
     """
+    if not isinstance(state, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - what was read from JSON is anything
+        raise StateError(f"this state is no object but {type(state).__name__}")
     if state.get("version") != STATE_VERSION:
         raise StateError(f"this state is of version {state.get('version')!r}; this program reads {STATE_VERSION}")
     try:
@@ -71,12 +87,12 @@ def load_state(services: "Services", state: Mapping[str, Any]) -> Context:
             services=services,
             watch=Stopwatch(services.clock, state["active_seconds"]),
             places=Places(services.settings.tools.max_parallel),
-            **{name: state[name] for name in (*FACTS, *COUNTERS)},
+            **_checked(state),
             started_at=datetime.fromisoformat(state["started_at"]) if state["started_at"] else None,
             step=_step_from_json(state["step"]),
             resumed=True,
             observed=services.observed,
-            messages=[Message.from_json(message) for message in state["messages"]],
+            messages=[_message(message) for message in state["messages"]],
             tools=_tools(services, state["tools"]),
             pending=[ToolCall.from_json(call) for call in state["pending"]],
             results={result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
@@ -86,10 +102,28 @@ def load_state(services: "Services", state: Mapping[str, Any]) -> Context:
         )
         if "compaction" in state:
             kept = state["compaction"]
-            ctx.compaction = Compaction(Message.from_json(kept["summary"]), kept["covers"])
+            ctx.compaction = Compaction(_message(kept["summary"]), int(kept["covers"]))
+        ctx.mark_recorded(min(ctx.recorded, len(ctx.messages)))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"this state cannot be read: {type(error).__name__}: {error}") from error
     return ctx
+
+
+def _checked(state: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, kinds in (*FACTS.items(), *COUNTERS.items()):
+        value = state[name]
+        if type(value) not in kinds or (int in kinds and value < 0):
+            raise ValueError(f"{name} is {value!r}")
+        values[name] = value
+    return values
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    message = Message.from_json(data)
+    if message.role not in ROLES or type(message.content) is not str:
+        raise ValueError(f"{message.role!r} with {type(message.content).__name__} is no message")
+    return message
 
 
 def _tools(services: "Services", names: list[str] | None) -> Any:
