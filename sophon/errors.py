@@ -113,19 +113,28 @@ class StoreError(SophonError):
 class BudgetExceeded(SophonError):
     """A limit set by the operator was met.
 
-    `limit` is the path of the setting, `used` and `allowed` are in its own unit, `resets_at` is ISO 8601 in UTC.
+    `limit` is the name of the setting, `used` and `allowed` are in its own unit, and so is `needed`: what the next call
+    may need, where it was that call which did not fit. `resets_at` is ISO 8601 in UTC.
     """
 
     code = "budget_exceeded"
 
     def __init__(
-        self, limit: str, used: float, allowed: float, *, provider: str | None = None, resets_at: str | None = None
+        self,
+        limit: str,
+        used: float,
+        allowed: float,
+        *,
+        needed: float = 0,
+        provider: str | None = None,
+        resets_at: str | None = None,
     ) -> None:
-        self.limit, self.used, self.allowed = limit, used, allowed
+        self.limit, self.used, self.allowed, self.needed = limit, used, allowed, needed
         self.provider, self.resets_at = provider, resets_at
         whose = f" of provider {provider!r}" if provider else ""
         when = f"; it resets at {resets_at}" if resets_at else ""
-        super().__init__(f"the budget {limit}{whose} is spent: {used:g} of {allowed:g}{when}")
+        more = f", and the next call may need {needed:.12g}" if needed else ""
+        super().__init__(f"the budget {limit}{whose} is spent: {used:.12g} of {allowed:.12g} used{more}{when}")
 
 
 class ToolError(SophonError):

@@ -56,7 +56,7 @@ async def _exclude_spent(ctx: Context, now: datetime) -> None:
         if error is not None:
             ctx.excluded[provider.id] = str(error)
             first = first or error
-    if first is not None and len(ctx.excluded) == len(active):
+    if first is not None and all(provider.id in ctx.excluded for provider in active):
         raise first
 
 

@@ -47,21 +47,18 @@ class TurnMeter:
         worst = Usage(input_tokens, request.max_tokens, model.cost_micros(input_tokens, request.max_tokens))
         tokens, micros = worst.total_tokens, worst.cost_micros
         self._check_turn(tokens, micros)
-        now = self._ctx.services.clock.now()
-        period = period_of(now, self._settings.time_zone)
-        limits = limits_of(model.provider, self._settings)
-        claim = await self._ctx.services.store.usage.reserve(model.provider, period, worst, limits)
-        if isinstance(claim, Spent):
-            after = Spent(claim.tokens + tokens, claim.micros + micros)
-            error = over(model.provider, after, limits, now, self._settings.time_zone, strictly=True)
-            raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=model.provider)
+        # Before the first await: the steps of a plan ask at the same time, and share the turn's ceiling.
         self._claimed_tokens += tokens
         self._claimed_micros += micros
-        return Claim(claim, tokens, micros)
+        try:
+            return Claim(await self._reserve(model.provider, worst), tokens, micros)
+        except BaseException:
+            self._unclaim(tokens, micros)
+            raise
 
     async def settle(self, reservation: Claim, request: ModelRequest, usage: Usage) -> None:
         """Replace the claim by what the attempt cost; alert when a limit is near or met."""
-        self._unclaim(reservation)
+        self._unclaim(reservation.tokens, reservation.micros)
         tally = self._ctx.tally
         tally.metered += usage
         claim = reservation.reservation
@@ -83,24 +80,33 @@ class TurnMeter:
 
     async def release(self, reservation: Claim) -> None:
         """Give the claim back."""
-        self._unclaim(reservation)
+        self._unclaim(reservation.tokens, reservation.micros)
         await self._ctx.services.store.usage.release(reservation.reservation)
 
     def tool_call(self) -> None:
         """Count a tool call that is about to run."""
-        _hold("ToolCalls", self._ctx.tally.tool_calls + 1, self._settings.turn.tool_calls)
+        _hold("ToolCalls", self._ctx.tally.tool_calls, self._settings.turn.tool_calls, 1)
         self._check_time()
 
-    def _unclaim(self, claim: Claim) -> None:
-        self._claimed_tokens -= claim.tokens
-        self._claimed_micros -= claim.micros
+    async def _reserve(self, provider: str, worst: Usage) -> Reservation:
+        now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
+        limits = limits_of(provider, self._settings)
+        claim = await self._ctx.services.store.usage.reserve(provider, period_of(now, time_zone), worst, limits)
+        if isinstance(claim, Reservation):
+            return claim
+        error = over(provider, claim, limits, now, time_zone, claim=worst)
+        raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
+
+    def _unclaim(self, tokens: int, micros: int) -> None:
+        self._claimed_tokens -= tokens
+        self._claimed_micros -= micros
 
     def _check_turn(self, tokens: int, micros: int) -> None:
         turn, metered = self._settings.turn, self._ctx.tally.metered
         if turn.tokens is not None:
-            _hold("Tokens", metered.total_tokens + self._claimed_tokens + tokens, turn.tokens)
+            _hold("Tokens", metered.total_tokens + self._claimed_tokens, turn.tokens, tokens)
         if turn.cost is not None and micros:
-            _hold("Cost", (metered.cost_micros + self._claimed_micros + micros) / MICROS, turn.cost)
+            _hold("Cost", (metered.cost_micros + self._claimed_micros) / MICROS, turn.cost, micros / MICROS)
         self._check_time()
 
     def _check_time(self) -> None:
@@ -118,17 +124,20 @@ def limits_of(provider: str, settings: BudgetSettings) -> Limits:
 
 
 def over(
-    provider: str, spent: Spent, limits: Limits, now: datetime, time_zone: str, *, strictly: bool = False
+    provider: str, spent: Spent, limits: Limits, now: datetime, time_zone: str, *, claim: Usage | None = None
 ) -> BudgetExceeded | None:
-    """Which limit is met (with `strictly`: passed), as the error that says so."""
-    margin = 1 if strictly else 0
-    if limits.daily_tokens is not None and spent.tokens >= limits.daily_tokens + margin:
+    """Which limit is met, or would be passed by `claim`, as the error that says so."""
+    tokens, micros = (claim.total_tokens, claim.cost_micros) if claim is not None else (0, 0)
+    least = int(claim is None)
+    if limits.daily_tokens is not None and spent.tokens + tokens + least > limits.daily_tokens:
         resets = day_ends(now, time_zone).isoformat()
-        return BudgetExceeded("DailyTokens", spent.tokens, limits.daily_tokens, provider=provider, resets_at=resets)
-    if limits.monthly_micros is not None and spent.micros >= limits.monthly_micros + margin:
+        return BudgetExceeded(
+            "DailyTokens", spent.tokens, limits.daily_tokens, needed=tokens, provider=provider, resets_at=resets
+        )
+    if limits.monthly_micros is not None and spent.micros + micros + least > limits.monthly_micros:
         resets = month_ends(now, time_zone).isoformat()
-        used, allowed = spent.micros / MICROS, limits.monthly_micros / MICROS
-        return BudgetExceeded("MonthlyCost", used, allowed, provider=provider, resets_at=resets)
+        used, allowed, needed = (each / MICROS for each in (spent.micros, limits.monthly_micros, micros))
+        return BudgetExceeded("MonthlyCost", used, allowed, needed=needed, provider=provider, resets_at=resets)
     return None
 
 
@@ -149,6 +158,6 @@ def alerts(provider: str, spent: Spent, usage: Usage, limits: Limits) -> list[Bu
     return found
 
 
-def _hold(name: str, used: float, allowed: float | None) -> None:
-    if allowed is not None and used > allowed:
-        raise BudgetExceeded(f"Budget.Turn.{name}", used, allowed)
+def _hold(name: str, used: float, allowed: float | None, needed: float = 0) -> None:
+    if allowed is not None and used + needed > allowed:
+        raise BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed)
