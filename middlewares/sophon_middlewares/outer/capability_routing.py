@@ -1,14 +1,21 @@
 """Chooses which models are asked, and in which order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
 from sophon.models.gateway import ModelGateway
-from sophon.models.provider import Candidate
+from sophon.models.provider import Candidate, Health
 from sophon.pipeline import Next
+
+WHY: Mapping[Health, str] = {
+    "active": "it would answer",
+    "inactive": "not active",
+    "benched": "resting after failures",
+    "no_keys": "all of its keys were refused",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +36,21 @@ class RoutingStrategy(Protocol):
 
 
 class PriorityRouting:
-    """The session's choice, else the first model with the capability, else priority; the others follow as fallback.
+    """The session's choice, else the first model with the capability, else priority; the others follow as fallback,
+    each with its first model that has the capability, else with its default one.
 
-    Source: reference/sophon.md 5.3. A capability that nobody has is no reason to fail.
+    Source: reference/sophon.md 5.3, 5.12. A capability that nobody has is no reason to fail.
     """
 
     def route(self, wish: Wish, eligible: Sequence[Candidate]) -> list[Candidate]:
         """See `RoutingStrategy`."""
-        chosen = wish.model if wish.model is not None else _capable(wish.capability, eligible)
-        if chosen is None:
+        if wish.model is not None:
+            return _first(wish.model, eligible)
+        capable = [found for candidate in eligible if (found := _capable(wish.capability, candidate)) is not None]
+        if not capable:
             return list(eligible)
-        return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]
+        able = {found.provider.id: found for found in capable}
+        return _first(capable[0], [able.get(candidate.provider.id, candidate) for candidate in eligible])
 
 
 class CapabilityRouting:
@@ -71,10 +82,7 @@ def why_nobody(gateway: ModelGateway, excluded: dict[str, str]) -> str:
     """The sentence for a turn that nobody can answer."""
     if not gateway.providers:
         return "no model provider is configured; add one to Providers, or set a key such as OPENAI_API_KEY"
-    reasons = [
-        f"{provider.id}: {excluded.get(provider.id) or ('resting after failures' if provider.active else 'not active')}"
-        for provider in gateway.providers
-    ]
+    reasons = [f"{each.id}: {excluded.get(each.id) or WHY[each.health]}" for each in gateway.statistics()]
     return f"no model provider can be asked now ({'; '.join(reasons)})"
 
 
@@ -89,11 +97,14 @@ def _choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Candidate]) 
     return wanted if any(candidate.provider is wanted.provider for candidate in eligible) else None
 
 
-def _capable(capability: str | None, eligible: Sequence[Candidate]) -> Candidate | None:
+def _first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
+    return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]
+
+
+def _capable(capability: str | None, candidate: Candidate) -> Candidate | None:
     if capability is None:
         return None
-    for candidate in eligible:
-        for model in candidate.provider.models:
-            if capability in model.info.capabilities:
-                return Candidate(candidate.provider, model)
+    for model in candidate.provider.models:
+        if capability in model.info.capabilities:
+            return Candidate(candidate.provider, model)
     return None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sophon.context import Context
+from sophon.messages import Message
 from sophon.pipeline import Next
 from sophon.tools.tool import Tool
 
@@ -13,10 +14,10 @@ ALWAYS = ("datetime.now", "memory.search")
 class ToolFilter:
     """Chooses `ToolFilter.Top` (10) tools by whole-word relevance: +1.0 per tag, +0.5 per description keyword.
 
-    Always in: datetime.now, memory.search, what the person names, what the plan step hints at. Free places are filled
-    in order of registration, so a small registry passes unchanged. The order is that of registration, so that a
-    provider's prompt cache holds. A withheld tool that the model guesses is refused by ToolExecution; `load_tools`
-    adds a group for the rest of the turn.
+    Always in: datetime.now, memory.search, what the person names, what the plan step hints at, what the turn has used.
+    Free places are filled in order of registration, so a small registry passes unchanged. The order is that of
+    registration, so that a provider's prompt cache holds. A withheld tool that the model guesses is refused by
+    ToolExecution; `load_tools` adds a group for the rest of the turn.
     """
 
     zone = "outer"
@@ -26,12 +27,12 @@ class ToolFilter:
     acts = {"turn": "offers the ten tools that fit best; always datetime.now, memory.search and what was named"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        registry = ctx.services.registry
         top = ctx.settings.tool_filter.top
-        if len(registry) > top and not ctx.resumed:
+        if len(ctx.tools) > top and not _chosen_before(ctx):
+            relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
-            asked = [*registry.relevance.named(ctx.text), *hints]
-            ctx.tools = choose(registry.tools, registry.relevance.scores(ctx.text), asked, top)
+            asked = [*relevance.named(ctx.text), *hints, *used(ctx.messages[ctx.recorded :])]
+            ctx.tools = choose(ctx.tools, relevance.scores(ctx.text), asked, top)
         await next(ctx)
 
 
@@ -45,3 +46,13 @@ def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[s
         others.sort(key=lambda name: scores.get(name, 0.0), reverse=True)  # equal scores stay in order
         chosen.update(others[:free])
     return [tool for tool in tools if tool.name in chosen]
+
+
+def used(messages: Sequence[Message]) -> list[str]:
+    """The tools that were called in these messages."""
+    return [call.name for message in messages for call in message.tool_calls]
+
+
+def _chosen_before(ctx: Context) -> bool:
+    """A resumed turn goes on with the tools it had, those that were loaded meanwhile included."""
+    return ctx.resumed and ctx.tools is not ctx.services.registry.tools
