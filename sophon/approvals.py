@@ -189,7 +189,8 @@ def preview_of(call: ToolCall) -> str:
         text = value if isinstance(value, str) else canonical_json(value).decode()
         if len(text) > PREVIEW_CHARACTERS:
             text = f"{text[:PREVIEW_CHARACTERS]}… ({len(text)} characters, sha256 {_sha(text)})"
-        lines.append(f"  {name}: {text}")
+        # A value of several lines stays under its name, so that none of them reads as another argument.
+        lines.append(f"  {name}: " + "\n      ".join(text.splitlines() or [""]))
     return "\n".join(lines)
 
 

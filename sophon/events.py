@@ -235,16 +235,25 @@ class TaskCompleted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskFailed(Event):
-    """The turn has its one outcome and it is an error: `{code, message, id}`; the id is in the log too."""
+    """The turn has its one outcome and it is an error: `{code, message, id}`; the id is in the log too.
+
+    `text` is what had been shown of the reply.
+    """
 
     error: Mapping[str, Any]
+    text: str = ""
+    finish_reason: FinishReason = "error"
+    usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskCancelled(Event):
-    """The turn has its one outcome: somebody stopped it."""
+    """The turn has its one outcome: somebody stopped it. `text` is what had been shown of the reply."""
 
+    text: str = ""
+    finish_reason: FinishReason = "cancelled"
+    usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
 
 

@@ -1,11 +1,15 @@
 """A chain as a table that a person can read."""
 
+import functools
 import textwrap
 from collections.abc import Sequence
+from typing import Any, cast
 
 from sophon.placement import name_of, place_of
 
 WIDTH = 110
+LEAST_TEXT = 30
+"""Characters left for `what` beside names of any length."""
 FREQUENCIES = ("turn", "model call", "tool batch", "tool call")
 """An onion has one frequency, an agent four."""
 
@@ -21,20 +25,27 @@ def explain(middlewares: Sequence[object]) -> str:
         margin = f"{position:>2}  {name:<{name_width}}  {zone:<5}  "
         for when, what in acts:
             indent = " " * (len(margin) + when_width + 2)
+            first = f"{margin}{when:<{when_width}}  "
             lines += textwrap.wrap(
-                what, WIDTH, initial_indent=f"{margin}{when:<{when_width}}  ", subsequent_indent=indent
-            )
+                what, max(WIDTH, len(first) + LEAST_TEXT), initial_indent=first, subsequent_indent=indent
+            ) or [first.rstrip()]
             margin = " " * len(margin)
     return "\n".join(lines)
 
 
 def _row(position: int, middleware: object) -> tuple[int, str, str, list[tuple[str, str]]]:
     place = place_of(middleware)
-    acts = [(when, place.acts[when]) for when in FREQUENCIES if when in place.acts]
+    acts = [(when, place.acts[when]) for when in sorted(place.acts, key=_rank)]
     return position, name_of(middleware), place.zone or "any", acts or [("turn", _first_sentence(middleware))]
+
+
+def _rank(when: str) -> int:
+    return FREQUENCIES.index(when) if when in FREQUENCIES else len(FREQUENCIES)
 
 
 def _first_sentence(middleware: object) -> str:
     """A middleware that declares nothing is explained by its docstring; a class does not inherit `object`'s."""
+    while isinstance(middleware, functools.partial):
+        middleware = cast("functools.partial[Any]", middleware).func
     own = getattr(middleware, "__doc__", None)
     return own.strip().splitlines()[0].strip() if own and own.strip() else "(says nothing of itself)"

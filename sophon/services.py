@@ -52,7 +52,7 @@ class Services:
         self.settings = settings if isinstance(settings, Settings) else Settings.of(settings or {})
         self.clock: Clock = clock or SystemClock()
         self.gateway = ModelGateway(providers_of(models), clock=self.clock)
-        self.registry = ToolRegistry(with_builtin(tools, self.settings.tools.disabled))
+        self.registry = ToolRegistry(with_builtin(tools, self.settings))
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.events: EventSink = events or Silence()
@@ -132,6 +132,7 @@ class Services:
 
 
 PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
+MEMORY_GROUP = "memory"
 
 
 def planning_mode(text: str | None) -> str | None:
@@ -160,8 +161,11 @@ def providers_of(models: Model | Sequence[Model | Provider] | None) -> list[Prov
     return providers
 
 
-def with_builtin(tools: Sequence[Tool], disabled: Sequence[str]) -> list[Tool]:
-    """The user's tools, then the built-in ones that they do not replace, without the disabled ones."""
+def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
+    """The user's tools, then the built-in ones that they do not replace, without the disabled ones; those of the
+    memory only while it is enabled.
+    """
     names = {tool.name for tool in tools}
-    every = [*tools, *(tool for tool in builtin_tools() if tool.name not in names)]
-    return [tool for tool in every if tool.name not in disabled]
+    builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
+    every = [*tools, *(tool for tool in builtin if tool.name not in names)]
+    return [tool for tool in every if tool.name not in settings.tools.disabled]

@@ -73,9 +73,7 @@ def news(ctx: Context) -> list[SessionRecord]:
     records = [SessionRecord("message", ctx.run_id, message) for message in ctx.messages[start:]]
     compaction = ctx.compaction
     if compaction is not None and (ctx.get(COVERED) or 0) < compaction.covers <= ctx.stored + len(records):
-        records.append(
-            SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers})
-        )
+        records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records
 
 
