@@ -1,7 +1,7 @@
 """Where models come from: a provider with its models, its keys and its state of health."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sophon.models.breaker import Breaker
@@ -29,7 +29,7 @@ class Provider:
     gateway. `active` may be switched at any time. Without `keys` the models are asked without one (local models).
     """
 
-    __slots__ = ("active", "attempts", "breaker", "failures", "id", "keys", "last_error", "models", "priority")
+    __slots__ = ("_own", "active", "attempts", "breaker", "failures", "id", "keys", "last_error", "models", "priority")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Provider:
         self.attempts = 0
         self.failures = 0
         self.last_error = ""
+        self._own: dict[ModelInfo, ModelInfo] = {}
 
     def __repr__(self) -> str:
         return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
@@ -61,6 +62,13 @@ class Provider:
         if self.keys is not None and self.keys.exhausted:
             return "no_keys"
         return "active" if self.breaker.allows(now) else "benched"
+
+    def own(self, info: ModelInfo) -> ModelInfo:
+        """What is known of one of its models, under its own id; always the same object for the same model."""
+        found = self._own.get(info)
+        if found is None:
+            found = self._own[info] = replace(info, provider=self.id)
+        return found
 
     def statistics(self, now: float) -> ProviderStatistics:
         """Counted since the process began: attempts, those that failed, and the code of the last failure."""
@@ -77,5 +85,6 @@ class Candidate:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
-        return self.model.info
+        """What is known of the model, under the id of whoever offers it: budgets and books go by that."""
+        info = self.model.info
+        return info if info.provider == self.provider.id else self.provider.own(info)

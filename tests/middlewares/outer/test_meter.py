@@ -1,0 +1,146 @@
+"""The rules of the meter: which limits hold, when one is met, when somebody is told; and a claim is made at once."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from sophon import ModelRequest, Services, Usage
+from sophon.errors import BudgetExceeded
+from sophon.models.model import ModelInfo
+from sophon.settings import BudgetSettings, Settings
+from sophon.stores.contracts import Limits, Period, Reservation, Spent
+from sophon.stores.memory import InMemoryStore
+from sophon.stores.memory.usage import InMemoryUsage
+from sophon.testing import VirtualClock
+from sophon_middlewares.outer.meter import TurnMeter, alerts, limits_of, over
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def budget(providers: dict[str, dict[str, float | int | None]]) -> BudgetSettings:
+    return Settings.of({"Budget": {"Providers": providers}}).budget
+
+
+@pytest.mark.parametrize(
+    ("providers", "expected"),
+    [
+        ({}, Limits()),
+        ({"a": {"DailyTokens": 5}}, Limits(5)),
+        ({"a": {"MonthlyCost": 1.5}}, Limits(None, 1_500_000)),
+        ({"*": {"DailyTokens": 7}}, Limits(7)),
+        ({"*": {"DailyTokens": 7}, "a": {"MonthlyCost": 0.000001}}, Limits(None, 1)),
+        ({"*": {"DailyTokens": 7}, "a": {}}, Limits()),
+        ({"b": {"DailyTokens": 7}}, Limits()),
+    ],
+)
+def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected: Limits) -> None:
+    assert limits_of("a", budget(providers)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spent", "limits", "claim", "met"),
+    [
+        (Spent(9, 0), Limits(10), None, None),
+        (Spent(10, 0), Limits(10), None, "DailyTokens"),
+        (Spent(5, 0), Limits(10), Usage(2, 3), None),
+        (Spent(5, 0), Limits(10), Usage(2, 4), "DailyTokens"),
+        (Spent(0, 99), Limits(None, 100), None, None),
+        (Spent(0, 100), Limits(None, 100), None, "MonthlyCost"),
+        (Spent(0, 50), Limits(None, 100), Usage(1, 1, 50), None),
+        (Spent(0, 50), Limits(None, 100), Usage(1, 1, 51), "MonthlyCost"),
+        (Spent(0, 200), Limits(None, 100), Usage(9, 9, 0), "MonthlyCost"),
+        (Spent(10, 100), Limits(10, 100), None, "DailyTokens"),
+        (Spent(10**9, 10**9), Limits(), None, None),
+    ],
+)
+def test_a_limit_is_met_when_nothing_fits_any_more(spent: Spent, limits: Limits, claim, met: str | None) -> None:
+    error = over("a", spent, limits, NOW, "UTC", claim=claim)
+    assert (error.limit if error else None) == met
+
+
+def test_a_met_limit_says_how_much_was_used_how_much_was_needed_and_when_it_resets() -> None:
+    error = over("a", Spent(600_000, 0), Limits(1_000_000), NOW, "UTC", claim=Usage(300_000, 200_000))
+
+    assert error is not None
+    assert (error.used, error.needed, error.allowed) == (600_000, 500_000, 1_000_000)
+    assert str(error) == (
+        "the budget DailyTokens of provider 'a' is spent: 600000 of 1000000 used, and the next call may need 500000; "
+        "it resets at 2026-02-01T00:00:00+00:00"
+    )
+
+
+def test_cost_is_told_in_dollars_and_resets_with_the_month() -> None:
+    error = over("a", Spent(0, 2_500_000), Limits(None, 2_500_000), NOW, "Europe/Berlin")
+
+    assert error is not None
+    assert (error.used, error.allowed, error.resets_at) == (2.5, 2.5, "2026-01-31T23:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("spent", "added", "shares"),
+    [
+        (79, 79, []),
+        (80, 1, [0.8]),
+        (80, 0, []),
+        (95, 10, []),
+        (95, 16, [0.8]),
+        (100, 1, [1.0]),
+        (100, 100, [0.8, 1.0]),
+        (150, 60, [1.0]),
+        (150, 40, []),
+    ],
+)
+def test_somebody_is_told_when_a_share_is_passed_and_only_then(spent: int, added: int, shares: list[float]) -> None:
+    told = alerts("a", Spent(spent, 0), Usage(added), Limits(100))
+    assert [alert.share for alert in told] == shares
+    assert all((alert.name, alert.limit, alert.used) == ("DailyTokens", 100, spent) for alert in told)
+
+
+def test_an_alert_on_cost_is_in_dollars() -> None:
+    [alert] = alerts("a", Spent(0, 1_700_000), Usage(1, 1, 200_000), Limits(None, 2_000_000))
+    assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
+
+
+def test_no_limit_alerts_nobody() -> None:
+    assert alerts("a", Spent(10**9, 10**9), Usage(10**9, 0, 10**9), Limits()) == []
+
+
+class SlowUsage(InMemoryUsage):
+    """Books that answer later, as those of a database."""
+
+    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+        await asyncio.sleep(0)
+        return await super().reserve(provider, period, claim, limits)
+
+
+def metered(tokens: int, **providers: dict[str, int]) -> TurnMeter:
+    store = InMemoryStore(clock=VirtualClock())
+    store.usage = SlowUsage()
+    budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
+    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
+
+
+def request(max_tokens: int) -> ModelRequest:
+    return ModelRequest([], [], ModelInfo("m", "p"), max_tokens=max_tokens)
+
+
+async def test_of_two_steps_that_ask_at_the_same_time_no_more_get_through_than_the_turn_allows() -> None:
+    meter = metered(1000)
+
+    claims = await asyncio.gather(*(meter.reserve(request(500), 100) for _ in range(2)), return_exceptions=True)
+
+    assert [type(claim).__name__ for claim in claims] == ["Claim", "BudgetExceeded"]
+
+
+async def test_a_claim_that_the_provider_refuses_or_a_cancellation_stops_takes_no_room_from_the_turn() -> None:
+    meter = metered(1000, p={"DailyTokens": 700})
+    with pytest.raises(BudgetExceeded):
+        await meter.reserve(request(800), 100)
+    waiting = asyncio.ensure_future(meter.reserve(request(600), 50))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+    assert (await meter.reserve(request(600), 50)).tokens == 650
