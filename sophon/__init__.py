@@ -1,15 +1,46 @@
-"""Sophon: composable middleware for language-model agents."""
+"""Sophon: composable middleware for language-model agents.
+
+A name is loaded when it is first asked for, so that `import sophon` costs nothing and a chain of one's own costs what
+it uses.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
 
 from sophon._version import __version__
-from sophon.approvals import ApprovalRequest, Decision
-from sophon.context import Context
-from sophon.errors import SophonError
-from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
-from sophon.models.model import ModelRequest, ModelResponse
-from sophon.pipeline import Middleware, Next, Pipeline
-from sophon.services import Services
-from sophon.tools.registry import ToolRegistry
-from sophon.tools.tool import Risk, Tool, tool
+
+if TYPE_CHECKING:
+    from sophon.approvals import ApprovalRequest, Decision
+    from sophon.context import Context
+    from sophon.errors import SophonError
+    from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
+    from sophon.models.model import ModelRequest, ModelResponse
+    from sophon.pipeline import Middleware, Next, Pipeline
+    from sophon.services import Services
+    from sophon.tools.registry import ToolRegistry
+    from sophon.tools.tool import Risk, Tool, tool
+
+_HOME = {
+    "ApprovalRequest": "sophon.approvals",
+    "Context": "sophon.context",
+    "Decision": "sophon.approvals",
+    "Message": "sophon.messages",
+    "Middleware": "sophon.pipeline",
+    "ModelRequest": "sophon.models.model",
+    "ModelResponse": "sophon.models.model",
+    "Next": "sophon.pipeline",
+    "Pipeline": "sophon.pipeline",
+    "Response": "sophon.messages",
+    "Risk": "sophon.tools.tool",
+    "Services": "sophon.services",
+    "SophonError": "sophon.errors",
+    "Tool": "sophon.tools.tool",
+    "ToolCall": "sophon.messages",
+    "ToolRegistry": "sophon.tools.registry",
+    "ToolResult": "sophon.messages",
+    "Usage": "sophon.messages",
+    "tool": "sophon.tools.tool",
+}
 
 __all__ = [
     "ApprovalRequest",
@@ -33,3 +64,16 @@ __all__ = [
     "__version__",
     "tool",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'sophon' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sophon import events
-from sophon.approvals import Grant
 from sophon.errors import ChainError
 from sophon.extensions import Extensions, Key
 from sophon.messages import Message, Outcome, Response, ToolCall, ToolResult, Usage
@@ -23,15 +22,16 @@ from sophon.models.model import (
     Purpose,
 )
 from sophon.places import Places
-from sophon.settings import Settings
 from sophon.stopwatch import Stopwatch
-from sophon.tools.tool import Risk, Tool
 
 if TYPE_CHECKING:
+    from sophon.approvals import Grant
     from sophon.models.provider import Candidate
     from sophon.pipeline import Pipeline
     from sophon.services import Services
+    from sophon.settings import Settings
     from sophon.stores.contracts import Compaction
+    from sophon.tools.tool import Risk, Tool
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class Step:
     id: str
     tool_hints: tuple[str, ...] = ()
     model_hint: str | None = None
-    approved_risk: Risk | None = None
+    approved_risk: "Risk | None" = None
 
 
 @dataclass(slots=True)
@@ -103,13 +103,13 @@ class Context:
     known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """What was found out about the first n stored messages in earlier turns: name -> (n, value). Kept by the store."""
     compaction: "Compaction | None" = None
-    tools: Sequence[Tool] = ()
+    tools: "Sequence[Tool]" = ()
     """The tools offered to the model."""
     pending: list[ToolCall] = field(default_factory=list[ToolCall])
     """Calls of the last reply that have no result yet."""
     results: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
     """Results of the last reply's calls, by call id, until the loop appends them to the messages."""
-    grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
+    grants: "dict[str, Grant]" = field(default_factory=dict[str, "Grant"])
     """Call id -> the exact call that may run although its risk is High or above."""
     waiting: set[str] = field(default_factory=set[str])
     """Ids of the pending calls that wait for a person and must not run in this pass."""
@@ -147,7 +147,7 @@ class Context:
         return self.run_id.partition("/")[0]
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> "Settings":
         """The settings of the turn's services."""
         return self.services.settings
 
@@ -188,7 +188,7 @@ class Context:
         messages: list[Message],
         *,
         purpose: Purpose,
-        tools: Sequence[Tool] = (),
+        tools: "Sequence[Tool]" = (),
         max_tokens: int = DEFAULT_MAX_TOKENS,
         temperature: float | None = None,
         on_text: OnText | None = None,

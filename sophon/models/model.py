@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from sophon.messages import Message, ToolCall, Usage
-from sophon.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from sophon.tools.tool import Tool
 
 Purpose: TypeAlias = Literal["reply", "step", "plan", "vote", "compaction", "title", "simulation", "evaluation"]
 """Why a call is made. Only `reply` streams to the person; `reply` and `step` pass through the call layers; all are
@@ -65,7 +67,7 @@ class ModelRequest:
     """
 
     messages: list[Message]
-    tools: Sequence[Tool]
+    tools: "Sequence[Tool]"
     model: ModelInfo
     purpose: Purpose = "reply"
     max_tokens: int = DEFAULT_MAX_TOKENS

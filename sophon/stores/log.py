@@ -33,9 +33,14 @@ def compaction_of(record: SessionRecord) -> Compaction | None:
 
 def is_said(record: SessionRecord) -> bool:
     """Whether a person or the agent said it: no tool result, no note of the framework, no call without words."""
-    message = message_of(record)
+    message = record.message
     return (
-        message is not None and message.role in ("user", "assistant") and bool(message.content) and not message.origin
+        record.kind == "message"
+        and message is not None
+        and message.role != "tool"
+        and message.role != "system"
+        and message.content != ""
+        and not message.origin
     )
 
 
@@ -56,4 +61,4 @@ def _stamp(record: SessionRecord, seq: int, at: datetime) -> SessionRecord:
         raise ValueError(f"a record of kind {kind!r} needs a message")
     if kind == "compaction" and not isinstance(record.data.get("covers"), int):
         raise ValueError("a record of kind 'compaction' needs data['covers'], the number of messages it stands for")
-    return SessionRecord(kind, record.run_id, record.message, dict(record.data), seq, at)
+    return SessionRecord(kind, record.run_id, record.message, dict(record.data) if record.data else {}, seq, at)

@@ -9,7 +9,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
-from sophon.stores.log import check_cut, compaction_of, copied, is_said, message_of, no_session, stamped
+from sophon.stores.log import check_cut, compaction_of, copied, is_said, no_session, stamped
 
 
 @dataclass(slots=True)
@@ -28,11 +28,10 @@ class _Session:
 
     def take(self, records: Sequence[SessionRecord]) -> None:
         """Add records that are already the store's own; the cost depends on the new ones only."""
-        self.log.extend(records)
+        self.log += records
         for record in records:
-            message = message_of(record)
-            if message is not None:
-                self.messages.append(message)
+            if record.kind == "message" and record.message is not None:
+                self.messages.append(record.message)
                 self.said += is_said(record)
             else:
                 self.compaction = compaction_of(record) or self.compaction
