@@ -4,7 +4,7 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -91,14 +91,40 @@ class VirtualClock:
         """A scope as `Clock.timeout`, in virtual time."""
         return self._timeout(seconds)
 
-    async def advance(self, seconds: float) -> None:
-        """Move time; whatever falls due on the way happens in order, and what it starts may run."""
+    def advance(self, seconds: float) -> Awaitable[None]:
+        """Move time; whatever falls due on the way happens in order, and what it starts may run.
+
+        Awaited, it returns when all that has settled. It moves without being awaited too: at once if nothing can run
+        and nothing falls due, else while the loop goes on.
+        """
         target = self._elapsed + seconds
-        await _settle()
-        while self._timers and self._timers[0].due <= target:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._elapsed = target
+            return _Arrived()
+        arrived: asyncio.Future[None] = loop.create_future()
+        if getattr(loop, "_ready", True) or self._due(target):
+            loop.call_soon(self._step, loop, target, SPINS_WITHOUT_QUEUE, arrived)
+        else:
+            self._elapsed = target
+            arrived.set_result(None)
+        return arrived
+
+    def _due(self, target: float) -> bool:
+        return bool(self._timers) and self._timers[0].due <= target
+
+    def _step(self, loop: asyncio.AbstractEventLoop, target: float, spins: int, arrived: asyncio.Future[None]) -> None:
+        """Let everything run, then fire what is due next, until the target is reached and everything has run."""
+        if spins:
+            loop.call_soon(self._step, loop, target, spins - 1, arrived)
+        elif self._due(target):
             self._fire_next()
-            await _settle()
-        self._elapsed = max(self._elapsed, target)
+            loop.call_soon(self._step, loop, target, SPINS_WITHOUT_QUEUE, arrived)
+        else:
+            self._elapsed = max(self._elapsed, target)
+            if not arrived.done():
+                arrived.set_result(None)
 
     @asynccontextmanager
     async def _timeout(self, seconds: float | None) -> AsyncGenerator[asyncio.Timeout]:
@@ -182,6 +208,9 @@ def _standing(loop: asyncio.AbstractEventLoop) -> dict[object, object]:
     return {task: getattr(task, "_fut_waiter", None) for task in asyncio.all_tasks(loop)}
 
 
-async def _settle() -> None:
-    for _ in range(SPINS_WITHOUT_QUEUE):
-        await asyncio.sleep(0)
+class _Arrived:
+    """An awaitable that has nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield

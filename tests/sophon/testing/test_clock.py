@@ -258,3 +258,29 @@ def test_identifiers_and_chance_repeat_with_the_seed() -> None:
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
     assert draw(1)[:2] == ["0" * 19 + "1", "0" * 19 + "2"]
+
+
+def test_time_can_be_moved_where_no_loop_runs() -> None:
+    clock = VirtualClock(auto=False)
+
+    clock.advance(5)
+
+    assert clock.monotonic() == 5
+
+
+async def test_time_moves_at_once_where_nothing_waits_for_it() -> None:
+    clock = VirtualClock(auto=False)
+
+    clock.advance(5)
+
+    assert clock.monotonic() == 5
+
+
+async def test_time_moves_without_being_awaited_while_the_loop_goes_on() -> None:
+    clock = VirtualClock(auto=False)
+    sleeper = asyncio.ensure_future(clock.sleep(5))
+
+    clock.advance(5)
+    await sleeper
+
+    assert clock.monotonic() == 5
