@@ -1,0 +1,36 @@
+"""`sophon chain`: what a turn travels through, as a table."""
+
+from typing import Annotated, Any
+
+import typer
+
+from sophon.placement import name_of, place_of
+from sophon.services import Services
+from sophon_hosting.cli.arguments import GlobalOptions
+from sophon_hosting.cli.screen import write_json, write_lines
+from sophon_hosting.cli.start import settings_of
+from sophon_hosting.composition import chain_named, chain_of
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def chain(
+    ctx: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="By default the chain of the settings.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show a chain as a table: order, zone, and what each middleware does on which call."""
+    options: GlobalOptions = ctx.obj
+    # Settings only: a chain can be looked at without a model, a key or a store.
+    services = Services(settings=settings_of(options), folder=options.folder)
+    pipeline = chain_of(services) if name is None else chain_named(services, name)
+    if as_json:
+        write_json([_row(middleware) for middleware in pipeline])
+    else:
+        write_lines(pipeline.explain().splitlines())
+
+
+def _row(middleware: Any) -> dict[str, Any]:
+    place = place_of(middleware)
+    return {"name": name_of(middleware), "zone": place.zone, "acts": dict(place.acts)}

@@ -1,0 +1,53 @@
+"""`sophon init`: a settings file to begin with."""
+
+from pathlib import Path
+
+import typer
+
+from sophon.errors import InputError
+from sophon.settings.loading import FILE_NAME
+from sophon_hosting.cli.arguments import GlobalOptions
+from sophon_hosting.cli.screen import write_lines
+from sophon_hosting.cli.start import settings_of
+
+BEGINNING = """\
+{
+  "Sophon": {
+    "Providers": [],
+    "Budget": { "Turn": { "Cost": 5.0 } },
+    "Approval": { "AskFrom": "High", "Timeout": "00:05:00" },
+    "Tools": { "Modules": [], "FilesRoot": "data/files" },
+    "Store": { "Url": "sqlite:///data/sophon.db" }
+  }
+}
+"""
+
+NEXT = (
+    "Next:",
+    "  sophon doctor            what was found on this machine",
+    "  sophon chat              a conversation",
+    "  sophon config schema     everything that can be set",
+)
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def init(ctx: typer.Context) -> None:
+    """Write an appsettings.json to begin with; one that is there already is checked and left as it is."""
+    options: GlobalOptions = ctx.obj
+    file = options.settings or Path(FILE_NAME)
+    written = _write_new(file)
+    settings_of(options)
+    write_lines([f"{file} {'is written' if written else 'is there already, valid, and left as it is'}.", *NEXT])
+
+
+def _write_new(file: Path) -> bool:
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(BEGINNING)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    return True

@@ -1,0 +1,64 @@
+"""`sophon usage`: what the models have cost."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+from sophon.messages import Usage
+from sophon.stores.contracts import Store, UsageTotal
+from sophon_hosting.cli.arguments import GlobalOptions
+from sophon_hosting.cli.narration import money
+from sophon_hosting.cli.screen import write_json, write_lines, write_table
+from sophon_hosting.cli.start import settings_of, with_store
+
+DAYS = 30
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def usage(
+    ctx: typer.Context,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many days, today included.")] = DAYS,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Of this session, whenever it was.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON; money in millionths of a dollar.")] = False,
+) -> None:
+    """Show tokens and costs by day, provider and model."""
+    options: GlobalOptions = ctx.obj
+    since = "" if session else first_day(datetime.now(UTC), settings_of(options).budget.time_zone, days)
+
+    async def read(store: Store) -> list[UsageTotal]:
+        if session:
+            await store.sessions.get(session)
+        return await store.usage.totals(since=since, session_id=session)
+
+    totals = with_store(options, read)
+    if as_json:
+        write_json([_row(total) for total in totals])
+    elif totals:
+        write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _cells(totals))
+    else:
+        write_lines(["Nothing was used yet."])
+
+
+def first_day(now: datetime, time_zone: str, days: int) -> str:
+    """The first of the last so many days, today included, in the time zone in which the books are kept."""
+    return (now.astimezone(ZoneInfo(time_zone)).date() - timedelta(days=days - 1)).isoformat()
+
+
+def _row(total: UsageTotal) -> dict[str, object]:
+    who = {"day": total.day, "provider": total.provider, "model": total.model, "calls": total.calls}
+    return {**who, **total.usage.to_json()}
+
+
+def _cells(totals: Sequence[UsageTotal]) -> list[list[str]]:
+    rows = [_line(each.day, f"{each.provider}/{each.model}", each.calls, each.usage) for each in totals]
+    together = sum((each.usage for each in totals), Usage())
+    return [*rows, _line("together", "", sum(each.calls for each in totals), together)]
+
+
+def _line(day: str, model: str, calls: int, used: Usage) -> list[str]:
+    return [day, model, f"{calls:,}", f"{used.input_tokens:,}", f"{used.output_tokens:,}", money(used.cost_micros)]

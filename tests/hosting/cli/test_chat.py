@@ -1,0 +1,155 @@
+"""`sophon chat` as a person uses it, on a machine without network or keys."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+PLANNED = (
+    "First write down that my cat is called Ada, then look up what you know about cats, and finally summarise both in "
+    "three steps"
+)
+
+
+def test_two_tools_at_once_and_the_right_answer(sophon: Command) -> None:
+    done = sophon("chat", "What is 17 * 23, and what day is it today?")
+    assert done.code == 0
+    assert "calculator (17 * 23) → 391" in done.out
+    assert "datetime.now" in done.out
+    assert "17 * 23 = 391" in done.out
+    assert done.err == ""
+
+
+def test_the_offline_model_says_once_how_to_have_a_real_one(sophon: Command) -> None:
+    first, second = sophon("chat", "2 + 2"), sophon("chat", "2 + 3")
+    assert first.out.count("OPENAI_API_KEY") == 1
+    assert "OPENAI_API_KEY" not in second.out
+
+
+def test_a_plan_is_shown_asked_about_once_and_run(process: Command) -> None:
+    done = process("chat", PLANNED, lines="what is that?\napprove\n")
+    assert done.code == 0
+    assert done.out.count("Approval needed") == 1
+    assert "Run a plan of 3 steps" in done.out
+    assert "that is no answer" in done.out
+    assert "memory.write" in done.out
+    assert done.out.count(" done") == 3
+    assert "1. I wrote down: your cat is called Ada." in done.out
+
+
+@pytest.mark.parametrize("lines", ["reject not today\n", ""])
+def test_a_refused_command_does_not_run_and_the_answer_says_so(process: Command, lines: str) -> None:
+    done = process("chat", "Run the command: echo ran-$((1+1))", lines=lines)
+    assert done.code == 0
+    assert "I did not run the command" in done.out
+    assert ("not today" if lines else "the input ended") in done.out
+    assert "ran-2" not in done.out
+
+
+def test_an_approved_command_shows_its_output(process: Command) -> None:
+    done = process("chat", "Run the command: echo ran-$((1+1))", lines="approve\n")
+    assert "critical risk" in done.out
+    assert "command: echo ran-$((1+1))" in done.out
+    assert "ran-2" in done.out
+
+
+def test_an_edited_command_runs_as_edited(process: Command) -> None:
+    done = process("chat", "Run the command: echo ran-$((1+1))", lines='edit {"command": "echo other-$((2+2))"}\n')
+    assert "other-4" in done.out
+    assert "ran-2" not in done.out
+
+
+def test_approve_up_to_answers_up_to_that_risk(sophon: Command) -> None:
+    done = sophon("chat", "--approve-up-to", "medium", PLANNED)
+    assert "Approval needed" not in done.out
+    assert "Plan of 3 steps" in done.out
+    assert "your cat is called Ada" in done.out
+    assert "Approval needed" in sophon("chat", "--approve-up-to", "high", "Run the command: uname -a").out
+
+
+def test_a_session_is_remembered_across_runs(process: Command) -> None:
+    process("chat", "--approve-up-to", "medium", "Remember that my cat is called Ada")
+    assert "Ada" in process("chat", "What do you know about cats?").out
+    listed = process("sessions", "list", "--json").json
+    assert [(each["id"], each["messages"]) for each in listed] == [("main", 4)]
+
+
+def test_a_session_is_chosen_or_new(sophon: Command) -> None:
+    sophon("chat", "--session", "work", "2 + 2")
+    sophon("chat", "--new", "2 + 3")
+    ids = [each["id"] for each in sophon("sessions", "list", "--json").json]
+    assert len(ids) == 2
+    assert "work" in ids
+
+
+def test_json_is_an_event_a_line_and_the_response_last(sophon: Command) -> None:
+    events = sophon("chat", "--json", "What is 17 * 23?").events
+    names = [each["event"] for each in events]
+    assert names[0] == "task_started"
+    assert {"tool_call_started", "tool_call_completed", "stream_chunk", "task_completed"} <= set(names)
+    assert names[-1] == "response"
+    assert events[-1]["data"]["finish_reason"] == "stop"
+    assert "391" in events[-1]["data"]["text"]
+
+
+def test_a_question_in_json_is_answered_by_the_next_line_too(process: Command) -> None:
+    done = process("chat", "--json", "Run the command: echo hi", lines="approve\n")
+    names = [each["event"] for each in done.events]
+    assert names.count("approval_requested") == 1
+    assert "approve, reject" in done.err
+    assert "hi" in done.events[-1]["data"]["text"]
+
+
+def test_without_streaming_the_answer_comes_once(sophon: Command) -> None:
+    assert sophon("chat", "--no-stream", "What is 17 * 23?").out.count("17 * 23 = 391") == 1
+
+
+def test_lines_of_a_pipe_are_turns_and_answers(process: Command) -> None:
+    done = process("chat", lines="2 + 2\n\nRun the command: uname -a\nno\n3 + 3\n")
+    assert done.code == 0
+    assert [line for line in done.out.splitlines() if line.startswith("> ")] == [
+        "> 2 + 2",
+        "> Run the command: uname -a",
+        "> 3 + 3",
+    ]
+    assert "3 + 3 = 6" in done.out
+
+
+def test_commands_of_the_prompt_work_over_a_pipe_and_paths_are_messages(process: Command) -> None:
+    done = process("chat", lines="/help\n/new work\n2 + 2\n/session\n/modl\n/etc/hosts what is it\n/quit\n3 + 3\n")
+    assert "session work, 2 messages" in done.out
+    assert "there is no command '/modl'; did you mean '/model'?" in done.err
+    assert "> /etc/hosts what is it\n" in done.out
+    assert "offline/offline" in done.out.partition("> /etc/hosts")[2]
+    assert "3 + 3" not in done.out
+
+
+def test_no_line_at_all_plays_the_demonstration(process: Command) -> None:
+    done = process("chat", SOPHON__Hub__Prot="1", lines="")
+    assert done.code == 0
+    assert "this is a demonstration" in done.out
+    assert "17 * 23 = 391" in done.out
+    assert "✓ step3 done" in done.out
+    assert "I did not run the command" in done.out
+    assert done.err == ""
+
+
+def test_the_demonstration_leaves_nothing_behind(process: Command, folder: object) -> None:
+    before = sorted(map(str, folder.iterdir()))  # type: ignore[attr-defined]
+    process("chat")
+    assert sorted(map(str, folder.iterdir())) == before  # type: ignore[attr-defined]
+
+
+def test_hostile_output_of_a_command_does_not_reach_the_terminal(process: Command) -> None:
+    done = process("chat", "Run the command: printf '\\033[31m[bold]red'", lines="approve\n")
+    assert "\x1b" not in done.out
+    assert "␛[31m[bold]red" in done.out
+
+
+def test_a_turn_that_ends_without_an_answer_is_no_success(sophon: Command) -> None:
+    done = sophon("chat", "--set", "Budget.Providers.*.DailyTokens=1", "What is 17 * 23?")
+    assert done.code == 1
+    assert "DailyTokens" in done.out + done.err

@@ -1,0 +1,91 @@
+"""A mistake gets one clear line and an exit code, never a traceback."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["chat", ""], 1, "the message is empty"),
+        (["chat", "   "], 1, "the message is empty"),
+        (["chat", "--model", "offlin", "hi"], 1, "there is no model 'offlin'; did you mean 'offline'"),
+        (["chat", "--planning", "often", "hi"], 1, "'often' is no planning mode"),
+        (["chat", "--approve-up-to", "mild", "hi"], 2, "'mild' is no risk"),
+        (["chat", "--session", "a", "--new", "hi"], 2, "do not go together"),
+        (["chat", "--modle", "x", "hi"], 2, "no such option: --modle"),
+        (["chat", "--set", "Hub.Prot=1", "hi"], 1, "Hub.Prot: unknown setting; did you mean Port?"),
+        (["--set", "Hub", "chat", "hi"], 1, "has no ="),
+        (["--settings", "none.json", "chat", "hi"], 1, "none.json: there is no such file"),
+        (["chat", "--set", "Chain.Name=twelv", "hi"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
+        (["chat", "--set", "Chain.Factory=nowhere:made", "hi"], 1, "Chain.Factory: there is no module 'nowhere'"),
+        (["chat", "--set", "Store.Url=mysql://x", "hi"], 1, "there is no such kind of store"),
+        (["chain", "twelv"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
+        (["sessions", "show", "none"], 1, "there is no session 'none'"),
+        (["sessions", "export", "none"], 1, "there is no session 'none'"),
+        (["sessions", "fork", "none"], 1, "there is no session 'none'"),
+        (["sessions", "delete", "none", "--yes"], 1, "there is no session 'none'"),
+        (["usage", "--session", "none"], 1, "there is no session 'none'"),
+        (["usage", "--days", "0"], 2, "--days"),
+        (["chta"], 2, "there is no command 'chta'; did you mean chat"),
+        (["sessions", "shwo"], 2, "shwo"),
+    ],
+)
+def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int, says: str) -> None:
+    done = sophon(*arguments)
+    assert done.code == code
+    assert says in done.err
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+def test_a_broken_settings_file_is_told_with_its_line(sophon: Command, folder: Path) -> None:
+    (folder / "appsettings.json").write_text('{\n  "Sophon": {\n    "Hub": {"Port": 1,}\n  }\n}\n')
+    done = sophon("chat", "hi")
+    assert done.code == 1
+    assert "appsettings.json: line 3" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_every_problem_with_the_settings_has_its_line(sophon: Command, folder: Path) -> None:
+    (folder / "appsettings.json").write_text('{"Sophon": {"Hub": {"Prot": 1}, "Tools": {"MaxParallel": "many"}}}')
+    done = sophon("chat", "hi")
+    assert len(done.err.splitlines()) == 2
+    assert "Hub.Prot" in done.err
+    assert "Tools.MaxParallel" in done.err
+
+
+def test_a_missing_key_is_told_by_the_name_of_its_variable(sophon: Command) -> None:
+    provider = '[{"Id": "openai", "Type": "openai", "Models": ["gpt-5-mini"], "Keys": [{"$env": "NO_SUCH_KEY"}]}]'
+    done = sophon("chat", "--set", f"Providers={provider}", "hi")
+    assert done.code == 1
+    assert "NO_SUCH_KEY" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_message_larger_than_the_window_is_refused_before_any_call(process: Command) -> None:
+    done = process("chat", lines="word " * 40_000 + "\n")
+    assert done.code == 1
+    assert "the message is too large" in done.err
+    assert done.err.count("\n") == 1
+    assert process("usage", "--json").json == []
+
+
+def test_an_unexpected_error_is_one_line_and_debug_shows_where(sophon: Command, folder: Path) -> None:
+    (folder / "mine.py").write_text("def chain(services):\n    raise RuntimeError('oh no')\n")
+    quiet = sophon("chat", "--set", "Chain.Factory=mine:chain", "hi")
+    assert quiet.code == 1
+    assert quiet.err == "error: unexpected RuntimeError: oh no; the same with --debug shows where\n"
+    assert "Traceback" in sophon("--debug", "chat", "--set", "Chain.Factory=mine:chain", "hi").err
+
+
+def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:
+    done = process("chat", lines="\n  \n")
+    assert done.code == 1
+    assert done.err == "error: the message is empty: write something\n"
