@@ -1,0 +1,145 @@
+"""Who is asked, and in which order: the session's choice, a plan step's hint, then priority."""
+
+import pytest
+
+from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
+from sophon.context import Step
+from sophon.errors import NoProvider, ProviderUnavailable
+from sophon.models.keys import KeyRing
+from sophon.models.provider import Candidate, Provider
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
+from sophon_middlewares.outer.capability_routing import PriorityRouting, Wish
+
+
+def model(name: str, *capabilities: str) -> FunctionModel:
+    async def answer(request: ModelRequest) -> str:
+        return name
+
+    return FunctionModel(answer, name=name, capabilities=capabilities)
+
+
+A = Provider("a", [model("a1"), model("a2", "reasoning")], priority=1)
+B = Provider("b", [model("b1", "vision"), model("b2", "code")], priority=2)
+C = Provider("c", [model("c1"), model("c2", "reasoning", "code")], priority=3)
+ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "capability", "order"),
+    [
+        (None, None, "a1 b1 c1"),
+        (None, "vision", "b1 a1 c1"),
+        (None, "code", "b2 a1 c2"),
+        (None, "reasoning", "a2 b1 c2"),
+        (None, "telepathy", "a1 b1 c1"),
+        ((B, 1), None, "b2 a1 c1"),
+        ((C, 0), "vision", "c1 a1 b1"),
+        ((A, 0), None, "a1 b1 c1"),
+    ],
+)
+def test_choice_then_capability_then_priority(chosen, capability: str | None, order: str) -> None:
+    wanted = Candidate(chosen[0], chosen[0].models[chosen[1]]) if chosen else None
+    route = PriorityRouting().route(Wish("text", wanted, capability), ELIGIBLE)
+    assert [candidate.info.name for candidate in route] == order.split()
+
+
+async def look(ctx: Context, next: Next) -> None:
+    assert ctx.route is not None
+    ctx.response = Response(" ".join(candidate.info.name for candidate in ctx.route))
+
+
+ROUTE = Pipeline.compose(CapabilityRouting(), look)
+
+
+def services(*providers: Provider) -> Services:
+    given = providers or (
+        Provider("a", A.models, priority=1),
+        Provider("b", B.models, priority=2),
+        Provider("c", C.models, priority=3),
+    )
+    return Services(models=given, clock=VirtualClock())
+
+
+async def test_the_senders_model_comes_first() -> None:
+    assert (await ROUTE.run(services().turn("go", model="b2"))).text == "b2 a1 c1"
+
+
+async def test_a_plan_steps_hint_is_followed_and_the_senders_model_beats_it() -> None:
+    host = services()
+    assert (await ROUTE.run(host.turn("go").child("x", Step("s", model_hint="code")))).text == "b2 a1 c2"
+    assert (await ROUTE.run(host.turn("go", model="a1").child("x", Step("s", model_hint="code")))).text == "a1 b1 c1"
+
+
+async def test_a_provider_that_is_off_spent_or_resting_is_not_asked() -> None:
+    host = services()
+    _, b, c = host.gateway.providers
+    b.active = False
+    assert (await ROUTE.run(host.turn("go"))).text == "a1 c1"
+    b.active = True
+    for _ in range(20):
+        c.breaker.fail(0.0)
+    ctx = host.turn("go")
+    ctx.excluded["a"] = "spent"
+    assert (await ROUTE.run(ctx)).text == "b1"
+
+
+async def test_a_chosen_model_whose_provider_must_not_be_asked_gives_way() -> None:
+    ctx = services().turn("go", model="a2")
+    ctx.excluded["a"] = "spent"
+    assert (await ROUTE.run(ctx)).text == "b1 c1"
+
+
+async def test_a_sessions_model_that_is_gone_leaves_the_choice_to_the_rule() -> None:
+    ctx = services().turn("go")
+    ctx.model = "retired"
+    assert (await ROUTE.run(ctx)).text == "a1 b1 c1"
+
+
+async def test_when_nobody_can_be_asked_the_error_says_why_for_each() -> None:
+    off, resting = Provider("off", [model("m")], active=False), Provider("resting", [model("n")])
+    refused, spent = (
+        Provider("refused", [model("o")], keys=KeyRing(["k"], clock=VirtualClock())),
+        Provider("spent", [model("p")]),
+    )
+    assert refused.keys is not None
+    refused.keys.disable("k")
+    for _ in range(20):
+        resting.breaker.fail(0.0)
+    ctx = services(off, resting, refused, spent).turn("go")
+    ctx.excluded["spent"] = "its budget is gone"
+
+    with pytest.raises(NoProvider) as caught:
+        await ROUTE.run(ctx)
+
+    for fact in ("off: not active", "resting: resting", "refused: all of its keys", "spent: its budget is gone"):
+        assert fact in str(caught.value)
+
+
+async def test_without_any_provider_the_error_says_what_to_do() -> None:
+    with pytest.raises(NoProvider, match="add one to Providers"):
+        await ROUTE.run(Services(models=[]).turn("go"))
+
+
+async def test_another_rule_can_stand_in() -> None:
+    class Backwards:
+        def route(self, wish: Wish, eligible):
+            return list(reversed(eligible))
+
+    chain = Pipeline.compose(CapabilityRouting(strategy=Backwards()), look)
+    assert (await chain.run(services().turn("go"))).text == "c1 b1 a1"
+
+
+async def test_the_next_of_the_route_answers_when_the_first_fails() -> None:
+    async def down(request: ModelRequest) -> str:
+        raise ProviderUnavailable("down")
+
+    first = Provider("first", [FunctionModel(down, name="x", capabilities=["code"])], priority=1)
+    second = Provider("second", [model("plain"), model("coder", "code")], priority=2)
+    host = services(first, second)
+    chain = Pipeline.compose(
+        SessionEvents(), Budget(), CapabilityRouting(), AgenticLoop(), ToolExecution(), LlmInvoker()
+    )
+
+    assert (await chain.run(host.turn("go"))).text == "plain"
+    assert (await chain.run(host.turn("go").child("x", Step("s", model_hint="code")))).text == "coder"
