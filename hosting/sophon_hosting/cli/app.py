@@ -79,7 +79,8 @@ def program(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and give its exit code; whatever goes wrong is told in a line on standard error."""
-    words = hoisted(arguments)
+    # Bytes that are no UTF-8 arrive as halves of surrogate pairs, which neither a store nor a model can carry.
+    words = hoisted([word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments])
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - the outermost layer, which tells it and ends the process

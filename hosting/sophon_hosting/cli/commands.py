@@ -43,7 +43,7 @@ def carry_out(conversation: Conversation, name: str, rest: str) -> list[str]:
 
 def _help(conversation: Conversation, rest: str) -> list[str]:
     lines = [f"  {each.usage:<20}{each.help}" for each in COMMANDS.values()]
-    return [*lines, "  Ctrl-C stops a turn. A question is answered by the next line: approve, reject or edit."]
+    return [*lines, "  Ctrl-C stops a turn; a question is answered by approve, reject or edit."]
 
 
 def _new(conversation: Conversation, rest: str) -> list[str]:

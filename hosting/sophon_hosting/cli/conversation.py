@@ -1,6 +1,7 @@
 """A conversation from the command line: one turn after another, each with its one visible end."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -14,6 +15,8 @@ from sophon_hosting.cli.interruption import Ending
 from sophon_hosting.composition import chain_of
 
 T = TypeVar("T")
+
+log = logging.getLogger("sophon.cli")
 
 WELL_ENDED = frozenset({"stop", "length", "tool_calls", "rejected"})
 """Ends of a turn that a script may call a success; what a person refused was refused as asked."""
@@ -70,17 +73,13 @@ class Conversation:
     def say(self, text: str) -> int:
         """One turn; its exit code. A failed or cancelled turn has told so when this returns.
 
-        An error that is no SophonError leaves as itself, and so does an interrupt when the program is to end.
+        Only an interrupt leaves, and only when the program is to end.
         """
         self.front.view.begin()
         try:
             response = self._runner.run(self._turn(text))
-        except SophonError as error:
-            detail = {"error": {"code": error.code, "message": str(error)}}
-            self._end(Response(finish_reason="error", detail=detail))
-            for line in lines_of(error):
-                self.front.tell(line)
-            return FAILED
+        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: it tells, and the next turn may go well
+            return self._failed(error)
         except KeyboardInterrupt:
             self._end(Response(finish_reason="cancelled"))
             if self.front.ending.asked:
@@ -115,6 +114,14 @@ class Conversation:
             ctx = self.services.restore(ctx.state())
             response = await self._pipeline.run(ctx)
         return response
+
+    def _failed(self, error: Exception) -> int:
+        log.error("the turn failed", exc_info=error)
+        code = error.code if isinstance(error, SophonError) else "internal"
+        self._end(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
+        for line in lines_of(error):
+            self.front.tell(line)
+        return FAILED
 
     def _end(self, response: Response) -> None:
         self.front.view.end(response, self.choices.session)

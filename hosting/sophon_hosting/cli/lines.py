@@ -19,6 +19,7 @@ class Lines:
     """
 
     def __init__(self, descriptor: int = STDIN) -> None:
+        _keep_taken(descriptor)
         self._descriptor = descriptor
         self._buffer = b""
         self._ended = False
@@ -48,9 +49,9 @@ class Lines:
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
-        ready = loop.create_future()
+        ready: asyncio.Future[None] = loop.create_future()
         try:
-            loop.add_reader(self._descriptor, lambda: ready.done() or ready.set_result(None))
+            loop.add_reader(self._descriptor, _wake, ready)
         except (OSError, NotImplementedError):  # a file or nothing, which never waits; or a loop that cannot tell
             return
         try:
@@ -78,6 +79,22 @@ class Lines:
         if self.interactive:  # the end of file in a terminal is a key that was pressed once, not a state
             self._ended = False
         return _text(line) if line else None
+
+
+def _keep_taken(descriptor: int) -> None:
+    """A closed standard input is an empty one: the next file to be opened must not get its number."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        empty = os.open(os.devnull, os.O_RDONLY)
+        if empty != descriptor:
+            os.dup2(empty, descriptor)
+            os.close(empty)
+
+
+def _wake(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 def _text(line: bytes) -> str:

@@ -12,8 +12,6 @@ from rich.text import Text
 
 from sophon_hosting.cli.visible import on_one_line, visible
 
-NUMBERS = "right"
-
 
 def console(*, error: bool = False) -> Console:
     """A console that guesses nothing: no markup, no emoji names, no highlighting; no escapes at all with NO_COLOR."""
@@ -46,7 +44,7 @@ def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table without a frame; a column whose name ends in `#` holds numbers. Cells are made safe."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in head:
-        table.add_column(name.removesuffix("#"), justify=NUMBERS if name.endswith("#") else "left", overflow="fold")
+        table.add_column(name.removesuffix("#"), justify="right" if name.endswith("#") else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(on_one_line(cell)) for cell in row))
     out = console()

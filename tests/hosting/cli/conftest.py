@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sophon(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def sophon(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
     """A command in this process, which is fast; its standard input is at its end."""
     clean = clean_environment(folder)
     for name in set(os.environ) - set(clean):
@@ -71,6 +71,8 @@ def sophon(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    kept, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
 
     def command(*arguments: str) -> Outcome:
         capsys.readouterr()
@@ -78,7 +80,10 @@ def sophon(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         written = capsys.readouterr()
         return Outcome(code, written.out, written.err)
 
-    return command
+    yield command
+    os.dup2(kept, 0)
+    os.close(kept)
+    os.close(empty)
 
 
 @pytest.fixture

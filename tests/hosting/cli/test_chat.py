@@ -1,6 +1,7 @@
 """`sophon chat` as a person uses it, on a machine without network or keys."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,12 +69,13 @@ def test_approve_up_to_answers_up_to_that_risk(sophon: Command) -> None:
     assert "Plan of 3 steps" in done.out
     assert "your cat is called Ada" in done.out
     assert "Approval needed" in sophon("chat", "--approve-up-to", "high", "Run the command: uname -a").out
+    assert "ran-2" in sophon("chat", "--approve-up-to", "critical", "Run the command: echo ran-$((1+1))").out
 
 
-def test_a_session_is_remembered_across_runs(process: Command) -> None:
+def test_a_session_is_remembered_across_runs(process: Command, sophon: Command) -> None:
     process("chat", "--approve-up-to", "medium", "Remember that my cat is called Ada")
     assert "Ada" in process("chat", "What do you know about cats?").out
-    listed = process("sessions", "list", "--json").json
+    listed = sophon("sessions", "list", "--json").json
     assert [(each["id"], each["messages"]) for each in listed] == [("main", 4)]
 
 
@@ -137,10 +139,10 @@ def test_no_line_at_all_plays_the_demonstration(process: Command) -> None:
     assert done.err == ""
 
 
-def test_the_demonstration_leaves_nothing_behind(process: Command, folder: object) -> None:
-    before = sorted(map(str, folder.iterdir()))  # type: ignore[attr-defined]
+def test_the_demonstration_leaves_nothing_behind(process: Command, folder: Path) -> None:
+    before = sorted(map(str, folder.iterdir()))
     process("chat")
-    assert sorted(map(str, folder.iterdir())) == before  # type: ignore[attr-defined]
+    assert sorted(map(str, folder.iterdir())) == before
 
 
 def test_hostile_output_of_a_command_does_not_reach_the_terminal(process: Command) -> None:
@@ -153,3 +155,26 @@ def test_a_turn_that_ends_without_an_answer_is_no_success(sophon: Command) -> No
     done = sophon("chat", "--set", "Budget.Providers.*.DailyTokens=1", "What is 17 * 23?")
     assert done.code == 1
     assert "DailyTokens" in done.out + done.err
+
+
+def test_bytes_that_are_no_text_are_replaced(sophon: Command) -> None:
+    done = sophon("chat", "Remember that my cat is called \udcff")
+    assert done.code == 0
+    assert "\ufffd" in done.out
+
+
+def test_a_failing_middleware_ends_its_turn_and_not_the_conversation(process: Command, folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from sophon_middlewares.chains import twelve\n"
+        "from sophon import Pipeline\n"
+        "async def fragile(ctx, next):\n"
+        "    if 'boom' in ctx.text:\n"
+        "        raise KeyError('boom')\n"
+        "    await next(ctx)\n"
+        "def chain(services):\n"
+        "    return Pipeline.compose(fragile, twelve(services))\n"
+    )
+    done = process("chat", "--set", "Chain.Factory=own:chain", lines="boom\n3 + 3\n")
+    assert done.code == 1
+    assert done.err == "error: unexpected KeyError: 'boom'; the same with --debug shows where\n"
+    assert "3 + 3 = 6" in done.out

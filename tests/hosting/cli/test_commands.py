@@ -51,11 +51,12 @@ def test_sessions_are_listed_shown_renamed_copied_exported_and_deleted(sophon: C
     assert [each["id"] for each in sophon("sessions", "list", "--json").json] == ["main"]
 
 
-def test_nothing_is_deleted_without_a_yes(process: Command) -> None:
-    process("chat", "2 + 2")
-    assert process("sessions", "delete", "main", lines="maybe\n").code == 1
+def test_nothing_is_deleted_without_a_yes(sophon: Command, process: Command) -> None:
+    sophon("chat", "2 + 2")
+    assert "nothing was deleted" in sophon("sessions", "delete", "main").err
+    assert len(sophon("sessions", "list", "--json").json) == 1
     assert process("sessions", "delete", "main", lines="yes\n").code == 0
-    assert process("sessions", "list", "--json").json == []
+    assert sophon("sessions", "list", "--json").json == []
 
 
 def test_usage_is_summed_by_day_and_model(sophon: Command) -> None:

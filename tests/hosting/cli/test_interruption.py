@@ -10,11 +10,11 @@ Start = Callable[..., Any]
 Command = Callable[..., Any]
 
 
-def kinds(process: Command) -> list[str]:
-    return [each["kind"] for each in process("sessions", "show", "main", "--json").json["records"]]
+def kinds(sophon: Command) -> list[str]:
+    return [each["kind"] for each in sophon("sessions", "show", "main", "--json").json["records"]]
 
 
-def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, process: Command) -> None:
+def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, sophon: Command) -> None:
     it = terminal("chat")
     it.wait_for("> ")
     it.type(SLEEP)
@@ -32,7 +32,7 @@ def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, process: C
     it.wait_for("\n> ")
     it.type("\x03")
     assert it.ends() == 130
-    assert "cancelled" in kinds(process)
+    assert "cancelled" in kinds(sophon)
 
 
 def test_ctrl_c_at_a_question_stops_the_turn(terminal: Start) -> None:
@@ -59,22 +59,22 @@ def test_ctrl_d_at_a_question_rejects_and_at_the_prompt_leaves(terminal: Start) 
     assert it.ends() == 0
 
 
-def test_a_single_message_that_is_stopped_ends_with_130(terminal: Start, process: Command) -> None:
+def test_a_single_message_that_is_stopped_ends_with_130(terminal: Start, sophon: Command) -> None:
     it = terminal("chat", SLEEP.strip())
     it.wait_for(QUESTION)
     it.type("\x03")
     assert it.ends() == 130
-    assert kinds(process)[-1] == "cancelled"
+    assert kinds(sophon)[-1] == "cancelled"
 
 
-def test_sigterm_records_the_turn_as_cancelled_and_ends(terminal: Start, process: Command) -> None:
+def test_sigterm_records_the_turn_as_cancelled_and_ends(terminal: Start, sophon: Command) -> None:
     it = terminal("chat")
     it.wait_for("> ")
     it.type(SLEEP)
     it.wait_for(QUESTION)
     it.process.send_signal(signal.SIGTERM)
     assert it.ends() == 143
-    assert kinds(process)[-1] == "cancelled"
+    assert kinds(sophon)[-1] == "cancelled"
     assert "Traceback" not in it.shown
 
 
@@ -88,3 +88,21 @@ def test_an_open_chat_is_calm_in_eighty_columns(terminal: Start) -> None:
     it.ends()
     quiet = [line for line in it.shown.splitlines() if "✓" in line]
     assert len(quiet) == 2
+
+
+def test_a_question_that_nobody_answers_expires_and_says_so(terminal: Start) -> None:
+    it = terminal("chat", "--set", "Approval.Timeout=00:00:00.1", "Run the command: ls")
+    it.wait_for(QUESTION)
+    it.wait_for("the question expired: nobody decided within 0.1 seconds")
+    it.wait_for("I did not run the command")
+    assert it.ends() == 0
+
+
+def test_a_parked_question_is_asked_again(terminal: Start) -> None:
+    park = ("--set", "Approval.Timeout=00:00:00.5", "--set", "Approval.OnTimeout=Park")
+    it = terminal("chat", *park, "Run the command: echo ran-$((1+1))")
+    it.wait_for(QUESTION)
+    it.wait_for(QUESTION)
+    it.type("approve\n")
+    it.wait_for("ran-2")
+    assert it.ends() == 0

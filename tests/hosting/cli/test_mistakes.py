@@ -69,12 +69,12 @@ def test_a_missing_key_is_told_by_the_name_of_its_variable(sophon: Command) -> N
     assert done.err.count("\n") == 1
 
 
-def test_a_message_larger_than_the_window_is_refused_before_any_call(process: Command) -> None:
+def test_a_message_larger_than_the_window_is_refused_before_any_call(process: Command, sophon: Command) -> None:
     done = process("chat", lines="word " * 40_000 + "\n")
     assert done.code == 1
     assert "the message is too large" in done.err
     assert done.err.count("\n") == 1
-    assert process("usage", "--json").json == []
+    assert sophon("usage", "--json").json == []
 
 
 def test_an_unexpected_error_is_one_line_and_debug_shows_where(sophon: Command, folder: Path) -> None:
