@@ -1,11 +1,9 @@
 """A chain as a table that a person can read."""
 
-import functools
 import textwrap
 from collections.abc import Sequence
-from typing import Any, cast
 
-from sophon.placement import name_of, place_of
+from sophon.placement import name_of, place_of, unwrapped
 
 WIDTH = 110
 LEAST_TEXT = 30
@@ -45,7 +43,5 @@ def _rank(when: str) -> int:
 
 def _first_sentence(middleware: object) -> str:
     """A middleware that declares nothing is explained by its docstring; a class does not inherit `object`'s."""
-    while isinstance(middleware, functools.partial):
-        middleware = cast("functools.partial[Any]", middleware).func
-    own = getattr(middleware, "__doc__", None)
+    own = getattr(unwrapped(middleware), "__doc__", None)
     return own.strip().splitlines()[0].strip() if own and own.strip() else "(says nothing of itself)"

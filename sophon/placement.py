@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from sophon.errors import CompositionError
 
@@ -48,9 +48,15 @@ def place_of(middleware: object) -> Place:
 
 def name_of(middleware: object) -> str:
     """A function's name, or the class's."""
-    while isinstance(middleware, functools.partial):
-        middleware = cast("functools.partial[Any]", middleware).func
+    middleware = unwrapped(middleware)
     return getattr(middleware, "__name__", None) or type(middleware).__name__
+
+
+def unwrapped(middleware: object) -> object:
+    """What a partial was made of."""
+    while isinstance(middleware, functools.partial):
+        middleware = middleware.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - of object
+    return middleware  # pyright: ignore[reportUnknownVariableType] - see above
 
 
 def check_middleware(middleware: object, position: int) -> None:
@@ -125,6 +131,5 @@ def _signature(middleware: Callable[..., object]) -> str:
 
 
 def _is_async(middleware: object) -> bool:
-    while isinstance(middleware, functools.partial):
-        middleware = cast("functools.partial[Any]", middleware).func
+    middleware = unwrapped(middleware)
     return inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)

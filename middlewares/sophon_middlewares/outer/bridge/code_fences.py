@@ -37,7 +37,7 @@ class CodeFences:
         self.open = False
         """What comes next stands inside a fence."""
         self._stage = _Stage.HEAD
-        self._character = ""
+        self._character: str = ""
         self._length: int = 0
         self._run: int = 0
 
