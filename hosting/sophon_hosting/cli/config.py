@@ -13,7 +13,7 @@ from sophon_hosting.cli.start import settings_of
 
 JsonAnyway = Annotated[bool, typer.Option("--json", help="It is JSON anyway.")]
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.callback()

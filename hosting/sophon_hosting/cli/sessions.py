@@ -15,7 +15,7 @@ from sophon_hosting.cli.records import record_json, summary_json, told
 from sophon_hosting.cli.screen import write_json, write_lines, write_table
 from sophon_hosting.cli.start import with_store
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 SessionId = Annotated[str, typer.Argument(metavar="ID", help="The id of a session; `sophon sessions list` shows them.")]
 NewId = Annotated[str | None, typer.Argument(metavar="[NEW_ID]", help="Id of the copy; one is made up without it.")]

@@ -34,6 +34,7 @@ Command = Callable[..., Any]
         (["usage", "--days", "0"], 2, "--days"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat"),
         (["sessions", "shwo"], 2, "shwo"),
+        (["sessions"], 2, "missing command; see sophon sessions --help"),
     ],
 )
 def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int, says: str) -> None:
