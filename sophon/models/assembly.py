@@ -133,18 +133,20 @@ def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
     if not text.strip():
         return {}, None
     try:
-        value: object = orjson.loads(text)
-    except (orjson.JSONDecodeError, TypeError):
-        try:
-            # Raw line breaks in a text are what models get wrong most, and there is only one way to read them.
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError) as error:
-            return {}, f"the arguments are no JSON: {error}"
+        # Python's own parser: orjson would round whole numbers of more than 64 bits. Raw line breaks in a text are what
+        # models get wrong most, and there is only one way to read them.
+        value: object = json.loads(text, strict=False, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        return {}, f"the arguments are no JSON: {error}"
     if value is None:
         return {}, None
     if not isinstance(value, dict):
         return {}, f"the arguments are no JSON object: {text[:200]}"
     return cast(dict[str, Any], value), None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _call(draft: _Draft, names: Mapping[str, str]) -> ToolCall:

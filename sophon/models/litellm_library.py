@@ -57,7 +57,8 @@ def _load() -> ModuleType:
     warnings.filterwarnings(
         "ignore", r"Item '.*' on TypedDict class '.*' is using the `ReadOnly` qualifier", UserWarning
     )
-    litellm: Any = importlib.import_module("litellm")
+    module = importlib.import_module("litellm")
+    litellm: Any = module
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.turn_off_message_logging = True
@@ -66,5 +67,5 @@ def _load() -> ModuleType:
     litellm.modify_params = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    _loaded = litellm
-    return litellm
+    _loaded = module
+    return module

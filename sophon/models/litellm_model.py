@@ -89,7 +89,8 @@ async def _listen(request: ModelRequest, stream: Any, patience: Patience) -> Mod
 
 def _plain(answer: Any) -> Mapping[str, Any]:
     # Its objects seldom hold what their types promise; pydantic would warn each time.
-    return answer.model_dump(warnings=False)
+    plain: Mapping[str, Any] = answer.model_dump(warnings=False)
+    return plain
 
 
 def _keep_retry_after(error: Any) -> None:

@@ -38,11 +38,12 @@ def told_in(error: object) -> Refusal:
 
 def _said(body: bytes) -> str:
     try:
-        answer: object = orjson.loads(body)
+        answer = cast(object, orjson.loads(body))
     except orjson.JSONDecodeError:
         return body[:TEXT_LIMIT].decode("utf-8", "replace").strip() or "no explanation"
-    first: object = cast(list[object], answer)[0] if isinstance(answer, list) and answer else answer  # so Gemini's
-    return _sentence(_fields(first).get("error") or first)
+    if isinstance(answer, list):  # so Gemini
+        answer = next(iter(cast(list[object], answer)), None)
+    return _sentence(_fields(answer).get("error") or answer)
 
 
 def _sentence(error: object) -> str:
