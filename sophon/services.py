@@ -1,28 +1,35 @@
 """What a chain stands on: models, tools, store, approvals, listeners, clock, settings; every part has a default."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
-from sophon.errors import InputError
+from sophon.errors import InputError, SettingsError
 from sophon.events import EventSink, Silence
+from sophon.instructions import INSTRUCTIONS
 from sophon.messages import Message
+from sophon.models.configured import configured_providers
 from sophon.models.gateway import ModelGateway
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
 from sophon.places import Places
-from sophon.settings import Settings
+from sophon.settings import Settings, load_settings
 from sophon.state import dump_state, load_state
 from sophon.stopwatch import Stopwatch
 from sophon.stores.contracts import Store
 from sophon.stores.memory import InMemoryStore
+from sophon.stores.opening import store_from_url
 from sophon.tools.builtin import builtin_tools
+from sophon.tools.modules import tools_from_modules
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.tool import Tool
+
+T = TypeVar("T")
 
 
 class Services:
@@ -60,6 +67,48 @@ class Services:
         self.instructions = instructions
         self.folder = folder or Path()
         """Relative paths in the settings are relative to it."""
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        events: EventSink | None = None,
+        approvals: ApprovalGate | None = None,
+        tools: Sequence[Tool] = (),
+        clock: Clock | None = None,
+        store: Store | None = None,
+    ) -> Self:
+        """What the command line and the host use, not open yet: real providers, store and tools, and a system prompt.
+
+        `settings` are by default those of the files in `folder` (the working directory) and of `environment` (the
+        process's own); secrets are looked up in it. `tools` stand before those of Tools.Modules; `store` replaces that
+        of the settings. Raises SettingsError with all problems at once, CompositionError, StoreError.
+        """
+        variables = os.environ if environment is None else environment
+        place, time = folder or Path(), clock or SystemClock()
+        chosen = settings or load_settings(folder=place, environment=variables)
+        problems: list[str] = []
+        providers = _made(
+            lambda: configured_providers(chosen, environment=variables, clock=time, folder=place), problems
+        )
+        modules = _made(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
+        opened = store or _made(lambda: _store(chosen, variables, place, time), problems)
+        if problems:
+            raise SettingsError(problems)
+        return cls(
+            models=providers,
+            tools=[*tools, *(modules or ())],
+            store=opened,
+            approvals=approvals,
+            events=events,
+            clock=time,
+            settings=chosen,
+            instructions=INSTRUCTIONS,
+            folder=place,
+        )
 
     def turn(
         self,
@@ -169,3 +218,19 @@ def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
+
+
+def _made(make: Callable[[], T], problems: list[str]) -> T | None:
+    """What `make` gives; None, and a line more in `problems`, when the settings do not allow it."""
+    try:
+        return make()
+    except SettingsError as error:
+        problems += error.problems
+        return None
+
+
+def _store(settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock) -> Store:
+    url = settings.store.url.resolve(environment)
+    if url is None:
+        raise SettingsError([f"Store.Url: the {settings.store.url.origin} is missing or empty"])
+    return store_from_url(url, folder=folder, clock=clock)

@@ -1,0 +1,113 @@
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sophon import Services, tool
+from sophon.errors import SettingsError
+from sophon.instructions import INSTRUCTIONS
+from sophon.settings import Settings
+from sophon.stores.memory import InMemoryStore
+from sophon.testing import VirtualClock
+from sophon.tools.fencing import FENCING_INSTRUCTIONS
+from sophon_middlewares.chains import twelve
+
+ROOT = Path(__file__).parents[2]
+NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A person's own folder; what importing from it changed is undone."""
+    modules, path = set(sys.modules), list(sys.path)
+    yield tmp_path
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def write_settings(folder: Path, **sections: object) -> None:
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": sections}))
+
+
+async def test_a_turn_runs_on_what_the_folder_says(folder: Path) -> None:
+    write_settings(folder, Store={"Url": "memory://"})
+    async with Services.from_settings(environment=NOBODY, folder=folder, clock=VirtualClock()) as services:
+        response = await twelve(services).run(services.turn("What is 17 * 23?", session_id="demo"))
+        history = await services.history("demo")
+    assert "391" in response.text
+    assert history[0].content == "What is 17 * 23?"
+
+
+async def test_the_store_of_the_settings_remembers_across_services(folder: Path) -> None:
+    write_settings(folder, Store={"Url": "sqlite:///data/mine.db"})
+    for _ in range(2):
+        async with Services.from_settings(environment=NOBODY, folder=folder) as services:
+            await twelve(services).run(services.turn("What is 17 * 23?", session_id="demo"))
+            said = [message.content for message in await services.history("demo") if message.role == "user"]
+    assert said == ["What is 17 * 23?"] * 2
+    assert (folder / "data" / "mine.db").is_file()
+
+
+def test_the_environment_decides_on_the_provider(folder: Path) -> None:
+    services = Services.from_settings(Settings.of({}), environment={"OPENAI_API_KEY": "sk-x"}, folder=folder)
+    (candidate,) = services.gateway.candidates()
+    assert candidate.info.id == "openai/gpt-5-mini"
+
+
+def test_a_turn_has_a_system_prompt_that_tells_what_fences_are(folder: Path) -> None:
+    services = Services.from_settings(Settings.of({}), environment=NOBODY, folder=folder)
+    system = services.turn("Hello").messages[0]
+    assert (system.role, system.content) == ("system", INSTRUCTIONS)
+    assert FENCING_INSTRUCTIONS in INSTRUCTIONS
+
+
+def test_tools_given_stand_before_those_of_modules_and_these_before_the_built_in(folder: Path) -> None:
+    (folder / "house_tools.py").write_text(
+        "from sophon import tool\n@tool\ndef lamp() -> str:\n    'Light.'\n    return ''\n"
+    )
+
+    @tool
+    def door() -> str:
+        """Open."""
+        return ""
+
+    settings = Settings.of({"Tools": {"Modules": ["house_tools"]}})
+    services = Services.from_settings(settings, environment=NOBODY, folder=folder, tools=[door])
+    names = [each.name for each in services.registry]
+    assert names[:2] == ["door", "lamp"]
+    assert "datetime.now" in names
+
+
+def test_a_store_that_is_given_is_used(folder: Path) -> None:
+    store = InMemoryStore()
+    settings = Settings.of({"Store": {"Url": {"$env": "DATABASE"}}})
+    assert Services.from_settings(settings, environment=NOBODY, folder=folder, store=store).store is store
+
+
+def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+    settings = Settings.of(
+        {
+            "Providers": [{"Id": "x", "Type": "openai", "Keys": [{"$env": "OPENAI_API_KEY"}]}],
+            "Tools": {"Modules": ["no_such_tools"]},
+            "Store": {"Url": {"$env": "DATABASE"}},
+        }
+    )
+    with pytest.raises(SettingsError) as caught:
+        Services.from_settings(settings, environment={}, folder=folder)
+    provider, module, store = caught.value.problems
+    assert provider == "Providers[0].Keys: the environment variable OPENAI_API_KEY is not set"
+    assert module.startswith("Tools.Modules[0]: there is no module 'no_such_tools'")
+    assert store == "Store.Url: the environment variable DATABASE is missing or empty"
+
+
+def test_importing_sophon_loads_nothing_that_only_real_providers_need() -> None:
+    heavy = ("httpx", "litellm", "sqlalchemy", "aiosqlite", "networkx", "tiktoken", "http.client")
+    script = f"import sys, sophon; print([name for name in {heavy} if name in sys.modules])"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ran.stdout.strip() == "[]"
