@@ -1,0 +1,96 @@
+"""What a person is asked, what an answer is bound to, and how both travel."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon import ApprovalRequest, Decision, Risk, ToolCall
+from sophon.approvals import PREVIEW_CHARACTERS, RejectingGate, call_digest, preview_of
+
+CALL = ToolCall("c", "mail.send", {"to": "ada@example.org", "copies": 2})
+
+
+def request(call: ToolCall = CALL, run_id: str = "run") -> ApprovalRequest:
+    return ApprovalRequest.of(call, run_id, Risk.HIGH)
+
+
+def test_asking_again_for_the_same_is_the_same_request() -> None:
+    same = ToolCall("c", "mail.send", {"copies": 2, "to": "ada@example.org"})
+    assert request().id == request(same).id
+    assert request().digest == request(same).digest
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request(run_id="run2"),
+        request(ToolCall("d", "mail.send", CALL.arguments)),
+        request(ToolCall("c", "mail.draft", CALL.arguments)),
+        request(ToolCall("c", "mail.send", {**CALL.arguments, "copies": 3})),
+        request(ToolCall("c", "mail.send", {**CALL.arguments, "copies": "2"})),
+    ],
+)
+def test_anything_else_is_another_request(other: ApprovalRequest) -> None:
+    assert other.id != request().id
+    assert other.digest != request().digest
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_facts_cannot_be_shifted_into_one_another(run: str, call_id: str, name: str, more: str) -> None:
+    digest = call_digest(run, ToolCall(call_id, name))
+    if more:
+        assert call_digest(run + more, ToolCall(call_id, name)) != digest
+        assert call_digest(run, ToolCall(call_id + more, name)) != digest
+        assert call_digest(run, ToolCall(call_id, name + more)) != digest
+
+
+def test_a_request_comes_back_from_json_as_it_was() -> None:
+    made = ApprovalRequest.of(
+        CALL,
+        "run",
+        Risk.CRITICAL,
+        kind="tool",
+        editable=True,
+        expires_at=datetime(2026, 1, 1, tzinfo=UTC),
+        session_id="s",
+    )
+    assert ApprovalRequest.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        Decision.approve(),
+        Decision.approve(decided_by="ada"),
+        Decision.reject("too late"),
+        Decision.edit({"to": "bob"}, decided_by="ada"),
+        Decision.suspend(),
+    ],
+)
+def test_a_decision_comes_back_from_json_as_it_was(decision: Decision) -> None:
+    assert Decision.from_json(json.loads(json.dumps(decision.to_json()))) == decision
+
+
+def test_the_preview_shows_the_real_arguments() -> None:
+    assert preview_of(CALL).splitlines() == ["Run mail.send", "  to: ada@example.org", "  copies: 2"]
+
+
+def test_a_long_argument_is_cut_and_said_so() -> None:
+    preview = preview_of(ToolCall("c", "t", {"text": "x" * 5000}))
+    assert len(preview) < PREVIEW_CHARACTERS + 100
+    assert "5000 characters, sha256" in preview
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028", "\x0b"])
+def test_no_line_of_a_value_reads_as_another_argument(line_break: str) -> None:
+    lines = preview_of(ToolCall("c", "t", {"body": f"hello{line_break}  to: mallory"})).splitlines()
+    assert [line for line in lines if line.startswith("  to:")] == []
+    assert any("mallory" in line for line in lines)
+
+
+async def test_where_nobody_can_be_asked_everything_is_rejected_with_the_reason() -> None:
+    decision = await RejectingGate().request(request())
+    assert (decision.verdict, decision.reason) == ("reject", "nobody can be asked for approval here")
