@@ -90,7 +90,7 @@ MEMORY = "print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[
 
 
 def imports() -> None:
-    """A fresh interpreter each time; `sophon` itself loads a name when it is first asked for, so the rest counts too."""
+    """A fresh interpreter each time. `sophon` loads a name when it is first asked for, so what is asked for counts."""
     for what, unit, code in (("time", "ms", TIME), ("memory", "MB", MEMORY)):
         bare = _median("import asyncio", code)
         for statement in IMPORTS:
