@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
-from sophon.errors import InputError, SettingsError
+from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, Silence
 from sophon.instructions import INSTRUCTIONS
 from sophon.messages import Message
@@ -46,7 +46,7 @@ class Services:
     def __init__(
         self,
         *,
-        models: Model | Sequence[Model | Provider] | None = None,
+        models: Model | Provider | Sequence[Model | Provider] | None = None,
         tools: Sequence[Tool] = (),
         store: Store | None = None,
         approvals: ApprovalGate | None = None,
@@ -194,19 +194,24 @@ def planning_mode(text: str | None) -> str | None:
     raise InputError(f"{text!r} is no planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
-def providers_of(models: Model | Sequence[Model | Provider] | None) -> list[Provider]:
-    """Providers in priority order; a bare model becomes a provider of its own."""
+def providers_of(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
+    """Providers in priority order; a bare model becomes a provider of its own.
+
+    Raises CompositionError for two with one id, which budgets and routes could not tell apart.
+    """
     if models is None:
         models = [OfflineModel()]
     given = models if isinstance(models, Sequence) else [models]
+    taken: set[str] = set()
     providers: list[Provider] = []
     for position, model in enumerate(given, start=1):
-        if isinstance(model, Provider):
-            providers.append(model)
-        else:
-            taken = {provider.id for provider in providers}
+        if not isinstance(model, Provider):
             name = model.info.provider
-            providers.append(Provider(name if name not in taken else f"{name}-{position}", [model], priority=position))
+            model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
+        if model.id in taken:
+            raise CompositionError(f"two providers are called {model.id!r}: give each an id of its own")
+        taken.add(model.id)
+        providers.append(model)
     return providers
 
 

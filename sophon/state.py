@@ -85,7 +85,7 @@ def load_state(services: "Services", state: Mapping[str, Any]) -> Context:
     try:
         ctx = Context(
             services=services,
-            watch=Stopwatch(services.clock, state["active_seconds"]),
+            watch=Stopwatch(services.clock, float(state["active_seconds"])),
             places=Places(services.settings.tools.max_parallel),
             **_checked(state),
             started_at=datetime.fromisoformat(state["started_at"]) if state["started_at"] else None,
