@@ -32,20 +32,7 @@ def test_the_twelve_stand_in_their_order_with_their_zones() -> None:
     rows = [line.split()[:3] for line in text.splitlines()[2:] if line[:2].strip().isdigit()]
 
     assert [row[0] for row in rows] == [str(n) for n in range(1, 13)]
-    assert [row[1] for row in rows] == [
-        "SessionEvents",
-        "Budget",
-        "CapabilityRouting",
-        "ContextWindow",
-        "ToolFilter",
-        "PromptToolBridge",
-        "Planning",
-        "AgenticLoop",
-        "ParallelExecution",
-        "Approval",
-        "ToolExecution",
-        "LlmInvoker",
-    ]
+    assert [row[1] for row in rows] == [type(middleware).__name__ for middleware in twelve(Services())]
     assert [row[2] for row in rows] == ["outer"] * 7 + ["inner"] * 5
 
 
@@ -55,9 +42,8 @@ def test_no_line_is_wider_than_a_screen() -> None:
 
 def test_what_a_layer_does_stands_by_its_frequency_the_rarest_first() -> None:
     lines = explain([Declared()]).splitlines()[2:]
-    positions = [
-        next(i for i, line in enumerate(lines) if word in line) for word in ("first", "second", "last", "howls")
-    ]
+    words = ("first", "second", "last", "howls")
+    positions = [next(i for i, line in enumerate(lines) if word in line) for word in words]
     assert positions == sorted(positions)
 
 

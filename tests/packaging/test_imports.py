@@ -1,0 +1,81 @@
+"""The names that users rely on can be imported, and importing the framework loads nothing heavy."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = [str(ROOT / folder) for folder in (".", "middlewares", "hosting", "channels")]
+HEAVY = ["litellm", "sqlalchemy", "httpx", "networkx", "rich", "typer", "aiohttp", "openai", "alembic", "aiosqlite"]
+
+CONTRACT = {
+    "sophon": """Pipeline Context Middleware Next Services Response Message ToolCall ToolResult Usage ModelRequest
+        ModelResponse Tool ToolRegistry Risk tool Decision SophonError""",
+    "sophon_middlewares": """SessionEvents Budget CapabilityRouting ContextWindow ToolFilter PromptToolBridge Planning
+        AgenticLoop ParallelExecution Approval ToolExecution LlmInvoker""",
+    "sophon_middlewares.chains": "twelve",
+    "sophon.testing": "FunctionModel ScriptedModel VirtualClock EventRecorder assert_valid_transcript",
+    "sophon.plans": "heuristic_score",
+    "sophon.tools": "truncate SsrfGuard",
+    "sophon.events": "StreamChunk ToolCallStarted ToolCallCompleted TaskFailed",
+}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter holds after running some code."""
+    program = f"import sys, json; sys.path[:0] = {FOLDERS!r}\n{code}\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sophon",
+        "from sophon import Pipeline, Services, Context, Message, tool, Risk",
+        "import sophon_middlewares",
+        "from sophon.testing import FunctionModel, VirtualClock",
+    ],
+)
+def test_importing_loads_nothing_heavy(code: str) -> None:
+    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("module", CONTRACT)
+def test_every_name_of_the_contract_can_be_imported(module: str) -> None:
+    names = CONTRACT[module].split()
+    imported = importlib.import_module(module)
+    assert [name for name in names if not hasattr(imported, name)] == []
+
+
+@pytest.mark.parametrize("module", ["sophon", "sophon_middlewares", "sophon.testing", "sophon.plans", "sophon.tools"])
+def test_all_names_what_is_there_and_what_the_contract_names(module: str) -> None:
+    imported = importlib.import_module(module)
+    missing = [name for name in imported.__all__ if not hasattr(imported, name)]
+    assert missing == []
+    assert set(CONTRACT[module].split()) <= set(imported.__all__)
+    assert len(set(imported.__all__)) == len(imported.__all__)
+
+
+def test_an_unknown_name_is_an_ordinary_error() -> None:
+    with pytest.raises(ImportError):
+        from sophon import Nonsense  # noqa: F401 - it must not exist
+
+
+def test_a_whole_turn_on_embedded_defaults_loads_nothing_that_it_does_not_need() -> None:
+    code = """
+import asyncio
+from sophon import Pipeline, Services
+from sophon.testing import FunctionModel
+from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
+async def answer(request):
+    return "ok"
+services = Services(models=FunctionModel(answer))
+chain = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
+assert asyncio.run(chain.run(services.turn("go"))).text == "ok"
+"""
+    assert loaded_by(code).isdisjoint(["litellm", "networkx", "rich", "typer", "aiohttp", "openai"])
