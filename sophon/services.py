@@ -18,6 +18,7 @@ from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
 from sophon.places import Places
+from sophon.plugins import installed_tools
 from sophon.settings import Settings, load_settings
 from sophon.state import dump_state, load_state
 from sophon.stopwatch import Stopwatch
@@ -84,8 +85,9 @@ class Services:
         """What the command line and the host use, not open yet: real providers, store and tools, and a system prompt.
 
         `settings` are by default those of the files in `folder` (the working directory) and of `environment` (the
-        process's own); secrets are looked up in it. `tools` stand before those of Tools.Modules; `store` replaces that
-        of the settings. Raises SettingsError with all problems at once, CompositionError, StoreError.
+        process's own); secrets are looked up in it. `tools` stand before those of Tools.Modules, these before those of
+        installed plug-ins; `store` replaces that of the settings. Raises SettingsError with all problems at once,
+        CompositionError, StoreError.
         """
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
@@ -95,12 +97,13 @@ class Services:
             lambda: configured_providers(chosen, environment=variables, clock=time, folder=place), problems
         )
         modules = _made(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
+        plugins = _made(installed_tools, problems)
         opened = store or _made(lambda: _store(chosen, variables, place, time), problems)
         if problems:
             raise SettingsError(problems)
         return cls(
             models=providers,
-            tools=[*tools, *(modules or ())],
+            tools=[*tools, *(modules or ()), *(plugins or ())],
             store=opened,
             approvals=approvals,
             events=events,

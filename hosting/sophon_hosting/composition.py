@@ -5,6 +5,7 @@ import difflib
 from sophon.errors import NotFound, SettingsError
 from sophon.import_paths import import_object
 from sophon.pipeline import Pipeline
+from sophon.plugins import MIDDLEWARES, loaded, offered
 from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
 
@@ -12,11 +13,17 @@ FACTORY = "Chain.Factory"
 
 
 def chain_named(services: Services, name: str) -> Pipeline:
-    """A chain of `sophon_middlewares.chains`. Raises NotFound, with the near names, and CompositionError."""
-    make = CHAINS.get(name)
-    if make is None:
-        raise NotFound("chain", name, difflib.get_close_matches(name, CHAINS, n=3, cutoff=0.4) or sorted(CHAINS))
-    return make(services)
+    """A chain of `sophon_middlewares.chains`, or of an installed plug-in.
+
+    Raises NotFound, with the near names, SettingsError and CompositionError.
+    """
+    if name in CHAINS:
+        return CHAINS[name](services)
+    plugins = offered(MIDDLEWARES)
+    if name in plugins:
+        return _made(loaded(plugins[name]), services, plugins[name].value, "Chain.Name")
+    names = sorted({*CHAINS, *plugins})
+    raise NotFound("chain", name, difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names)
 
 
 def chain_of(services: Services) -> Pipeline:
@@ -28,9 +35,13 @@ def chain_of(services: Services) -> Pipeline:
     if chain.factory is None:
         return chain_named(services, chain.name)
     make = import_object(chain.factory, setting=FACTORY, folder=services.folder)
+    return _made(make, services, chain.factory, FACTORY)
+
+
+def _made(make: object, services: Services, path: str, setting: str) -> Pipeline:
     if not callable(make):
-        raise SettingsError([f"{FACTORY}: {chain.factory!r} is no function"])
+        raise SettingsError([f"{setting}: {path!r} is no function"])
     pipeline: object = make(services)
     if not isinstance(pipeline, Pipeline):
-        raise SettingsError([f"{FACTORY}: {chain.factory!r} gave a {type(pipeline).__name__}, not a Pipeline"])
+        raise SettingsError([f"{setting}: {path!r} gave a {type(pipeline).__name__}, not a Pipeline"])
     return pipeline

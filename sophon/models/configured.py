@@ -20,6 +20,7 @@ from sophon.models.ollama import local_models, ollama_address, preferred
 from sophon.models.openai_model import OPENAI_URL, OpenAIModel
 from sophon.models.provider import Provider
 from sophon.models.renamed import renamed
+from sophon.plugins import MODELS, loaded, offered
 from sophon.settings import ProviderSettings, Settings
 from sophon.settings.report import near
 
@@ -93,7 +94,10 @@ class _Making:
         if kind == OFFLINE:
             return [self._with_facts(OfflineModel())]
         if kind == PYTHON:
-            return [self._from_factory()]
+            path = self._settings.factory or ""
+            return [self._from_factory(import_object(path, setting=f"{self._path}.Factory", folder=self._site.folder))]
+        if kind in offered(MODELS):
+            return [self._from_factory(loaded(offered(MODELS)[kind]))]
         if kind in (OPENAI, COMPATIBLE):
             return self._openai(self._openai_url())
         if kind == OLLAMA:
@@ -144,7 +148,7 @@ class _Making:
         return next(filter(None, named), OPENAI_URL)
 
     def _check_type(self) -> None:
-        kind, types = self._settings.type, known_types()
+        kind, types = self._settings.type, known_types() | offered(MODELS).keys()
         if types and kind not in types:
             hint = near(kind, types) or f"; for a server that speaks OpenAI's API write {COMPATIBLE!r}"
             raise self._problem("Type", f"{kind!r} is no type of provider{hint}")
@@ -174,11 +178,10 @@ class _Making:
             raise self._problem("Keys", f"none is named, and the environment variable {usual.variables[0]} is not set")
         return [key] if key else []
 
-    def _from_factory(self) -> Model:
-        path, settings = self._settings.factory or "", self._settings
+    def _from_factory(self, factory: object) -> Model:
+        path, settings = self._settings.factory or self._settings.type, self._settings
         if len(settings.models) > 1:
             raise self._problem("Models", "a factory gives one model; make a provider of each")
-        factory = import_object(path, setting=f"{self._path}.Factory", folder=self._site.folder)
         if not callable(factory):
             raise self._problem("Factory", f"{path!r} is no function")
         try:

@@ -52,7 +52,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        del sys.modules[name]
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 OPENAI = {"Id": "mine", "Type": "openai", "Models": ["gpt-5-mini", "gpt-4o"], "Keys": [{"$env": "A"}, {"$env": "B"}]}

@@ -17,7 +17,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     sys.path[:] = path
     for name in set(sys.modules) - modules:
-        del sys.modules[name]
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 def test_every_tool_of_every_module_is_found_once_and_in_order(folder: Path) -> None:
