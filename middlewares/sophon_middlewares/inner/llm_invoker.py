@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sophon.context import Context
 from sophon.errors import ChainError
-from sophon.events import StreamChunk
+from sophon.events import StreamChunk, StreamReset
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, OnText
@@ -13,6 +13,8 @@ from sophon.transcript import is_sound, repaired
 
 _SOUND_UPTO: Key[int] = Key("llm_invoker.sound_upto")
 _USED_IDS: Key[set[str]] = Key("llm_invoker.used_ids")
+_ROUND: Key[int] = Key("llm_invoker.round")
+"""The round of tool calls behind which the last reply began."""
 
 
 class LlmInvoker:
@@ -34,9 +36,21 @@ class LlmInvoker:
                 "tool calls are pending and nothing has settled them: put ToolExecution() in front of LlmInvoker()"
             )
         _repair(ctx)
-        ctx.shown = []
+        if ctx.shown:
+            _clear(ctx)
+        ctx.put(_ROUND, ctx.iteration)
         response = await ctx.complete(_request(ctx))
         _take(ctx, response)
+
+
+def _clear(ctx: Context) -> None:
+    """What was shown belongs to an earlier reply. Was that one of the same round, somebody has called next again, and
+    whoever listens must know that this reply takes its place.
+    """
+    ctx.shown = []
+    if ctx.get(_ROUND) == ctx.iteration:
+        ctx.epoch += 1
+        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was begun anew"))
 
 
 def _request(ctx: Context) -> ModelRequest:

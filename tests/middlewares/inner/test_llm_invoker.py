@@ -2,9 +2,9 @@
 
 import pytest
 
-from sophon import Message, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, Usage, tool
+from sophon import Context, Message, ModelRequest, ModelResponse, Next, Pipeline, Services, ToolCall, Usage, tool
 from sophon.errors import ChainError, ModelError
-from sophon.events import StreamChunk
+from sophon.events import StreamChunk, StreamReset
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 
@@ -108,6 +108,31 @@ async def test_a_turn_that_does_not_stream_is_silent(events: EventRecorder) -> N
         await ALONE.run(Services(models=model, events=events).turn("hi"))
 
     assert events.of(StreamChunk) == []
+
+
+async def test_a_reply_that_is_begun_again_after_visible_text_takes_the_place_of_the_first(
+    events: EventRecorder,
+) -> None:
+    async def twice(ctx: Context, next: Next) -> None:
+        await next(ctx)
+        await next(ctx)
+
+    with ScriptedModel(["a first try", "a second one"], stream=True) as model:
+        services = Services(models=model, events=events)
+        await Pipeline.compose(twice, LlmInvoker()).run(services.turn("hi", stream=True))
+
+    assert [reset.epoch for reset in events.of(StreamReset)] == [2]
+    assert "".join(chunk.text for chunk in events.of(StreamChunk) if chunk.epoch == 2) == "a second one"
+
+
+async def test_the_replies_of_a_loop_follow_each_other_without_a_reset(events: EventRecorder) -> None:
+    script = [ModelResponse("let me look", tool_calls=[ToolCall("c", "noop")]), "there it is"]
+    with ScriptedModel(script, stream=True) as model:
+        services = Services(models=model, tools=[noop], events=events)
+        await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(services.turn("hi", stream=True))
+
+    assert events.of(StreamReset) == []
+    assert "".join(chunk.text for chunk in events.of(StreamChunk)) == "let me lookthere it is"
 
 
 async def test_usage_is_that_of_all_calls_of_the_turn() -> None:
