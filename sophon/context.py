@@ -83,7 +83,7 @@ class Context:
     model: str | None = None
     """The model that the sender or the session chose; None lets routing choose."""
     planning: str | None = None
-    """The planning mode that the sender chose; None for the settings'."""
+    """The planning mode that the sender chose for this message, but not for its steps; None for the settings'."""
     depth: int = 0
     """0 for a turn, 1 for a step of its plan, and so on."""
     step: Step | None = None
@@ -265,7 +265,6 @@ class Context:
             principal=self.principal,
             channel=self.channel,
             model=self.model,
-            planning=self.planning,
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,

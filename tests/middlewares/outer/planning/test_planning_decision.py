@@ -59,11 +59,17 @@ async def test_a_vote_is_three_tokens_at_temperature_zero_about_the_request(stag
 
 
 async def test_a_step_may_plan_again_until_three_levels_are_planned(stage, plan):
-    s = stage(plans=[plan(a="", b="")])
-    await s.run(PLAIN, planning="Always")
+    s = stage(plans=[plan(a="", b="")], settings={"Planning": {"Mode": "Always"}})
+    await s.run(PLAIN)
     depths = {event.run_id.count("/") for event in s.events.of(PlanProposed)}
     assert depths == {0, 1, 2}
     assert len(s.asked("plan")) == 1 + 2 + 4
+
+
+async def test_what_the_sender_chose_holds_for_the_message_and_not_for_the_steps_of_its_plan(stage, plan):
+    s = stage(plans=[plan(a="", b="")])
+    await s.run(PLAIN, planning="Always")
+    assert len(s.asked("plan")) == 1
 
 
 async def test_a_step_is_judged_by_its_own_words_and_not_by_the_results_it_is_given(stage, plan):
