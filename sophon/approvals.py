@@ -110,7 +110,7 @@ class Decision:
 
     verdict: Verdict
     reason: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
     decided_by: str = ""
 
     @classmethod

@@ -94,28 +94,28 @@ class Context:
     """Whether anybody listens. An event in a hot place is not even built for nobody."""
 
     # The working state: changes as the turn goes, and can be written out and read back.
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[Message] = field(default_factory=lambda: [])
     """What the model sees; only ever appended to once the chain's outer zone is passed."""
     recorded: int = 0
     """How many of `messages` the store already holds (or need not hold), as of the last look; see `recorded_upto`."""
     last_recorded: Message | None = None
     """The last of them."""
-    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    known: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
     """What was found out about the first n stored messages in earlier turns: name -> (n, value). Kept by the store."""
     compaction: "Compaction | None" = None
     tools: "Sequence[Tool]" = ()
     """The tools offered to the model."""
-    pending: list[ToolCall] = field(default_factory=list[ToolCall])
+    pending: list[ToolCall] = field(default_factory=lambda: [])
     """Calls of the last reply that have no result yet."""
-    results: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
+    results: dict[str, ToolResult] = field(default_factory=lambda: {})
     """Results of the last reply's calls, by call id, until the loop appends them to the messages."""
-    grants: "dict[str, Grant]" = field(default_factory=dict[str, "Grant"])
+    grants: "dict[str, Grant]" = field(default_factory=lambda: {})
     """Call id -> the exact call that may run although its risk is High or above."""
-    waiting: set[str] = field(default_factory=set[str])
+    waiting: set[str] = field(default_factory=lambda: set())
     """Ids of the pending calls that wait for a person and must not run in this pass."""
     route: "Sequence[Candidate] | None" = None
     """The models to ask, in order; None for the gateway's own order."""
-    excluded: dict[str, str] = field(default_factory=dict[str, str])
+    excluded: dict[str, str] = field(default_factory=lambda: {})
     """Provider id -> why it must not be asked in this turn."""
     iteration: int = 0
     """Rounds of tool calls so far."""
@@ -129,16 +129,16 @@ class Context:
 
     # What lives for one run of the chain and is set up anew after a resume.
     pipeline: "Pipeline | None" = None
-    call_layers: list[CallLayer] = field(default_factory=list[CallLayer])
+    call_layers: list[CallLayer] = field(default_factory=lambda: [])
     """Around every `reply` and `step` call of the model, first pushed outermost."""
-    overheads: list[Callable[[ModelRequest], str]] = field(default_factory=list[Callable[[ModelRequest], str]])
+    overheads: list[Callable[[ModelRequest], str]] = field(default_factory=lambda: [])
     """Text that call layers will add to a request, told to whoever must make the request fit."""
     meter: Meter | None = None
     place: str = "the beginning"
     """The middleware that was entered last; named in errors."""
     epoch: int = 1
     """Counts the beginnings of the streamed reply."""
-    shown: list[str] = field(default_factory=list[str])
+    shown: list[str] = field(default_factory=lambda: [])
     """The pieces of the current reply that the person has seen."""
 
     @property

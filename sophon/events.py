@@ -107,7 +107,7 @@ class ToolCallStarted(Event):
     call_id: str
     tool: str
     arguments_digest: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
 
 
 @dataclass(slots=True, kw_only=True)

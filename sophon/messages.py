@@ -37,7 +37,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
     malformed: str | None = None
     _canonical: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
@@ -74,7 +74,7 @@ class Message:
 
     role: Role
     content: str = ""
-    tool_calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    tool_calls: list[ToolCall] = field(default_factory=lambda: [])
     tool_call_id: str | None = None
     origin: str = ""
     tokens: tuple[str, int] | None = field(default=None, init=False, compare=False, repr=False)
@@ -182,8 +182,8 @@ class Response:
     text: str = ""
     finish_reason: FinishReason = "stop"
     usage: Usage = field(default_factory=Usage)
-    tool_calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tool_calls: list[ToolCall] = field(default_factory=lambda: [])
+    detail: Mapping[str, Any] = field(default_factory=lambda: {})
 
 
 def canonical_json(value: object) -> bytes:

@@ -88,7 +88,7 @@ class ModelResponse:
     """What a model gave back. `usage` is None when the provider reports none: the gateway then estimates it."""
 
     text: str = ""
-    tool_calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    tool_calls: list[ToolCall] = field(default_factory=lambda: [])
     usage: Usage | None = None
     finish_reason: Literal["stop", "tool_calls", "length"] = "stop"
     model: ModelInfo | None = None

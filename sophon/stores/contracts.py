@@ -27,7 +27,7 @@ class SessionRecord:
     kind: RecordKind
     run_id: str
     message: Message | None = None
-    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    data: Mapping[str, Any] = field(default_factory=lambda: {})
     seq: int = 0
     at: datetime | None = None
 
@@ -51,7 +51,7 @@ class History:
     messages: list[Message]
     compaction: Compaction | None = None
     model: str | None = None
-    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    known: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ class UsageStore(Protocol):
         """Claim tokens and cost; a Reservation, or what is already spent when the claim would pass a limit."""
         ...
 
-    async def settle(self, reservation: Reservation, row: UsageRow) -> Spent:
-        """Replace the claim by the real usage, and give the new state."""
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
+        """Replace the claim by the real usage, and give the new state; None where there was no limit to claim from."""
         ...
 
     async def release(self, reservation: Reservation) -> None:
