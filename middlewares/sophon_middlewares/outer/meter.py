@@ -20,11 +20,12 @@ ALERT_SHARES = (0.8, 1.0)
 
 @dataclass(slots=True)
 class Claim:
-    """One attempt's claim: on the provider's books, and on the turn's ceiling."""
+    """One attempt's claim on the turn's ceiling, and on the books of a provider that has a limit."""
 
-    reservation: Reservation
     tokens: int
     micros: int
+    limits: Limits
+    reservation: Reservation | None = None
 
 
 class TurnMeter:
@@ -43,75 +44,79 @@ class TurnMeter:
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> Claim:
         """Claim the worst case of an attempt; see `Meter`."""
-        model = request.model
-        worst = Usage(input_tokens, request.max_tokens, model.cost_micros(input_tokens, request.max_tokens))
-        tokens, micros = worst.total_tokens, worst.cost_micros
-        self._check_turn(tokens, micros)
+        model, max_tokens = request.model, request.max_tokens
+        claim = Claim(
+            input_tokens + max_tokens,
+            model.cost_micros(input_tokens, max_tokens),
+            limits_of(model.provider, self._settings),
+        )
+        self._check_turn(claim)
         # Before the first await: the steps of a plan ask at the same time, and share the turn's ceiling.
-        self._claimed_tokens += tokens
-        self._claimed_micros += micros
-        try:
-            return Claim(await self._reserve(model.provider, worst), tokens, micros)
-        except BaseException:
-            self._unclaim(tokens, micros)
-            raise
+        self._claimed_tokens += claim.tokens
+        self._claimed_micros += claim.micros
+        if claim.limits is not UNLIMITED:
+            try:
+                claim.reservation = await self._reserve(
+                    model.provider, Usage(input_tokens, max_tokens, claim.micros), claim.limits
+                )
+            except BaseException:
+                self._unclaim(claim)
+                raise
+        return claim
 
     async def settle(self, reservation: Claim, request: ModelRequest, usage: Usage) -> None:
         """Replace the claim by what the attempt cost; alert when a limit is near or met."""
-        self._unclaim(reservation.tokens, reservation.micros)
-        tally = self._ctx.tally
-        tally.metered += usage
-        claim = reservation.reservation
-        row = UsageRow(
-            provider=claim.provider,
-            model=request.model.name,
-            purpose=request.purpose,
-            session_id=self._ctx.session_id,
-            run_id=self._ctx.run_id,
-            usage=usage,
-            period=claim.period,
-            at=self._ctx.services.clock.now(),
-        )
-        spent = await self._ctx.services.store.usage.settle(claim, row)
-        limits = limits_of(claim.provider, self._settings)
-        if limits is not UNLIMITED:
-            for alert in alerts(claim.provider, spent, usage, limits):
-                self._ctx.emit(alert)
+        self._unclaim(reservation)
+        ctx, model, claimed = self._ctx, request.model, reservation.reservation
+        ctx.tally.metered += usage
+        now = ctx.services.clock.now()
+        period = claimed.period if claimed is not None else period_of(now, self._settings.time_zone)
+        row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
+        spent = await ctx.services.store.usage.settle(claimed, row)
+        if claimed is not None:
+            for alert in alerts(model.provider, spent, usage, reservation.limits):
+                ctx.emit(alert)
 
     async def release(self, reservation: Claim) -> None:
         """Give the claim back."""
-        self._unclaim(reservation.tokens, reservation.micros)
-        await self._ctx.services.store.usage.release(reservation.reservation)
+        self._unclaim(reservation)
+        if reservation.reservation is not None:
+            await self._ctx.services.store.usage.release(reservation.reservation)
 
     def tool_call(self) -> None:
         """Count a tool call that is about to run."""
-        _hold("ToolCalls", self._ctx.tally.tool_calls, self._settings.turn.tool_calls, 1)
+        used, allowed = self._ctx.tally.tool_calls, self._settings.turn.tool_calls
+        if allowed is not None and used >= allowed:
+            raise _passed("ToolCalls", used, allowed, 1)
         self._check_time()
 
-    async def _reserve(self, provider: str, worst: Usage) -> Reservation:
+    async def _reserve(self, provider: str, worst: Usage, limits: Limits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
-        limits = limits_of(provider, self._settings)
         claim = await self._ctx.services.store.usage.reserve(provider, period_of(now, time_zone), worst, limits)
         if isinstance(claim, Reservation):
             return claim
         error = over(provider, claim, limits, now, time_zone, claim=worst)
         raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
 
-    def _unclaim(self, tokens: int, micros: int) -> None:
-        self._claimed_tokens -= tokens
-        self._claimed_micros -= micros
+    def _unclaim(self, claim: Claim) -> None:
+        self._claimed_tokens -= claim.tokens
+        self._claimed_micros -= claim.micros
 
-    def _check_turn(self, tokens: int, micros: int) -> None:
+    def _check_turn(self, claim: Claim) -> None:
         turn, metered = self._settings.turn, self._ctx.tally.metered
-        if turn.tokens is not None:
-            _hold("Tokens", metered.total_tokens + self._claimed_tokens, turn.tokens, tokens)
-        if turn.cost is not None and micros:
-            _hold("Cost", (metered.cost_micros + self._claimed_micros) / MICROS, turn.cost, micros / MICROS)
+        tokens = metered.input_tokens + metered.output_tokens + self._claimed_tokens
+        if turn.tokens is not None and tokens + claim.tokens > turn.tokens:
+            raise _passed("Tokens", tokens, turn.tokens, claim.tokens)
+        if turn.cost is not None and claim.micros:
+            cost, needed = (metered.cost_micros + self._claimed_micros) / MICROS, claim.micros / MICROS
+            if cost + needed > turn.cost:
+                raise _passed("Cost", cost, turn.cost, needed)
         self._check_time()
 
     def _check_time(self) -> None:
-        if self._settings.turn.active_time is not None:
-            _hold("ActiveTime", self._ctx.watch.seconds, self._settings.turn.active_time.total_seconds())
+        allowed = self._settings.turn.active_time
+        if allowed is not None and (seconds := self._ctx.watch.seconds) > allowed.total_seconds():
+            raise _passed("ActiveTime", seconds, allowed.total_seconds(), 0)
 
 
 def limits_of(provider: str, settings: BudgetSettings) -> Limits:
@@ -158,6 +163,5 @@ def alerts(provider: str, spent: Spent, usage: Usage, limits: Limits) -> list[Bu
     return found
 
 
-def _hold(name: str, used: float, allowed: float | None, needed: float = 0) -> None:
-    if allowed is not None and used + needed > allowed:
-        raise BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed)
+def _passed(name: str, used: float, allowed: float, needed: float) -> BudgetExceeded:
+    return BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed)

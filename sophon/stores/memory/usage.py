@@ -39,15 +39,17 @@ class InMemoryUsage:
         self._open[reservation.id] = reservation
         return reservation
 
-    async def settle(self, reservation: Reservation, row: UsageRow) -> Spent:
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
         """See `UsageStore.settle`."""
-        self._give_back(reservation.id)
-        day, month = (row.provider, row.period.day), (row.provider, row.period.month)
-        self._tokens[day] += row.usage.total_tokens
-        self._micros[month] += row.usage.cost_micros
-        key = (row.period.day, row.provider, row.model)
-        _count(self._totals, key, row.usage)
-        _count(self._by_session[row.session_id], key, row.usage)
+        if reservation is not None:
+            self._give_back(reservation.id)
+        provider, usage, period = row.provider, row.usage, row.period
+        day, month = (provider, period.day), (provider, period.month)
+        self._tokens[day] += usage.input_tokens + usage.output_tokens
+        self._micros[month] += usage.cost_micros
+        key = (period.day, provider, row.model)
+        _count(self._totals, key, usage)
+        _count(self._by_session[row.session_id], key, usage)
         return Spent(self._tokens[day], self._micros[month])
 
     async def release(self, reservation: Reservation) -> None:

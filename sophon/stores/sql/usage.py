@@ -34,7 +34,7 @@ class SqlUsage:
             await self.release(wanted)
             raise
 
-    async def settle(self, reservation: Reservation, row: UsageRow) -> Spent:
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
         """See `UsageStore.settle`."""
         return await self._database.write(partial(_settle, reservation=reservation, row=row))
 
@@ -71,10 +71,10 @@ def _reserve(connection: Connection, wanted: Reservation, limits: Limits, clock:
     return _spent(connection, wanted.provider, wanted.period)
 
 
-def _settle(connection: Connection, reservation: Reservation, row: UsageRow) -> Spent:
+def _settle(connection: Connection, reservation: Reservation | None, row: UsageRow) -> Spent:
     usage, period = row.usage, row.period
-    tokens, micros = end(connection, reservation.id)
-    if (reservation.provider, reservation.period) != (row.provider, period):
+    tokens, micros = end(connection, reservation.id) if reservation is not None else (0, 0)
+    if reservation is not None and (reservation.provider, reservation.period) != (row.provider, period):
         charge(connection, reservation.provider, reservation.period, -tokens, -micros)
         tokens = micros = 0
     _ADD.run(

@@ -42,6 +42,12 @@ async def test_settling_replaces_the_claim_by_what_was_used(store: Store):
     assert await store.usage.reserved() == 0
 
 
+async def test_usage_without_a_claim_is_counted_all_the_same(store: Store):
+    assert await store.usage.settle(None, row(Usage(10, 5, 70))) == Spent(15, 70)
+    assert await store.usage.spent("p", TODAY) == Spent(15, 70)
+    assert await store.usage.totals() == [UsageTotal("2026-01-31", "p", "m", 1, Usage(10, 5, 70))]
+
+
 async def test_more_may_be_used_than_was_claimed(store: Store):
     claim = await reserved(store, Usage(1, 0, 1))
     assert await store.usage.settle(claim, row(Usage(50, 50, 900))) == Spent(100, 900)
