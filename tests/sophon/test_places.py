@@ -133,7 +133,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(STEPS, st.integers(1, 4))
 def test_whatever_comes_goes_and_is_cancelled_every_place_is_free_in_the_end(
     steps: Sequence[tuple[str, int]], limit: int
@@ -155,7 +155,8 @@ async def _play(steps: Sequence[tuple[str, int]], limit: int) -> None:
     await visitors.close()
 
     assert visitors.inside == []
-    assert visitors.entered == sorted(visitors.entered)
+    # Two that were let in at the same moment may take their first step in any order.
+    assert limit > 1 or visitors.entered == sorted(visitors.entered)
     assert visitors.places.fits(serial=True)
     assert not visitors.places._waiting
 
