@@ -43,8 +43,13 @@ def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[s
     free = top - len(chosen)
     if free > 0:
         others = [tool.name for tool in tools if tool.name not in chosen]
-        others.sort(key=lambda name: scores.get(name, 0.0), reverse=True)  # equal scores stay in order
-        chosen.update(others[:free])
+        scored = [name for name in others if name in scores]
+        scored.sort(key=lambda name: -scores[name])  # equal scores stay in order
+        chosen.update(scored[:free])
+        for name in others:
+            if len(chosen) >= top:
+                break
+            chosen.add(name)
     return [tool for tool in tools if tool.name in chosen]
 
 
