@@ -75,7 +75,10 @@ class SessionStore(Protocol):
         ...
 
     async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
-        """Add records in order, all or none, and give the last seq. Creates the session."""
+        """Add records in order, all or none, and give the last seq. Creates the session.
+
+        Done even if the caller is cancelled while it waits: who was cancelled here need not ask again.
+        """
         ...
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
