@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.errors import PlanError
@@ -202,6 +202,7 @@ def test_any_plan_written_as_json_is_read_back(plan: Plan) -> None:
     assert Plan.from_json(json.loads(text)) == plan
 
 
+@settings(max_examples=30)  # the documents are large
 @given(JSON | st.fixed_dictionaries({"goal": JSON, "steps": st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON))}))
 def test_strange_json_is_a_plan_or_a_plan_error(data: object) -> None:
     with contextlib.suppress(PlanError):
