@@ -3,7 +3,7 @@
 import logging
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -154,8 +154,11 @@ class Context:
     @property
     def stored(self) -> int:
         """How many messages of the conversation, system messages not counted, the store holds."""
-        recorded = self.recorded_upto()
-        system = next((i for i, message in enumerate(self.messages) if message.role != "system"), len(self.messages))
+        recorded, system = self.recorded_upto(), 0
+        for message in self.messages:
+            if message.role != "system":
+                break
+            system += 1
         return max(0, recorded - system)
 
     def recorded_upto(self) -> int:
@@ -296,11 +299,13 @@ class Context:
                 f"the turn ended in {self.place} with no response: it returned without calling next and without "
                 f"setting ctx.response"
             )
-        if self.response.usage != self.tally.usage:
-            self.response = replace(self.response, usage=self.tally.usage)
-        if self.stream and not self.depth and self.response.finish_reason != "suspended":
-            self._show(self.response.text)
-        return self.response
+        response, usage = self.response, self.tally.usage
+        if response.usage is not usage:
+            response = Response(response.text, response.finish_reason, usage, response.tool_calls, response.detail)
+            self.response = response
+        if self.stream and not self.depth and response.finish_reason != "suspended":
+            self._show(response.text)
+        return response
 
     def _show(self, text: str) -> None:
         """A text that no model streamed reaches the listener as one chunk; one in place of a shown reply, anew."""

@@ -51,7 +51,8 @@ class Places:
         """Give a place back."""
         self._running -= 1
         self._alone = False
-        self._call_next()
+        if self._waiting:
+            self._call_next()
 
     def _admit(self, serial: bool) -> None:
         self._running += 1

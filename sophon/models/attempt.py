@@ -65,7 +65,10 @@ class Attempts:
             await books.reserve(watch.meter)
         candidate.provider.attempts += 1
         try:
-            response = await self._ask(candidate, books.request)
+            if self._equipment.options.timeout_seconds is None:
+                response = await candidate.model.complete(books.request)
+            else:
+                response = await self._ask_in_time(candidate, books.request)
         except asyncio.CancelledError:
             self._record(books, "cancelled", await books.charge())
             raise
@@ -88,11 +91,8 @@ class Attempts:
         equipment = self._equipment
         return Books(request, ear, equipment.clock.monotonic(), equipment.tokens, self._watch.meter)
 
-    async def _ask(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
-        limit = self._equipment.options.timeout_seconds
-        if limit is None:
-            return await candidate.model.complete(request)
-        async with self._equipment.clock.timeout(limit):
+    async def _ask_in_time(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
+        async with self._equipment.clock.timeout(self._equipment.options.timeout_seconds):
             return await candidate.model.complete(request)
 
     async def _answered(self, candidate: Candidate, books: Books, response: ModelResponse) -> ModelResponse:

@@ -39,7 +39,8 @@ class Books:
     async def settle(self, response: ModelResponse) -> Usage:
         """It was answered: the usage reported, or an estimate if there is none."""
         usage = self._usage(response)
-        await self._settle(usage)
+        if self._meter is not None:
+            await self._meter.settle(self._reservation, self.request, usage)
         return usage
 
     async def charge(self) -> Usage:
@@ -48,7 +49,8 @@ class Books:
         usage = priced(self.request.model, self._input(), said)
         # The turn may be cancelled already, and this await must happen all the same.
         with anyio.CancelScope(shield=True):
-            await self._settle(usage)
+            if self._meter is not None:
+                await self._meter.settle(self._reservation, self.request, usage)
         return usage
 
     async def release(self) -> Usage:
@@ -56,10 +58,6 @@ class Books:
         if self._meter is not None:
             await self._meter.release(self._reservation)
         return Usage()
-
-    async def _settle(self, usage: Usage) -> None:
-        if self._meter is not None:
-            await self._meter.settle(self._reservation, self.request, usage)
 
     def _usage(self, response: ModelResponse) -> Usage:
         reported, model = response.usage, self.request.model

@@ -13,7 +13,7 @@ from sophon.models.backoff import Backoff
 from sophon.models.equipment import Equipment
 from sophon.models.failover import TABLE, State, event_of, verdict
 from sophon.models.listening import Audience
-from sophon.models.model import LAYERED, Call, CallLayer, Meter, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED, Call, CallLayer, Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.options import GatewayOptions
 from sophon.models.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.tokens import TokenCounter
@@ -91,7 +91,7 @@ class ModelGateway:
             for layer in reversed(layers):
                 ask = _around(layer, ask)
             try:
-                response = await ask(_addressed(request, candidate, first=position == 0))
+                response = await ask(_addressed(request, candidate.info, first=position == 0))
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if TABLE[State.CALLING, event_of(error, watch.heard)] is State.ABORTED:
@@ -144,9 +144,8 @@ def _around(layer: CallLayer, ask: Call) -> Call:
     return lambda request: layer(request, ask)
 
 
-def _addressed(request: ModelRequest, candidate: Candidate, *, first: bool) -> ModelRequest:
+def _addressed(request: ModelRequest, info: ModelInfo, *, first: bool) -> ModelRequest:
     """The request for one candidate: the gateway's own for the first, a copy for each further one."""
-    info = candidate.info
     if not first:
         return request.with_(model=info, key=None)
     if request.model is not info:
@@ -156,8 +155,10 @@ def _addressed(request: ModelRequest, candidate: Candidate, *, first: bool) -> M
 
 def _concluded(response: ModelResponse, candidate: Candidate, audience: Audience | None) -> ModelResponse:
     """What layers may have left open: who answered, at what cost, how it ended, and that the caller heard the text."""
-    response.model = response.model or candidate.info
-    response.usage = response.usage or Usage()
+    if response.model is None:
+        response.model = candidate.info
+    if response.usage is None:
+        response.usage = Usage()
     response.finish_reason = finish_of(response)
     if audience is not None and not audience.heard:
         audience(response.text)

@@ -39,11 +39,11 @@ class ModelInfo:
     streaming: bool = True
     capabilities: frozenset[str] = frozenset()
     prices: tuple[float, float] | None = None
+    id: str = field(init=False, repr=False, compare=False)
+    """`provider/name`, as a person chooses it."""
 
-    @property
-    def id(self) -> str:
-        """`provider/name`, as a person chooses it."""
-        return f"{self.provider}/{self.name}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", f"{self.provider}/{self.name}")
 
     def __str__(self) -> str:
         return self.id

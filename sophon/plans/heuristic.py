@@ -15,6 +15,11 @@ _VERBS = re.compile(
     re.IGNORECASE,
 )
 
+_ANY = re.compile(
+    "|".join(each.pattern for each in (_CONJUNCTIONS, _FIRST, _MULTI_STEP, _VERBS)),
+    re.IGNORECASE,
+)
+
 
 def heuristic_score(text: str) -> int:
     """Points from 0 to 6; mode Auto plans from 3 on. Whole words, in any case.
@@ -25,6 +30,8 @@ def heuristic_score(text: str) -> int:
     phrases: it would score every "if ... then".
     """
     score = 1 if len(text) > LONG else 0
+    if not _ANY.search(text):  # the everyday case, in one look
+        return score
     if _CONJUNCTIONS.search(text) or _first_then(text):
         score += 2
     if _MULTI_STEP.search(text):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Grant, call_digest
@@ -68,12 +69,12 @@ def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> b
 
     In an approved plan a person has seen Medium risks, so one that was not shown is asked about there too.
     """
-    asks_from = Risk.parse(settings.ask_from)
+    asks_from = _risk(settings.ask_from)
     if approved is not None and risk <= approved:
         return False
     if risk < (asks_from if approved is None else min(asks_from, Risk.MEDIUM)):
         return False
-    return settings.auto_approve_up_to is None or risk > Risk.parse(settings.auto_approve_up_to)
+    return settings.auto_approve_up_to is None or risk > _risk(settings.auto_approve_up_to)
 
 
 async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:
@@ -161,6 +162,12 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
     edited = replace(call, arguments=dict(arguments))
     ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]
     ctx.grants[call.id] = Grant(call_digest(ctx.run_id, edited), edited=True)
+
+
+@cache
+def _risk(label: str) -> Risk:
+    """Read once per label of the settings, of which there are five, and not for every call."""
+    return Risk.parse(label)
 
 
 def _spoken(time: timedelta) -> str:

@@ -1,6 +1,6 @@
 """The terminal of the chain: one reply of the model."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 from sophon.context import Context
 from sophon.errors import ChainError
@@ -11,10 +11,21 @@ from sophon.models.model import ModelRequest, ModelResponse, OnText
 from sophon.pipeline import Next
 from sophon.transcript import is_sound, repaired
 
-_SOUND_UPTO: Key[int] = Key("llm_invoker.sound_upto")
-_USED_IDS: Key[set[str]] = Key("llm_invoker.used_ids")
-_ROUND: Key[int] = Key("llm_invoker.round")
-"""The round of tool calls behind which the last reply began."""
+
+@dataclass(slots=True)
+class _Earlier:
+    """What the replies so far leave to the next one.
+
+    `sound_upto` messages of the turn were looked at; `round` is the round of tool calls behind which the last reply
+    began, -1 before the first; `used_ids` are those of the turn's calls, None until there is a call.
+    """
+
+    sound_upto: int
+    round: int = -1
+    used_ids: set[str] | None = None
+
+
+_EARLIER: Key[_Earlier] = Key("llm_invoker.earlier")
 
 
 class LlmInvoker:
@@ -35,20 +46,24 @@ class LlmInvoker:
             raise ChainError(
                 "tool calls are pending and nothing has settled them: put ToolExecution() in front of LlmInvoker()"
             )
-        _repair(ctx)
+        earlier = ctx.get(_EARLIER)
+        if earlier is None:
+            earlier = _Earlier(ctx.recorded)
+            ctx.put(_EARLIER, earlier)
+        _repair(ctx, earlier)
         if ctx.shown:
-            _clear(ctx)
-        ctx.put(_ROUND, ctx.iteration)
+            _clear(ctx, earlier)
+        earlier.round = ctx.iteration
         response = await ctx.complete(_request(ctx))
-        _take(ctx, response)
+        _take(ctx, response, earlier)
 
 
-def _clear(ctx: Context) -> None:
+def _clear(ctx: Context, earlier: _Earlier) -> None:
     """What was shown belongs to an earlier reply. Was that one of the same round, somebody has called next again, and
     whoever listens must know that this reply takes its place.
     """
     ctx.shown = []
-    if ctx.get(_ROUND) == ctx.iteration:
+    if earlier.round == ctx.iteration:
         ctx.epoch += 1
         ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was begun anew"))
 
@@ -73,32 +88,32 @@ def listener(ctx: Context) -> OnText:
     return on_text
 
 
-def _take(ctx: Context, response: ModelResponse) -> None:
-    calls = _with_own_ids(ctx, response.tool_calls) if ctx.tools_allowed and response.tool_calls else []
+def _take(ctx: Context, response: ModelResponse, earlier: _Earlier) -> None:
+    calls = _with_own_ids(ctx, response.tool_calls, earlier) if ctx.tools_allowed and response.tool_calls else []
     ctx.messages.append(Message("assistant", response.text, calls))
     ctx.pending = list(calls)
     reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
     ctx.response = Response(response.text, reason, tool_calls=calls)
 
 
-def _with_own_ids(ctx: Context, calls: list[ToolCall]) -> list[ToolCall]:
+def _with_own_ids(ctx: Context, calls: list[ToolCall], earlier: _Earlier) -> list[ToolCall]:
     """The journal tells calls apart by id, and some providers send none, or the same ones in every reply."""
-    used = ctx.get(_USED_IDS)
+    used = earlier.used_ids
     if used is None:
         used = {call.id for message in ctx.messages[ctx.recorded :] for call in message.tool_calls}
-        ctx.put(_USED_IDS, used)
+        earlier.used_ids = used
     own: list[ToolCall] = []
     for call in calls:
         if not call.id or call.id in used:
-            call = replace(call, id=f"call_{ctx.services.clock.new_id()}")
+            call = ToolCall(f"call_{ctx.services.clock.new_id()}", call.name, call.arguments, call.malformed)
         used.add(call.id)
         own.append(call)
     return own
 
 
-def _repair(ctx: Context) -> None:
+def _repair(ctx: Context, earlier: _Earlier) -> None:
     """Looks at what is new since the last call of the turn, and at nothing twice; stored history came repaired."""
-    start = ctx.get(_SOUND_UPTO) or ctx.recorded
+    start = earlier.sound_upto
     if not is_sound(ctx.messages, start):
         ctx.messages[start:] = repaired(ctx.messages, start)
-    ctx.put(_SOUND_UPTO, len(ctx.messages))
+    earlier.sound_upto = len(ctx.messages)

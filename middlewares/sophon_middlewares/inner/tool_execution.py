@@ -64,8 +64,11 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
         wrong = misfit(tool, call.arguments)
         ctx.settle(call, f"error: {wrong or refusal}", "failed" if wrong else "denied")
     elif not (ctx.resumed and await _settled_before(ctx, call, tool)):
-        async with ctx.places.take(serial=tool.serial):
+        await ctx.places.acquire(tool.serial)
+        try:
             await _run(ctx, call, tool)
+        finally:
+            ctx.places.release()
 
 
 async def _settled_before(ctx: Context, call: ToolCall, tool: Tool) -> bool:

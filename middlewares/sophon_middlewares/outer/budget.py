@@ -47,6 +47,8 @@ class Budget:
 
 async def _exclude_spent(ctx: Context, now: datetime) -> None:
     """Raises BudgetExceeded, of the provider that would have been asked first, if nobody is left."""
+    if not ctx.settings.budget.providers:
+        return
     first: BudgetExceeded | None = None
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
     for provider in limited(active, ctx.settings.budget):

@@ -46,6 +46,8 @@ class PriorityRouting:
         """See `RoutingStrategy`."""
         if wish.model is not None:
             return _first(wish.model, eligible)
+        if wish.capability is None:
+            return list(eligible)
         capable = [found for candidate in eligible if (found := _capable(wish.capability, candidate)) is not None]
         if not capable:
             return list(eligible)
@@ -70,7 +72,9 @@ class CapabilityRouting:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         gateway = ctx.services.gateway
-        eligible = [candidate for candidate in gateway.candidates() if candidate.provider.id not in ctx.excluded]
+        eligible, excluded = gateway.candidates(), ctx.excluded
+        if excluded:
+            eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
             raise NoProvider(why_nobody(gateway, ctx.excluded))
         hint = ctx.step.model_hint if ctx.step else None
@@ -101,9 +105,7 @@ def _first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
     return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]
 
 
-def _capable(capability: str | None, candidate: Candidate) -> Candidate | None:
-    if capability is None:
-        return None
+def _capable(capability: str, candidate: Candidate) -> Candidate | None:
     for model in candidate.provider.models:
         if capability in model.info.capabilities:
             return Candidate(candidate.provider, model)

@@ -132,7 +132,7 @@ async def _end(ctx: Context, response: Response) -> None:
     if response.text:
         _say(ctx, response.text)
     records = news(ctx)
-    position = sum(record.kind == "message" for record in records)
+    position = sum([record.kind == "message" for record in records])
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
@@ -205,6 +205,9 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
 
 async def _close_round(ctx: Context) -> None:
     """A turn that ended between calls and their results keeps what is known of these: they may have had effects."""
+    last = ctx.messages[-1] if ctx.messages else None
+    if last is None or (last.role != "tool" and not last.tool_calls):
+        return  # the everyday end: a reply without calls
     calls = left_open(ctx.messages[ctx.recorded_upto() :])
     if not calls:
         return

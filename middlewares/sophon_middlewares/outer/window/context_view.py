@@ -78,8 +78,9 @@ def _whole_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter)
     if stored and _same(messages, ctx.messages, front + stored - 1):
         view.total, view.seen = system + total, front + stored
     view.follow(messages, tokens)
-    if front + ctx.stored == len(messages) and _same(messages, ctx.messages, len(messages) - 1):
-        ctx.known[name] = (ctx.stored, view.total - system)
+    stored = ctx.stored
+    if front + stored == len(messages) and _same(messages, ctx.messages, len(messages) - 1):
+        ctx.known[name] = (stored, view.total - system)
     return view
 
 

@@ -34,7 +34,8 @@ class Surroundings:
                 self._tool_tokens = sum(map(self._tokens.tool, request.tools))
             total = self._tool_tokens
         for overhead in self._ctx.overheads:
-            total += self._text(overhead(request))
+            if text := overhead(request):
+                total += self._text(text)
         return total
 
     def _text(self, text: str) -> int:
