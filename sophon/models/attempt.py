@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 from sophon.errors import AuthenticationFailed, ModelError, RateLimited
 from sophon.events import Emit, ModelAttempt
@@ -69,6 +69,8 @@ class Attempts:
                 response = await candidate.model.complete(books.request)
             else:
                 response = await self._ask_in_time(candidate, books.request)
+            if not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - a foreign model
+                _no_response(response)
         except asyncio.CancelledError:
             self._record(books, "cancelled", await books.charge())
             raise
@@ -156,3 +158,7 @@ def penalise(keys: KeyRing, key: str, model: ModelInfo, failure: Exception, cool
     elif isinstance(failure, RateLimited):
         asked = failure.retry_after
         keys.cool(key, cool_seconds if asked is None else asked, model.name, asked=asked is not None)
+
+
+def _no_response(answer: object) -> NoReturn:
+    raise TypeError(f"the model gave {answer!r:.80}, which is no ModelResponse")

@@ -103,7 +103,7 @@ class FittingLayer:
         try:
             return await self._shorten(request, frame, fixed, OVERFLOW_SHARE)
         except MessageTooLarge:
-            raise overflow from None
+            raise overflow from overflow.__cause__
 
     def _truncate(self, request: ModelRequest, frame: Frame, room: Room, share: float) -> None:
         shown, before = frame.view.of(request.messages), frame.view.total
