@@ -4,7 +4,7 @@ import hashlib
 import importlib.util
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio.to_thread
@@ -23,6 +23,7 @@ ENCODING = "cl100k_base"
 EXACT_CHARACTERS = 16_384
 """Of a longer text only the head is encoded and the rest extrapolated: encoding runs on the event loop."""
 KNOWN_TOOLS = 4096
+KNOWN_OFFERS = 256
 
 _SMOOTHING = 0.15
 _LEAST_FACTOR, _MOST_FACTOR = 0.5, 3.0
@@ -38,7 +39,7 @@ class TokenCounter:
     letter, 1.25 per CJK character. `learn` calibrates it per model with what the provider reports.
     """
 
-    __slots__ = ("_factors", "_tools", "failure", "name", "text")
+    __slots__ = ("_factors", "_offers", "_tools", "failure", "name", "text")
 
     def __init__(self) -> None:
         self.name = ESTIMATE
@@ -48,6 +49,7 @@ class TokenCounter:
         """Why the tokenizer could not be loaded; it is not tried again."""
         self._factors: dict[str, float] = {}
         self._tools: dict[Tool, int] = {}
+        self._offers: dict[tuple[Tool, ...], int] = {}
 
     async def warm_up(self) -> bool:
         """Load the tokenizer in a worker thread, from the file that litellm ships, without a download.
@@ -62,6 +64,7 @@ class TokenCounter:
             else:
                 self.name = ENCODING
                 self._tools.clear()
+                self._offers.clear()
         return self.name != ESTIMATE
 
     def message(self, message: Message) -> int:
@@ -89,6 +92,17 @@ class TokenCounter:
             count = self._tools[tool] = CALL_OVERHEAD + self.text(definition.decode())
         return count
 
+    def tools(self, tools: Sequence[Tool]) -> int:
+        """Tokens of the definitions of several tools; those of a tuple are added up once, for it cannot change."""
+        if not isinstance(tools, tuple):
+            return sum(map(self.tool, tools))
+        count = self._offers.get(tools)
+        if count is None:
+            if len(self._offers) >= KNOWN_OFFERS:
+                self._offers.clear()
+            count = self._offers[tools] = sum(map(self.tool, tools))
+        return count
+
     def request(self, request: ModelRequest) -> int:
         """Tokens of the messages, and of the tools where the model takes them as such; not calibrated."""
         name, count = self.name, 0
@@ -96,8 +110,7 @@ class TokenCounter:
             cached = message.tokens
             count += cached[1] if cached is not None and cached[0] is name else self.message(message)
         if request.model.function_calling:
-            for tool in request.tools:
-                count += self.tool(tool)
+            count += self.tools(request.tools)
         return count
 
     def response(self, response: ModelResponse) -> int:

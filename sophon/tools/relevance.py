@@ -33,9 +33,13 @@ class RelevanceIndex:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._scores: dict[str, list[tuple[str, float]]] = {}
         self._phrases: list[tuple[Sequence[str], str]] = []
-        self._names: dict[str, str] = {}
+        self._order: dict[str, int] = {}
+        self._names: dict[str, list[str]] = {}
+        """First word of a name -> the names, so that a text is not searched for every one of them."""
         for tool in tools:
-            self._names[tool.name.lower()] = tool.name
+            self._order[tool.name] = len(self._order)
+            for head in words(tool.name)[:1]:
+                self._names.setdefault(head, []).append(tool.name)
             for parts in dict.fromkeys(tuple(words(tag)) for tag in tool.tags):
                 if len(parts) == 1:
                     self._scores.setdefault(parts[0], []).append((tool.name, TAG_SCORE))
@@ -60,8 +64,10 @@ class RelevanceIndex:
 
     def named(self, text: str) -> list[str]:
         """The tools whose full names stand in the text, in order of registration."""
-        lowered = text.lower()
-        return [name for low, name in self._names.items() if low in lowered and _stands_alone(low, lowered)]
+        found: list[str] = []
+        for head in self._names.keys() & words(text):
+            found += [name for name in self._names[head] if _stands_alone(name.lower(), text.lower())]
+        return sorted(found, key=self._order.__getitem__)
 
 
 def _stands_alone(name: str, text: str) -> bool:

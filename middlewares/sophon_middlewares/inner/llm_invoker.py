@@ -73,7 +73,7 @@ def _request(ctx: Context) -> ModelRequest:
     return ctx.request(
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
-        tools=list(ctx.tools) if ctx.tools_allowed else [],
+        tools=tuple(ctx.tools) if ctx.tools_allowed else (),
         on_text=listener(ctx) if ctx.stream and not ctx.depth else None,
     )
 

@@ -36,9 +36,9 @@ class Budget:
         if ctx.depth:
             await next(ctx)
             return
-        now = ctx.services.clock.now()
         try:
-            await _exclude_spent(ctx, now)
+            if ctx.settings.budget.providers:
+                await _exclude_spent(ctx, ctx.services.clock.now())
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
@@ -47,8 +47,6 @@ class Budget:
 
 async def _exclude_spent(ctx: Context, now: datetime) -> None:
     """Raises BudgetExceeded, of the provider that would have been asked first, if nobody is left."""
-    if not ctx.settings.budget.providers:
-        return
     first: BudgetExceeded | None = None
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
     for provider in limited(active, ctx.settings.budget):

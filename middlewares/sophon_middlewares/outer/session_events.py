@@ -225,7 +225,7 @@ def _known_of(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
 
 async def _forget_calls(ctx: Context) -> None:
     """The turn has its outcome: no resumed run needs the journal. What cannot be forgotten does no harm."""
-    if ctx.response is None or ctx.response.finish_reason == "suspended":
+    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.tally.tool_calls or ctx.resumed):
         return
     try:
         await ctx.services.store.journal.forget(ctx.run_id)

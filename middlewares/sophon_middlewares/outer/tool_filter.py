@@ -1,6 +1,7 @@
 """Offers the model the ten tools that fit the message best, instead of all."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from sophon.context import Context
 from sophon.messages import Message
@@ -9,6 +10,8 @@ from sophon.tools.tool import Tool
 
 ALWAYS = ("datetime.now", "memory.search")
 """Source: reference/sophon.md 5.5; they count in the number."""
+
+KNOWN_CHOICES = 256
 
 
 class ToolFilter:
@@ -32,7 +35,8 @@ class ToolFilter:
             relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
             asked = [*relevance.named(ctx.text), *hints, *used(ctx.messages[ctx.recorded :])]
-            ctx.tools = choose(ctx.tools, relevance.scores(ctx.text), asked, top)
+            scores = tuple(relevance.scores(ctx.text).items())
+            ctx.tools = list(_chosen(tuple(ctx.tools), scores, tuple(asked), top))
         await next(ctx)
 
 
@@ -56,6 +60,14 @@ def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[s
 def used(messages: Sequence[Message]) -> list[str]:
     """The tools that were called in these messages."""
     return [call.name for message in messages for call in message.tool_calls]
+
+
+@lru_cache(maxsize=KNOWN_CHOICES)
+def _chosen(
+    tools: tuple[Tool, ...], scores: tuple[tuple[str, float], ...], asked: tuple[str, ...], top: int
+) -> tuple[Tool, ...]:
+    """The choice is the same for all messages that speak for the same tools, as most do that speak for none."""
+    return tuple(choose(tools, dict(scores), asked, top))
 
 
 def _chosen_before(ctx: Context) -> bool:

@@ -31,7 +31,7 @@ class Surroundings:
         if request.tools and request.model.function_calling:
             if request.tools != self._tools:
                 self._tools = request.tools
-                self._tool_tokens = sum(map(self._tokens.tool, request.tools))
+                self._tool_tokens = self._tokens.tools(request.tools)
             total = self._tool_tokens
         for overhead in self._ctx.overheads:
             if text := overhead(request):
