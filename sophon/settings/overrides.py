@@ -16,6 +16,12 @@ PREFIX = "SOPHON__"
 Overrides = Mapping[str, object] | Sequence[str]
 """Pairs from a command line: `["Hub.Port=8081"]`, or `{"Hub.Port": 8081}`."""
 
+COMMAND_LINE = "command line"
+"""What pairs are called as the source of a mistake; which of them it is, the path of the mistake says."""
+
+_Given = tuple[str, list[str], object]
+"""Source, parts of the path, value."""
+
 
 def from_environment(root: type[Section], environment: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
     """The layers of all variables with our prefix, the more specific ones later, and the problems with them."""
@@ -28,11 +34,12 @@ def from_environment(root: type[Section], environment: Mapping[str, str]) -> tup
 def from_pairs(root: type[Section], overrides: Overrides) -> tuple[list[Layer], list[str]]:
     """The layers of `A.B=value` or `A:B=value` pairs in their order, and the problems with them."""
     if isinstance(overrides, Mapping):
-        return _layers(root, [(path, _parts(path), value) for path, value in overrides.items()])
+        return _layers(root, [(COMMAND_LINE, _parts(path), value) for path, value in overrides.items()])
     given = [(pair.partition("=")[0], pair.partition("=")[2]) for pair in overrides if "=" in pair]
     # What follows a forgotten sign may be a secret: only its place in the list is told.
-    lost = [f"{ROOT}: pair {n} has no =; write it as Hub.Port=8081" for n, p in enumerate(overrides, 1) if "=" not in p]
-    layers, problems = _layers(root, [(path, _parts(path), value) for path, value in given])
+    places = [place for place, pair in enumerate(overrides, 1) if "=" not in pair]
+    lost = [f"setting {place} has no =; write it as Hub.Port=8081 [{COMMAND_LINE}]" for place in places]
+    layers, problems = _layers(root, [(COMMAND_LINE, _parts(path), value) for path, value in given])
     return layers, lost + problems
 
 
@@ -41,7 +48,7 @@ def _parts(path: str) -> list[str]:
     return parts[1:] if len(parts) > 1 and parts[0].casefold() == ROOT.casefold() else parts
 
 
-def _layers(root: type[Section], given: Sequence[tuple[str, list[str], object]]) -> tuple[list[Layer], list[str]]:
+def _layers(root: type[Section], given: Sequence[_Given]) -> tuple[list[Layer], list[str]]:
     layers: list[Layer] = []
     problems: list[str] = []
     for name, parts, value in given:

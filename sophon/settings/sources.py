@@ -48,6 +48,8 @@ def strict_json(text: str) -> Any:
 
 
 def _parsed(root: type[Section], file: Path, text: str) -> Any:
+    if not text.strip():
+        raise SettingsError([f"{file}: it is empty; {{}} stands for no settings"])
     try:
         return strict_json(text)
     except json.JSONDecodeError as error:
@@ -63,6 +65,8 @@ def _parsed(root: type[Section], file: Path, text: str) -> Any:
 def _cause(error: json.JSONDecodeError) -> tuple[int, str]:
     position, rest = error.pos, error.doc[error.pos :]
     before = error.doc[:position].rstrip()
+    if not rest.strip():  # where the last word stands: the rest of the file has nothing to show
+        return len(before), "the file ends here, and a bracket or brace is still open"
     if rest.startswith(("//", "/*")):
         return position, "JSON has no comments"
     if rest[:1] in {"}", "]"} and before.endswith(","):
