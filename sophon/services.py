@@ -27,7 +27,7 @@ from sophon.stores.memory import InMemoryStore
 from sophon.stores.opening import store_from_url
 from sophon.tools.builtin import builtin_tools
 from sophon.tools.modules import tools_from_modules
-from sophon.tools.registry import ToolRegistry
+from sophon.tools.registry import ToolRegistry, only_tools
 from sophon.tools.tool import Tool
 
 T = TypeVar("T")
@@ -185,6 +185,7 @@ class Services:
 
 PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
 MEMORY_GROUP = "memory"
+WHAT_IS_A_MODEL = "FunctionModel makes one of a function; names of models belong in the settings' Providers"
 
 
 def planning_mode(text: str | None) -> str | None:
@@ -200,15 +201,19 @@ def planning_mode(text: str | None) -> str | None:
 def providers_of(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
     """Providers in priority order; a bare model becomes a provider of its own.
 
-    Raises CompositionError for two with one id, which budgets and routes could not tell apart.
+    Raises CompositionError for what is no model, and for two with one id, which no budget could tell apart.
     """
     if models is None:
         models = [OfflineModel()]
+    if isinstance(models, str):  # a sequence too, of letters
+        raise CompositionError(f"{models!r} is no model: {WHAT_IS_A_MODEL}")
     given = models if isinstance(models, Sequence) else [models]
     taken: set[str] = set()
     providers: list[Provider] = []
     for position, model in enumerate(given, start=1):
         if not isinstance(model, Provider):
+            if not hasattr(model, "info"):
+                raise CompositionError(f"{model!r:.60} is no model: {WHAT_IS_A_MODEL}")
             name = model.info.provider
             model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
         if model.id in taken:
@@ -222,7 +227,7 @@ def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     """The user's tools, then the built-in ones that they do not replace, without the disabled ones; those of the
     memory only while it is enabled.
     """
-    names = {tool.name for tool in tools}
+    names = {tool.name for tool in only_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]

@@ -61,3 +61,14 @@ class ToolRegistry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+
+def only_tools(given: Iterable[object]) -> list[Tool]:
+    """The same, all of them tools; raises CompositionError that names the first one that is none."""
+    tools: list[Tool] = []
+    for each in given:
+        if not isinstance(each, Tool):
+            name = getattr(each, "__name__", None) or type(each).__name__
+            raise CompositionError(f"{name} is no tool: put @tool above the function")
+        tools.append(each)
+    return tools

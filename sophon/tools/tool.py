@@ -12,6 +12,7 @@ import anyio.to_thread
 import orjson
 from pydantic import BaseModel
 
+from sophon.errors import CompositionError
 from sophon.tools.arguments import ArgumentSchema, argument_schema
 
 ToolFunction: TypeAlias = Callable[..., Any]
@@ -72,6 +73,10 @@ class Tool:
     is_async: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if type(self.risk) is not Risk:
+            raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is no Risk; write Risk.HIGH, for example")
+        if isinstance(self.tags, str):
+            raise CompositionError(f"tool {self.name!r}: tags is a text; write a tuple: ({self.tags!r},)")
         definition = {"name": self.name, "description": self.description, "parameters": self.schema.json_schema}
         object.__setattr__(self, "definition", definition)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))

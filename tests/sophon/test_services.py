@@ -1,5 +1,7 @@
 """What a chain stands on: every part has a default, bad input gets one clear line."""
 
+from typing import Any
+
 import pytest
 
 from sophon import ModelRequest, Risk, Services, tool
@@ -173,3 +175,21 @@ async def test_the_store_is_closed_even_if_a_model_cannot_be() -> None:
         await services.close()
 
     assert closed == ["store"]
+
+
+async def undecorated() -> str:
+    """Not a tool."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"tools": [own, undecorated]}, "undecorated is no tool: put @tool above the function"),
+        ({"models": "gpt-5-mini"}, "'gpt-5-mini' is no model: FunctionModel makes one"),
+        ({"models": [model("a"), undecorated]}, "is no model: FunctionModel makes one"),
+    ],
+)
+def test_what_is_no_tool_or_no_model_is_refused_in_words(parts: dict[str, Any], says: str) -> None:
+    with pytest.raises(CompositionError, match=says):
+        Services(**parts)

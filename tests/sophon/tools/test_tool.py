@@ -1,6 +1,7 @@
 """The decorator, the schema it reads, and how a tool is called."""
 
 import dataclasses
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -283,3 +284,15 @@ def test_tools_are_told_apart_by_identity() -> None:
 
     assert make() != make()
     assert len({make(), make()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("traits", "says"),
+    [({"risk": "high"}, "write Risk.HIGH"), ({"risk": 3}, "write Risk.HIGH"), ({"tags": "cat"}, "('cat',)")],
+)
+def test_a_trait_of_the_wrong_type_is_told_at_registration(traits: dict[str, Any], says: str) -> None:
+    async def act() -> None:
+        """Do something."""
+
+    with pytest.raises(CompositionError, match=re.escape(says)):
+        tool(name="act", **traits)(act)
