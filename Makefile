@@ -10,8 +10,9 @@ SOURCES := sophon middlewares hosting channels tests
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
+# Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.
 run: $(VENV)/.run ## open the chat; without a terminal: answer standard input, or show a demonstration
-	@$(BIN)/sophon chat
+	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
 
 test: $(VENV)/.dev ## run all tests
 	$(BIN)/python -m pytest -q
