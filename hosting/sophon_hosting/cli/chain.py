@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def chain(
     ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="By default the chain of the settings.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="By default the chain of the settings.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show a chain as a table: order, zone, and what each middleware does on which call."""

@@ -29,7 +29,7 @@ from sophon_hosting.cli.terminal import TerminalView
 MAIN_SESSION = "main"
 """The session that `sophon chat` goes on with unless told otherwise."""
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[MESSAGE]", help="Without it: a prompt, or lines.")]
+Words = Annotated[list[str] | None, typer.Argument(metavar="MESSAGE", help="Without it: a prompt, or lines.")]
 SessionId = Annotated[str | None, typer.Option(metavar="ID", help=f"Go on with it; {MAIN_SESSION} by default.")]
 RiskName = Annotated[str | None, typer.Option(metavar="RISK", help="Approve up to none, low, medium, high, critical.")]
 ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Ask this model: its name, or provider/name.")]
@@ -113,7 +113,7 @@ def _opened(
     gate = TerminalGate(lines, _desk(view), clock)
     settings = settings_of(program, _pairs(options))
     services = services_of(program, settings, events=view, approvals=gate, clock=clock)
-    planning_mode(options.planning)  # mistakes are told before anything is shown
+    _check_planning(options.planning)  # mistakes are told before anything is shown
     if options.model is not None:
         services.gateway.find(options.model)
     choices = Choices(_session(options, clock), options.model, options.planning, options.stream)
@@ -131,6 +131,13 @@ def _session(options: ChatOptions, clock: SystemClock) -> str:
     if options.session is not None and options.new:
         raise typer.BadParameter("--session and --new do not go together: --new makes an id of its own")
     return clock.new_id()[:12] if options.new else options.session or MAIN_SESSION
+
+
+def _check_planning(mode: str | None) -> None:
+    try:
+        planning_mode(mode)
+    except InputError as error:
+        raise typer.BadParameter(f"--planning: {error}") from None
 
 
 def _pairs(options: ChatOptions) -> Sequence[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sophon.errors import NotFound
 from sophon.services import planning_mode
 from sophon_hosting.cli.conversation import Conversation
-from sophon_hosting.cli.narration import money
+from sophon_hosting.cli.narration import counted, money
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -48,14 +48,14 @@ def _help(conversation: Conversation, rest: str) -> list[str]:
 
 def _new(conversation: Conversation, rest: str) -> list[str]:
     conversation.choices.session = rest or new_session(conversation)
-    return [f"  session {conversation.choices.session}, {conversation.messages()} messages"]
+    return [f"  session {conversation.choices.session}, {counted(conversation.messages(), 'message')}"]
 
 
 def _session(conversation: Conversation, rest: str) -> list[str]:
     if rest:
         conversation.do(conversation.services.store.sessions.get(rest))
         conversation.choices.session = rest
-    return [f"  session {conversation.choices.session}, {conversation.messages()} messages"]
+    return [f"  session {conversation.choices.session}, {counted(conversation.messages(), 'message')}"]
 
 
 def _sessions(conversation: Conversation, rest: str) -> list[str]:

@@ -23,13 +23,13 @@ def config() -> None:
 
 @app.command()
 def show(ctx: typer.Context, as_json: JsonAnyway = False) -> None:
-    """Show what is in force, from all files, variables and options; secrets stay hidden."""
+    """Show what is in force, from all places; secrets stay hidden."""
     write_json({"Sophon": shown(settings_of(ctx.obj))})
 
 
 @app.command()
 def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Say what is wrong with the settings, all of it at once; exit 1 if anything is."""
+    """Say all that is wrong with the settings; exit 1 if anything is."""
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     try:
@@ -47,5 +47,5 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
 
 @app.command()
 def schema(as_json: JsonAnyway = False) -> None:
-    """Show the JSON Schema of appsettings.json, from which an editor can complete."""
+    """Show the JSON Schema of appsettings.json, for editors."""
     write_json(settings_schema())

@@ -99,6 +99,15 @@ class Conversation:
         except NotFound:
             return 0
 
+    def cut_off(self) -> bool:
+        """Whether the last turn of the session has neither an answer nor an end: the program ended in its middle."""
+        sessions = self.services.store.sessions
+        said = self.messages()
+        # A message is an entry of the log, so the last entry is never before the last message.
+        tail = self.do(sessions.records(self.choices.session, said - 1)) if said else []
+        last = tail[-1].message if tail else None
+        return last is not None and (last.role != "assistant" or bool(last.tool_calls))
+
     async def _turn(self, text: str) -> Response:
         ctx = self.services.turn(
             text,

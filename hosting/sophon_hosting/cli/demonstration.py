@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.services import Services
-from sophon_hosting.cli.answers import HOW
+from sophon_hosting.cli.answers import HOW, HOW_EDITABLE
 from sophon_hosting.cli.asking import question
 from sophon_hosting.cli.conversation import Choices, Conversation, Front
 from sophon_hosting.cli.errors import tell
@@ -38,8 +38,8 @@ INTRODUCTION = (
 )
 CONCLUSION = (
     "That was the demonstration. Talk to it yourself: `make run` in a terminal, or",
-    '`sophon chat "..."`. With OPENAI_API_KEY or ANTHROPIC_API_KEY, or with Ollama',
-    "running, a real model answers.",
+    '`.venv/bin/sophon chat "..."`. With OPENAI_API_KEY or ANTHROPIC_API_KEY, or',
+    "with Ollama running, a real model answers.",
 )
 WHY = "this is only a demonstration"
 
@@ -55,7 +55,8 @@ class DemonstrationGate:
         """Show the question, and the answer."""
         decision = Decision.approve(decided_by=WHO) if request.kind == "plan" else Decision.reject(WHY, decided_by=WHO)
         self._view.lines(question(request, self._clock.now()))
-        self._view.lines([f"  {HOW}: {decision.verdict} {decision.reason}".rstrip()])
+        how = HOW_EDITABLE if request.editable else HOW
+        self._view.lines([f"  {how}: {decision.verdict} {decision.reason}".rstrip()])
         return decision
 
 

@@ -61,7 +61,10 @@ def _misuse(error: Exception) -> str:
     said = str(getattr(error, "format_message", error.__str__)())
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "sophon"
-    return f"{said[:1].lower()}{said[1:].rstrip('.')}; see {path} --help"
+    sentence = f"{said[:1].lower()}{said[1:].rstrip('.')}"
+    if sentence == "missing command" and context is not None:
+        sentence += f"; there are {', '.join(context.command.list_commands(context))}"
+    return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"
 
 
 def _nobody_reads() -> None:

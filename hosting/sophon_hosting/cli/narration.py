@@ -34,8 +34,9 @@ def tool_line(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> str:
     if event.outcome == "completed":
         result = on_one_line(unfence(event.result), RESULT_WIDTH)
         return f"{head} → {result or 'nothing'} · {duration(event.duration_ms)}"
-    reason = on_one_line(event.result.removeprefix("error: ").removeprefix("denied: "), REASON_WIDTH)
     outcome = event.outcome.replace("_", " ")
+    said = event.result.removeprefix("error: ").removeprefix("denied: ").removeprefix(f"{event.tool} {outcome}: ")
+    reason = on_one_line(said, REASON_WIDTH)
     return f"{head} {outcome}" if reason in ("", outcome) else f"{head} {outcome}: {reason}"
 
 
@@ -76,7 +77,7 @@ def compaction_line(event: ContextCompacted) -> str:
     """How much of the conversation the model now sees in short."""
     how = "summarised" if event.how == "summary" else "left out"
     size = f"{event.tokens_before:,} to {event.tokens_after:,} tokens"
-    return f"· the conversation grew long: {event.messages} older messages {how} ({size})"
+    return f"· the conversation grew long: {counted(event.messages, 'older message')} {how} ({size})"
 
 
 def loop_line(event: LoopWarning) -> str:
@@ -102,6 +103,11 @@ def footer(model: str, usage: Usage, *, milliseconds: int, session: str) -> str:
     facts += [money(usage.cost_micros)] if usage.cost_micros else []
     facts += [duration(milliseconds), f"session {session}"]
     return on_one_line(" · ".join(facts), REASON_WIDTH)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def duration(milliseconds: int) -> str:

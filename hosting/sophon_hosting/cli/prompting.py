@@ -9,12 +9,14 @@ from sophon_hosting.cli.commands import Leave, carry_out, command_of
 from sophon_hosting.cli.conversation import Conversation
 from sophon_hosting.cli.errors import FAILED, INTERRUPTED, lines_of
 from sophon_hosting.cli.lines import Lines
+from sophon_hosting.cli.narration import counted
 from sophon_hosting.cli.visible import on_one_line
 
 PROMPT = "> "
 ECHO_WIDTH = 300
 """Characters of a line from a pipe that are shown above its answer."""
 OFFLINE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
+CUT_OFF = "The last turn was cut off before its answer. Say it again, or go on."
 
 
 def welcome(conversation: Conversation) -> list[str]:
@@ -22,11 +24,12 @@ def welcome(conversation: Conversation) -> list[str]:
     candidates = conversation.services.gateway.candidates()
     model = conversation.choices.model or (candidates[0].info.id if candidates else "no model")
     said = conversation.messages()
-    session = f"session {conversation.choices.session}, {f'{said} messages' if said else 'new'}"
+    session = f"session {conversation.choices.session}, {counted(said, 'message') if said else 'new'}"
     return [
         f"Sophon {__version__} · {model} · {session}",
         "/help shows the commands, Ctrl-C stops a turn, /quit leaves.",
         *offline_note(conversation),
+        *([CUT_OFF] if conversation.cut_off() else []),
     ]
 
 

@@ -12,6 +12,9 @@ from rich.text import Text
 
 from sophon_hosting.cli.visible import on_one_line, visible
 
+UNBROKEN = 10_000
+"""Columns of a table that no terminal cuts; it takes only what its cells need."""
+
 
 def console(*, error: bool = False) -> Console:
     """A console that guesses nothing: no markup, no emoji names, no highlighting; no escapes at all with NO_COLOR."""
@@ -41,11 +44,21 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without a frame; a column whose name ends in `#` holds numbers. Cells are made safe."""
+    """A table without a frame; a column whose name ends in `#` holds numbers. Cells are made safe.
+
+    The first column is never broken: it is what one copies. Over a pipe no cell is, whatever COLUMNS says.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in head:
-        table.add_column(name.removesuffix("#"), justify="right" if name.endswith("#") else "left", overflow="fold")
+    for place, name in enumerate(head):
+        table.add_column(
+            name.removesuffix("#"),
+            justify="right" if name.endswith("#") else "left",
+            overflow="fold",
+            no_wrap=place == 0,
+        )
     for row in rows:
         table.add_row(*(Text(on_one_line(cell)) for cell in row))
     out = console()
-    out.print(table, soft_wrap=not out.is_terminal)
+    if not out.is_terminal:
+        out.width = UNBROKEN
+    out.print(table)

@@ -18,7 +18,8 @@ from sophon_hosting.cli.start import with_store
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 SessionId = Annotated[str, typer.Argument(metavar="ID", help="The id of a session; `sophon sessions list` shows them.")]
-NewId = Annotated[str | None, typer.Argument(metavar="[NEW_ID]", help="Id of the copy; one is made up without it.")]
+NewId = Annotated[str | None, typer.Argument(metavar="NEW_ID", help="Id of the copy; one is made up without it.")]
+Title = Annotated[str, typer.Argument(metavar="TITLE", help="What it is called from now on.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -75,23 +76,19 @@ def export(
 def fork(
     ctx: typer.Context,
     session: SessionId,
-    new: Annotated[
-        str | None, typer.Argument(metavar="[NEW_ID]", help="Id of the copy; one is made up without it.")
-    ] = None,
+    new: NewId = None,
     upto: Annotated[
         int | None, typer.Option(min=1, metavar="SEQ", help="Copy up to this number of the log only.")
     ] = None,
 ) -> None:
-    """Copy a session, whole or in part, and go on from there in the copy; prints the new id."""
+    """Copy a session, whole or in part; prints the new id."""
     name = new or SystemClock().new_id()[:12]
     with_store(ctx.obj, lambda store: store.sessions.fork(session, name, upto=upto))
     write_lines([name])
 
 
 @app.command()
-def rename(
-    ctx: typer.Context, session: SessionId, title: Annotated[str, typer.Argument(help="What it is called from now on.")]
-) -> None:
+def rename(ctx: typer.Context, session: SessionId, title: Title) -> None:
     """Give a session a title."""
     with_store(ctx.obj, lambda store: store.sessions.rename(session, title))
 

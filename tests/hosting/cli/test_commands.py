@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sophon_hosting.cli.usage import first_day
 
 Command = Callable[..., Any]
+Start = Callable[..., Any]
 
 
 def test_the_chain_is_a_table_of_twelve(sophon: Command) -> None:
@@ -158,3 +161,23 @@ def test_without_a_command_and_a_terminal_there_is_help(process: Command) -> Non
     done = process()
     assert done.code == 0
     assert "Usage: sophon" in done.out
+
+
+def test_a_table_breaks_no_id_in_a_narrow_terminal_and_no_cell_over_a_pipe(process: Command, terminal: Start) -> None:
+    name = "a-session-with-a-rather-long-name-of-its-own"
+    process("chat", "2 + 2", "--session", name)
+    process("sessions", "rename", name, f"{'sums ' * 20}end")
+    assert f"{'sums ' * 20}end" in process("sessions", "list", COLUMNS="40").out
+    it = terminal("sessions", "list")
+    it.wait_for(f"\n{name} ")
+    assert it.ends() == 0
+
+
+@pytest.mark.parametrize("command", ["config", "sessions"])
+def test_the_help_of_a_group_cuts_no_sentence(sophon: Command, command: str) -> None:
+    assert "..." not in sophon(command, "--help").out.partition("Commands:")[2]
+
+
+def test_the_help_brackets_an_argument_once(sophon: Command) -> None:
+    assert "[MESSAGE]..." in sophon("chat", "--help").out
+    assert "[[" not in "".join(sophon(*words, "--help").out for words in (["chat"], ["chain"], ["sessions", "fork"]))

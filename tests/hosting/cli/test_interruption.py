@@ -90,6 +90,27 @@ def test_an_open_chat_is_calm_in_eighty_columns(terminal: Start) -> None:
     assert len(quiet) == 2
 
 
+def test_a_turn_that_was_killed_is_told_of_at_the_next_start_and_no_other(terminal: Start) -> None:
+    it = terminal("chat")
+    it.wait_for("> ")
+    it.type(SLEEP)
+    it.wait_for(QUESTION)
+    it.process.kill()
+    it.ends()
+    it = terminal("chat")
+    it.wait_for("session main, 1 message\x1b")
+    it.wait_for("The last turn was cut off before its answer. Say it again, or go on.")
+    it.wait_for("> ")
+    it.type("What is 17 * 23?\n")
+    it.wait_for("17 * 23 = 391")
+    it.wait_for("\n> ")
+    it.type("/quit\n")
+    assert it.ends() == 0
+    it = terminal("chat")
+    it.wait_for("\n> ")
+    assert "cut off" not in it.shown
+
+
 def test_a_question_that_nobody_answers_expires_and_says_so(terminal: Start) -> None:
     it = terminal("chat", "--set", "Approval.Timeout=00:00:00.1", "Run the command: ls")
     it.wait_for(QUESTION)

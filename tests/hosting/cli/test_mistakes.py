@@ -15,7 +15,7 @@ Command = Callable[..., Any]
         (["chat", ""], 1, "the message is empty"),
         (["chat", "   "], 1, "the message is empty"),
         (["chat", "--model", "offlin", "hi"], 1, "there is no model 'offlin'; did you mean 'offline'"),
-        (["chat", "--planning", "often", "hi"], 1, "'often' is no planning mode"),
+        (["chat", "--planning", "often", "hi"], 2, "--planning: 'often' is no planning mode"),
         (["chat", "--approve-up-to", "mild", "hi"], 2, "'mild' is no risk"),
         (["chat", "--session", "a", "--new", "hi"], 2, "do not go together"),
         (["chat", "--modle", "x", "hi"], 2, "no such option: --modle"),
@@ -32,9 +32,9 @@ Command = Callable[..., Any]
         (["sessions", "delete", "none", "--yes"], 1, "there is no session 'none'"),
         (["usage", "--session", "none"], 1, "there is no session 'none'"),
         (["usage", "--days", "0"], 2, "--days"),
-        (["chta"], 2, "there is no command 'chta'; did you mean chat"),
+        (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
         (["sessions", "shwo"], 2, "shwo"),
-        (["sessions"], 2, "missing command; see sophon sessions --help"),
+        (["sessions"], 2, "missing command; there are list, show, export, fork, rename, delete; see sophon sessions"),
     ],
 )
 def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int, says: str) -> None:

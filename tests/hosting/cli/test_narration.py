@@ -35,6 +35,7 @@ def ended(outcome: str = "completed", result: str = "391", run_id: str = "run") 
         (ended(run_id="run/s1"), {"a": 1, "b": [2]}, "✓ [s1] calculator (a=1, b=[2]) → 391 · 2 ms"),
         (ended(result=fence("from outside", "web", "0" * 16)), {}, "✓ calculator → from outside · 2 ms"),
         (ended("failed", "error: no number"), {}, "✗ calculator failed: no number"),
+        (ended("failed", "error: calculator failed: KeyError: 1"), {}, "✗ calculator failed: KeyError: 1"),
         (ended("denied", "denied: not now"), {}, "✗ calculator denied: not now"),
         (ended("timed_out", "error: too slow"), {}, "✗ calculator timed out: too slow"),
         (ended("cancelled", "error: cancelled"), {}, "– calculator cancelled"),
