@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,14 @@ async def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatc
         outcome = eval(code, names)
         if inspect.isawaitable(outcome):
             await outcome
+
+
+async def test_the_tool_of_the_readme_is_used_and_not_only_defined(capsys: pytest.CaptureFixture[str]) -> None:
+    source = blocks(ROOT / "README.md")[0][1].replace("asyncio.run(main())", "")
+    names: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(source, "README.md", "exec"), names)
+    await names["main"]()
+    assert "It rains in Oslo." in capsys.readouterr().out
 
 
 def test_the_pages_link_to_pages_that_exist() -> None:
