@@ -12,10 +12,12 @@ from sophon_middlewares.outer.bridge.tool_dialect import ToolDialect, added_text
 class PromptToolBridge:
     """A call layer: tools into the system prompt, history into the same dialect, `<tool_call>` blocks into calls.
 
-    Acts on each call of a model that has no function calling, when there are tools or the history has calls. Which
-    model is asked is known only per candidate (design.md 3), so a fallback gets its own dialect. The text that is added
-    is told to ContextWindow. A block that cannot be read becomes a call that is `malformed`, which ToolExecution
-    answers. Of what streams, no tag reaches the listener: see ToolCallScanner. Source: reference/sophon.md 5.6.
+    Acts on each call of a model that has no function calling. The request is put into the dialect when there are tools
+    or the history has calls; the reply is scanned always: a model may write blocks that nobody asked for, as in the
+    final call of a plan. Which model is asked is known only per candidate (design.md 3), so a fallback gets its own
+    dialect. The text that is added is told to ContextWindow. A block that cannot be read becomes a call that is
+    `malformed`, which ToolExecution answers. Of what streams, no tag reaches the listener: see ToolCallScanner.
+    Source: reference/sophon.md 5.6.
     """
 
     zone = "outer"
@@ -41,10 +43,12 @@ class BridgeLayer:
         self._dialect = ToolDialect()
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        if not acts_on(request):
+        if request.model.function_calling:
             return await call(request)
         listener = BridgedListener(request.on_text) if request.on_text is not None else None
-        messages = self._dialect.rendered(request.messages, tool_prompt(tuple(request.tools)))
+        messages = request.messages
+        if speaks_of_tools(request):
+            messages = self._dialect.rendered(messages, tool_prompt(tuple(request.tools)))
         bridged = request.with_(messages=messages, tools=(), tool_choice="none", on_text=listener)
         response = understood(await call(bridged))
         if listener is not None:
@@ -81,9 +85,9 @@ class BridgedListener:
             self._on_text(text)
 
 
-def acts_on(request: ModelRequest) -> bool:
-    """Whether a request needs the bridge; also the last call of a turn does, from which the tools are withheld."""
-    return not request.model.function_calling and (bool(request.tools) or mentions_tools(request.messages))
+def speaks_of_tools(request: ModelRequest) -> bool:
+    """Whether a request needs the dialect; also the last call of a turn does, from which the tools are withheld."""
+    return bool(request.tools) or mentions_tools(request.messages)
 
 
 def overhead(request: ModelRequest) -> str:
