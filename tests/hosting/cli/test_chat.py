@@ -135,6 +135,7 @@ def test_no_line_at_all_plays_the_demonstration(process: Command) -> None:
     assert "this is a demonstration" in done.out
     assert "17 * 23 = 391" in done.out
     assert "✓ step3 done" in done.out
+    assert "reject [reason] or edit {...}: reject this is only a demonstration" in done.out
     assert "I did not run the command" in done.out
     assert done.err == ""
 

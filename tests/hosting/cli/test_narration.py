@@ -46,6 +46,11 @@ def test_a_tool_has_one_line(event: ToolCallCompleted, arguments: dict[str, obje
     assert narration.tool_line(event, arguments) == line
 
 
+@pytest.mark.parametrize(("number", "text"), [(0, "0 messages"), (1, "1 message"), (1200, "1,200 messages")])
+def test_one_is_no_plural(number: int, text: str) -> None:
+    assert narration.counted(number, "message") == text
+
+
 @pytest.mark.parametrize(
     ("status", "reason", "line"),
     [
