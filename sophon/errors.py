@@ -10,6 +10,7 @@
     ├── NotFound                  a session, task or approval that does not exist
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
     ├── BudgetExceeded            a limit set by the operator was met
+    ├── QueueFull                 more was sent than may wait: try again in a while
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
     │   ├── UnknownTool
     │   └── InvalidArguments
@@ -135,6 +136,21 @@ class BudgetExceeded(SophonError):
         when = f"; it resets at {resets_at}" if resets_at else ""
         more = f", and the next call may need {needed:.12g}" if needed else ""
         super().__init__(f"the budget {limit}{whose} is spent: {used:.12g} of {allowed:.12g} used{more}{when}")
+
+
+class QueueFull(SophonError):
+    """As many tasks wait as may; nothing of the refused one is kept.
+
+    `capacity` is in tasks. `retry_after_seconds`, a whole number, is an estimate of when there is room again.
+    """
+
+    code = "queue_full"
+
+    def __init__(self, capacity: int, retry_after_seconds: int) -> None:
+        self.capacity, self.retry_after_seconds = capacity, retry_after_seconds
+        super().__init__(
+            f"the queue is full: {capacity} tasks may wait, and as many do; try again in {retry_after_seconds} s"
+        )
 
 
 class ToolError(SophonError):
