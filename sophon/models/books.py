@@ -33,8 +33,7 @@ class Books:
 
     async def reserve(self, meter: Meter) -> None:
         """Claim the worst case. Raises BudgetExceeded; a meter that fails here has reserved nothing."""
-        tokens_in = self._input()
-        self._reservation = await meter.reserve(self.request, tokens_in)
+        self._reservation = await meter.reserve(self.request, self._input())
 
     async def settle(self, response: ModelResponse) -> Usage:
         """It was answered: the usage reported, or an estimate if there is none."""

@@ -11,7 +11,13 @@ from sophon.stores.contracts import Compaction, SessionRecord
 
 def stamped(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
     """The store's own copies, numbered from `last_seq + 1`; ValueError for a record that history could not read."""
-    return [_stamp(record, seq, at) for seq, record in enumerate(records, start=last_seq + 1)]
+    own: list[SessionRecord] = []
+    for seq, record in enumerate(records, start=last_seq + 1):
+        if record.message is None or record.kind == "compaction":
+            _check(record)
+        data = dict(record.data) if record.data else {}
+        own.append(SessionRecord(record.kind, record.run_id, record.message, data, seq, at))
+    return own
 
 
 def copied(record: SessionRecord) -> SessionRecord:
@@ -55,10 +61,9 @@ def no_session(session_id: str, known: Iterable[str]) -> NotFound:
     return NotFound("session", session_id, get_close_matches(session_id, list(known), n=3))
 
 
-def _stamp(record: SessionRecord, seq: int, at: datetime) -> SessionRecord:
+def _check(record: SessionRecord) -> None:
     kind = record.kind
     if record.message is None and kind in ("message", "compaction"):
         raise ValueError(f"a record of kind {kind!r} needs a message")
     if kind == "compaction" and not isinstance(record.data.get("covers"), int):
         raise ValueError("a record of kind 'compaction' needs data['covers'], the number of messages it stands for")
-    return SessionRecord(kind, record.run_id, record.message, dict(record.data) if record.data else {}, seq, at)

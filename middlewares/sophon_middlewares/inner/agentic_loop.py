@@ -61,10 +61,13 @@ class AgenticLoop:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not (ctx.resumed and open_calls(ctx)):
             await _think(ctx, next)
+        if not open_calls(ctx):
+            return
+        detector, most = _detector(ctx, self._options), cap(ctx, self._options)
         while calls := open_calls(ctx):
-            if not await _settle(ctx, next, _detector(ctx, self._options), calls):
+            if not await _settle(ctx, next, detector, calls):
                 return
-            if ctx.iteration >= cap(ctx, self._options):
+            if ctx.iteration >= most:
                 await _sum_up(ctx, next)
                 return
             await _think(ctx, next)

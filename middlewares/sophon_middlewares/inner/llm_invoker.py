@@ -83,7 +83,8 @@ def listener(ctx: Context) -> OnText:
 
     def on_text(text: str) -> None:
         ctx.shown.append(text)
-        ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))
+        if ctx.observed:
+            ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))
 
     return on_text
 

@@ -132,14 +132,14 @@ async def _end(ctx: Context, response: Response) -> None:
     if response.text:
         _say(ctx, response.text)
     records = news(ctx)
-    position = sum([record.kind == "message" for record in records])
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    seq = await _append(ctx, records) - len(records) + position
+    seq = await _append(ctx, records)
     if not ctx.observed:
         return
     if response.text:
+        seq -= sum(record.kind != "message" for record in records)  # what stands behind the agent's message
         ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text))
     ctx.emit(
         TaskCompleted(
@@ -190,12 +190,11 @@ async def _conclude_badly(ctx: Context, record: SessionRecord, event: Event) -> 
 
 
 async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
-    """Write, and note how far the conversation is recorded: a store that was asked does it, even for one who has been
+    """Write, and note that all messages are recorded now: a store that was asked does it, even for one who has been
     cancelled since, so only an error leaves it undone.
     """
     before = ctx.recorded_upto()
-    if any(record.kind == "message" for record in records):
-        ctx.mark_recorded(len(ctx.messages))
+    ctx.mark_recorded(len(ctx.messages))
     try:
         return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
     except Exception:

@@ -25,10 +25,13 @@ OVERFLOW_SHARE = 0.5
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """What the turn knows of one model: its window, smaller after an overflow, and what it is shown."""
+    """What the turn knows of one model: its window, smaller after an overflow, the tokens beyond which a request is
+    shortened, and what it is shown.
+    """
 
     model: ModelInfo
     window: int
+    limit: float
     view: ContextView
 
 
@@ -53,7 +56,7 @@ class FittingLayer:
         frame = self._followed(request)
         fixed = self._surroundings.size(request)
         used = self._tokens.calibrated(frame.view.total + fixed, frame.model.id)
-        if used > limit(frame.window, self._options.trigger):
+        if used > frame.limit:
             used = await self._shorten(request, frame, fixed, self._options.trigger)
         try:
             return await call(_bounded(request, frame, fixed, used))
@@ -61,6 +64,7 @@ class FittingLayer:
             if overflow.visible:
                 raise
             frame.window = min(frame.window, used)
+            frame.limit = limit(frame.window, self._options.trigger)
             used = await self._tighten(request, frame, fixed, overflow)
         return await call(_bounded(request, frame, fixed, used))
 
@@ -82,7 +86,8 @@ class FittingLayer:
         frame = self._frames.get(model.id)
         if frame is None or frame.model is not model:
             view = begun_view(self._ctx, messages, self._tokens)
-            frame = self._frames[model.id] = Frame(model, model.context_window, view)
+            window = model.context_window
+            frame = self._frames[model.id] = Frame(model, window, limit(window, self._options.trigger), view)
         return frame
 
     async def _shorten(self, request: ModelRequest, frame: Frame, fixed: int, trigger: float) -> int:
