@@ -1,7 +1,6 @@
 """Places for running tools: so many at once in a turn, and a serial tool alone."""
 
 import asyncio
-from collections import deque
 from types import TracebackType
 
 
@@ -17,7 +16,8 @@ class Places:
         self.limit = limit
         self._running = 0
         self._alone = False
-        self._waiting: deque[tuple[asyncio.Future[None], bool]] = deque()
+        # No deque: even an empty one takes 600 bytes, and every turn has one of these in which hardly anybody waits.
+        self._waiting: list[tuple[asyncio.Future[None], bool]] = []
 
     def take(self, *, serial: bool = False) -> "_Place":
         """`async with places.take(...)`: wait for a place, hold it, give it back."""
@@ -60,7 +60,7 @@ class Places:
 
     def _call_next(self) -> None:
         while self._waiting and self.fits(self._waiting[0][1]):
-            turn, serial = self._waiting.popleft()
+            turn, serial = self._waiting.pop(0)
             if not turn.done():
                 self._admit(serial)
                 turn.set_result(None)

@@ -11,10 +11,11 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline
-from tests.bench.workloads import Twelve, layers
+from tests.bench import baseline, concurrent
+from tests.bench.workloads import Streamed, Twelve, layers
 
 REPETITIONS = 7
+CROWD = 1000
 Work = Callable[[], Awaitable[object]]
 
 
@@ -58,16 +59,18 @@ async def added_layer() -> None:
 
 async def turns() -> None:
     """The twelve, once through."""
-    plain, long = Twelve(), Twelve(history=1000)
+    plain, equipped, long = Twelve(), Twelve(tools=100), Twelve(history=1000)
     found = await medians(
         {
             "raw": (baseline.Loop(0).run, 5000),
             "twelve": (plain.turn, 1000),
+            "equipped": (equipped.turn, 1000),
             "long": (long.turn, 300),
         }
     )
     raw = found["raw"] * 1e6
     line("one turn of the twelve", found["twelve"] * 1e6, "us", "12 bare layers, bare loop", raw)
+    line("one turn with 100 tools", found["equipped"] * 1e6, "us", "12 bare layers, bare loop", raw)
     line("one turn behind a history of 1,000 messages", found["long"] * 1e6, "us", "12 bare layers, bare loop", raw)
 
 
@@ -78,9 +81,33 @@ async def rounds() -> None:
         works[f"ours {count}"] = (Twelve(rounds=count).turn, max(2, 600 // count))
         works[f"raw {count}"] = (baseline.Loop(count).run, max(4, 3000 // count))
     found = await medians(works)
+    line("a turn of 10 rounds", found["ours 10"] * 1e6, "us", "12 bare layers, bare loop", found["raw 10"] * 1e6)
     for count in (10, 100, 300):
         ours, raw = (found[f"{who} {count}"] / count * 1e6 for who in ("ours", "raw"))
         line(f"a tool round, in a turn of {count} rounds", ours, "us", "bare loop", raw)
+
+
+async def streams() -> None:
+    """A piece of a streamed reply that somebody hears, from the difference of 1,000 pieces and none."""
+    works: dict[str, tuple[Work, int]] = {}
+    for count in (0, 1000):
+        works[f"ours {count}"] = (Streamed(count).turn, 20)
+        works[f"raw {count}"] = (baseline.Stream(count).run, 200)
+    found = await medians(works)
+    ours, raw = ((found[f"{who} 1000"] - found[f"{who} 0"]) * 1e3 for who in ("ours", "raw"))
+    line("a streamed chunk, heard", ours, "us", "a bare callback", raw)
+
+
+async def crowds() -> None:
+    """1,000 turns at once."""
+    speeds: dict[str, list[float]] = {"ours": [], "bare": []}
+    for _ in range(REPETITIONS):
+        for name, crowd in (("ours", concurrent.ours), ("bare", concurrent.bare)):
+            speeds[name].append(await concurrent.per_second(crowd, CROWD))
+    ours, bare = (statistics.median(each) for each in speeds.values())
+    line("1,000 turns at once, turns a second", ours, "", "12 bare layers, bare loop", bare)
+    sizes = [await concurrent.kilobytes(crowd, CROWD) for crowd in (concurrent.ours, concurrent.bare)]
+    line("memory of a turn in flight", sizes[0], "KB", "12 bare layers, bare loop", sizes[1])
 
 
 IMPORTS = ("import sophon", "from sophon import Pipeline", "from sophon import Services; Services()")
@@ -111,6 +138,8 @@ async def main() -> None:
     await added_layer()
     await turns()
     await rounds()
+    await streams()
+    await crowds()
     imports()
 
 

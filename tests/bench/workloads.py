@@ -1,5 +1,7 @@
 """The work that is measured: real turns, through real chains, with a model that answers at once."""
 
+import asyncio
+
 from sophon import (
     Context,
     Message,
@@ -13,8 +15,10 @@ from sophon import (
     Usage,
     tool,
 )
+from sophon.events import Event
 from sophon.models.model import ModelInfo
 from sophon.stores.contracts import SessionRecord
+from sophon.tools.tool import Tool
 from sophon_middlewares.chains import twelve
 
 USAGE = Usage(input_tokens=20, output_tokens=5)
@@ -44,6 +48,54 @@ class InstantModel:
         return ModelResponse(tool_calls=[ToolCall("", "add", {"a": self._left, "b": 1})], usage=USAGE)
 
 
+class StreamingModel:
+    """Says so many pieces to whoever listens."""
+
+    info = ModelInfo(name="streaming", provider="streaming", streaming=True)
+
+    def __init__(self, pieces: int) -> None:
+        self._pieces = ["word "] * pieces
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """One reply, piece by piece."""
+        if request.on_text is not None:
+            for piece in self._pieces:
+                request.on_text(piece)
+        return ModelResponse("".join(self._pieces), usage=USAGE)
+
+
+class WaitingModel:
+    """Holds every call until the gate is opened, so that all turns are in flight at once."""
+
+    info = ModelInfo(name="waiting", provider="waiting")
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Answer when the gate is open."""
+        await self.gate.wait()
+        return ModelResponse("done", usage=USAGE)
+
+
+class Counting:
+    """A listener that keeps nothing but a number."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def emit(self, event: Event, /) -> None:
+        """One more."""
+        self.heard += 1
+
+
+def many_tools(count: int) -> list[Tool]:
+    """Different tools of one shape."""
+    return [
+        tool(name=f"tool_{n}", description=f"Look up entry {n} of the archive.")(add.function) for n in range(count)
+    ]
+
+
 async def no_op(ctx: Context, next: Next) -> None:
     """A layer that does nothing."""
     await next(ctx)
@@ -60,11 +112,13 @@ def layers(count: int) -> tuple[Services, Pipeline]:
 
 
 class Twelve:
-    """The default chain over an instant model; `history` messages stand in front of every turn."""
+    """The default chain over an instant model; `history` messages stand in front of every turn, and the filter has
+    `tools` more to choose from.
+    """
 
-    def __init__(self, *, rounds: int = 0, history: int = 0) -> None:
+    def __init__(self, *, rounds: int = 0, history: int = 0, tools: int = 0) -> None:
         settings = {"AgentExecution": {"MaxToolIterations": 500, "MaxToolIterationsHardLimit": 500}}
-        self.services = Services(models=InstantModel(rounds), tools=[add], settings=settings)
+        self.services = Services(models=InstantModel(rounds), tools=[add, *many_tools(tools)], settings=settings)
         self.pipeline = twelve(self.services)
         self._history = history
         self._sessions = 0
@@ -85,3 +139,15 @@ class Twelve:
             Message("user" if n % 2 == 0 else "assistant", f"message {n} of a long talk") for n in range(self._history)
         ]
         await self.services.store.sessions.append("long", [SessionRecord("message", "past", m) for m in said])
+
+
+class Streamed:
+    """The default chain over a model that streams so many pieces, and somebody who listens."""
+
+    def __init__(self, pieces: int) -> None:
+        self.services = Services(models=StreamingModel(pieces), events=Counting())
+        self.pipeline = twelve(self.services)
+
+    async def turn(self) -> None:
+        """One streamed turn."""
+        await self.pipeline.run(self.services.turn("hello", stream=True))
