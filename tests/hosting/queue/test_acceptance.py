@@ -1,0 +1,47 @@
+"""The order of acceptance, beside a list that is counted through."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon_hosting.queue.acceptance import SMALLEST, Acceptance, Ticket
+
+OPERATIONS = st.lists(
+    st.tuples(st.sampled_from(["join", "join", "leave", "come_back", "close"]), st.integers(0, 10**6))
+)
+
+
+def counted(tickets: list[Ticket], ticket: Ticket) -> int:
+    return sum(1 for other in tickets[: tickets.index(ticket)] if other.waiting)
+
+
+@given(OPERATIONS, st.integers(0, 2 * SMALLEST))
+def test_as_many_stand_before_a_ticket_as_were_accepted_before_and_wait(operations, gone: int):
+    acceptance = Acceptance()
+    for _ in range(gone):
+        acceptance.close(acceptance.join())
+    tickets: list[Ticket] = []
+    for operation, pick in operations:
+        if operation == "join":
+            tickets.append(acceptance.join())
+        elif tickets:
+            ticket = tickets[pick % len(tickets)]
+            getattr(acceptance, operation)(ticket)
+            if operation == "close":
+                tickets.remove(ticket)
+    assert [acceptance.before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
+
+
+def test_what_is_gone_leaves_nothing_behind():
+    acceptance = Acceptance()
+    first = acceptance.join()
+    for _ in range(100 * SMALLEST):
+        acceptance.close(acceptance.join())
+    assert len(acceptance._tickets) <= SMALLEST
+    assert len(acceptance._sums) == SMALLEST + 1
+    assert acceptance.before(first) == 0
+
+
+def test_many_that_wait_are_all_counted():
+    acceptance = Acceptance()
+    tickets = [acceptance.join() for _ in range(20 * SMALLEST)]
+    assert [acceptance.before(ticket) for ticket in tickets] == list(range(20 * SMALLEST))

@@ -1,0 +1,103 @@
+"""What every queue promises under load: 8 takers, 1,000 tasks of 20 sessions, each once, in order, never two of one."""
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+
+import pytest
+
+from sophon.errors import QueueFull
+from sophon_hosting.queue.contract import Delivery, QueueEntry, TaskQueue
+
+TASKS, SESSIONS, WORKERS = 1000, 20, 8
+
+
+class Plant:
+    """Workers that yield at random and note what they see."""
+
+    def __init__(self, queue: TaskQueue, seed: int, *, clumsy: float = 0.0) -> None:
+        self.queue, self.random, self.clumsy = queue, random.Random(seed), clumsy
+        self.begun: dict[str, list[str]] = defaultdict(list)
+        self.acked: Counter[str] = Counter()
+        self.running: set[str] = set()
+        self.most_at_once = 0
+
+    async def produce(self) -> None:
+        for n in range(TASKS):
+            entry = QueueEntry(f"{n:04}", f"s{self.random.randrange(SESSIONS)}")
+            while True:
+                try:
+                    await self.queue.put(entry)
+                    break
+                except QueueFull:
+                    await asyncio.sleep(0)
+
+    async def work(self) -> None:
+        while self.acked.total() < TASKS:
+            delivery = await self.queue.take()
+            assert delivery.entry.session_id not in self.running
+            self.running.add(delivery.entry.session_id)
+            self.most_at_once = max(self.most_at_once, len(self.running))
+            self.begun[delivery.entry.session_id].append(delivery.entry.task_id)
+            for _ in range(self.random.randrange(4)):
+                await asyncio.sleep(0)
+            self.running.remove(delivery.entry.session_id)
+            await self.end(delivery)
+
+    async def end(self, delivery: Delivery) -> None:
+        if delivery.count < 5 and self.random.random() < self.clumsy:
+            await self.queue.give_back(delivery)
+        else:
+            await self.queue.ack(delivery)
+            self.acked[delivery.entry.task_id] += 1
+
+    async def run(self) -> None:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(self.produce())
+            workers = [group.create_task(self.work()) for _ in range(WORKERS)]
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            for worker in workers:
+                worker.cancel()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_everything_is_delivered_once_and_in_the_order_of_its_session(queue, seed: int):
+    plant = Plant(queue, seed)
+    await plant.run()
+    assert plant.acked == Counter(f"{n:04}" for n in range(TASKS))
+    assert all(tasks == sorted(tasks) for tasks in plant.begun.values())
+    assert sum(len(tasks) for tasks in plant.begun.values()) == TASKS
+    assert plant.most_at_once == WORKERS
+    assert (await queue.statistics()).delivered_total == TASKS
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_is_given_back_under_load_is_done_once_and_before_what_follows(queue, seed: int):
+    plant = Plant(queue, seed, clumsy=0.3)
+    await plant.run()
+    assert plant.acked == Counter(f"{n:04}" for n in range(TASKS))
+    assert all(tasks == sorted(tasks) for tasks in plant.begun.values())
+    statistics = await queue.statistics()
+    assert statistics.delivered_total == sum(len(tasks) for tasks in plant.begun.values()) > TASKS
+    assert (statistics.waiting, statistics.in_flight, statistics.dead) == (0, 0, 0)
+
+
+async def test_takers_that_are_cancelled_again_and_again_lose_nothing(queue):
+    chance, done, takers = random.Random(7), Counter[str](), set[asyncio.Task[Delivery]]()
+    for n in range(90):
+        await queue.put(QueueEntry(f"{n:02}", f"s{n % 9}"))
+    while done.total() < 90:
+        takers |= {asyncio.ensure_future(queue.take()) for _ in range(chance.randrange(4))}
+        for _ in range(chance.randrange(3)):
+            await asyncio.sleep(0)
+        for taker in [taker for taker in takers if chance.random() < 0.5]:
+            taker.cancel()
+        await asyncio.sleep(0)
+        for taker in [taker for taker in takers if taker.done()]:
+            takers.remove(taker)
+            if not taker.cancelled():
+                await queue.ack(taker.result())
+                done[taker.result().entry.task_id] += 1
+    for taker in takers:
+        taker.cancel()
+    assert done == Counter(f"{n:02}" for n in range(90))

@@ -1,0 +1,135 @@
+"""What every queue promises about what is ahead, about the same task put twice, and about removal."""
+
+import pytest
+
+from sophon.errors import QueueFull
+from sophon_hosting.queue.contract import QueueEntry
+
+
+def run(task: str) -> QueueEntry:
+    return QueueEntry(task, task[0])
+
+
+def resume(task: str) -> QueueEntry:
+    return QueueEntry(task, task[0], "resume")
+
+
+async def positions(queue, *tasks: str) -> list[int | None]:
+    return [await queue.position(task) for task in tasks]
+
+
+async def test_the_position_is_how_many_that_wait_were_accepted_before(queue, take):
+    for ahead, task in enumerate(("a1", "b1", "a2", "c1")):
+        assert await queue.put(run(task)) == ahead
+    await take(queue)
+    assert await positions(queue, "a1", "b1", "a2", "c1", "x1") == [None, 0, 1, 2, None]
+
+
+async def test_a_removed_entry_is_ahead_of_nobody(queue):
+    for task in ("a1", "b1", "c1"):
+        await queue.put(run(task))
+    assert await queue.remove("b1")
+    assert await positions(queue, "a1", "b1", "c1") == [0, None, 1]
+
+
+async def test_what_is_given_back_keeps_the_moment_of_its_acceptance(queue, take):
+    await queue.put(run("a1"))
+    delivery = await take(queue)
+    await queue.put(run("b1"))
+    await queue.give_back(delivery)
+    assert await positions(queue, "a1", "b1") == [0, 1]
+
+
+async def test_what_stands_in_a_held_lane_is_counted(queue):
+    await queue.hold("a", "a0")
+    await queue.put(run("a1"))
+    assert await queue.put(run("b1")) == 1
+
+
+async def test_positions_hold_through_thousands_of_tasks(queue, take):
+    await queue.hold("a", "a0")
+    await queue.put(run("a1"))
+    for n in range(3000):
+        assert await queue.put(QueueEntry(f"t{n}", "b")) == 1
+        await queue.ack(await take(queue))
+    assert await queue.put(run("c1")) == 1
+    assert await queue.position("a1") == 0
+
+
+async def test_a_task_put_twice_is_one_entry_with_one_position(queue, take):
+    await queue.put(run("a1"))
+    await queue.put(run("b1"))
+    await queue.put(run("c1"))
+    assert await queue.put(run("b1")) == 1
+    assert (await queue.statistics()).waiting == 3
+    assert [(await take(queue)).entry.task_id for _ in range(3)] == ["a1", "b1", "c1"]
+
+
+async def test_a_task_put_while_it_runs_does_not_run_again(queue, take):
+    await queue.put(run("a1"))
+    delivery = await take(queue)
+    assert await queue.put(run("a1"), force=True) == 0
+    await queue.ack(delivery)
+    assert (await queue.statistics()).waiting == 0
+
+
+async def test_a_task_that_is_done_may_be_put_again(queue, take):
+    await queue.put(run("a1"))
+    await queue.ack(await take(queue))
+    await queue.put(run("a1"))
+    assert (await take(queue)).count == 1
+
+
+async def test_a_full_queue_does_not_refuse_what_is_here_already(make_queue, take):
+    queue = await make_queue(capacity=1)
+    await queue.put(run("a1"))
+    await take(queue)
+    await queue.put(run("b1"))
+    assert [await queue.put(run("a1")), await queue.put(run("b1"))] == [0, 0]
+    with pytest.raises(QueueFull):
+        await queue.put(run("c1"))
+
+
+async def test_a_place_used_for_what_is_here_already_is_free_again(make_queue):
+    queue = await make_queue(capacity=2)
+    await queue.put(run("a1"))
+    assert await queue.reserve().put(run("a1")) == 0
+    statistics = await queue.statistics()
+    assert (statistics.waiting, statistics.reserved) == (1, 0)
+
+
+async def test_one_resume_waits_behind_the_delivery_however_often_it_is_put(queue, take):
+    await queue.put(run("a1"))
+    delivery = await take(queue)
+    await queue.put(resume("a1"))
+    await queue.put(resume("a1"))
+    await queue.ack(delivery)
+    assert (await take(queue)).entry == resume("a1")
+    assert (await queue.statistics()).waiting == 0
+
+
+async def test_a_removed_task_never_runs_and_its_session_goes_on(queue, take):
+    for task in ("a1", "a2", "a3"):
+        await queue.put(run(task))
+    assert await queue.remove("a1")
+    assert await queue.remove("a2")
+    assert not await queue.remove("a2")
+    assert (await take(queue)).entry == run("a3")
+
+
+async def test_what_is_in_flight_or_unknown_is_not_removed(queue, take):
+    await queue.put(run("a1"))
+    delivery = await take(queue)
+    assert not await queue.remove("a1")
+    assert not await queue.remove("x1")
+    assert await queue.ack(delivery)
+
+
+async def test_removing_the_last_entry_leaves_takers_waiting(queue, taking, settled):
+    await queue.put(run("a1"))
+    await queue.remove("a1")
+    taker = taking(queue)
+    await settled()
+    assert not taker.done()
+    await queue.put(run("a1"))
+    assert (await taker).entry == run("a1")
