@@ -5,10 +5,15 @@ import itertools
 import os
 import random
 import time
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import anyio.to_thread
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -28,6 +33,10 @@ class Clock(Protocol):
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         """A scope that cancels its body after so many seconds and raises TimeoutError; None never does."""
+        ...
+
+    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+        """Run a function that may block, in a worker thread, and wait for it; whether cancellation waits too."""
         ...
 
     def random(self) -> float:
@@ -58,6 +67,9 @@ class SystemClock:
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         # asyncio's own scope: half the price of anyio's, and it stands around every tool call.
         return asyncio.timeout(seconds)
+
+    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+        return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
         if os.getpid() != self._process:  # the first call, or the first in a child of the process that made the clock

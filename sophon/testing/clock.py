@@ -8,8 +8,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 import anyio.to_thread
+
+from sophon.testing.threads import HeldThreads
+
+T = TypeVar("T")
 
 IDLE_POLL_SECONDS = 0.05
 IDLE_POLLS = 5
@@ -33,8 +38,8 @@ class VirtualClock:
 
     With `auto` (the default) a sleep ends as soon as nothing else in the event loop can run, the earliest first, so
     that a test of hours takes microseconds. A timeout fires when a sleep carries time past it, or when no task of the
-    loop has moved for a quarter of a real second (two seconds while worker threads are at work): then the body hangs,
-    and only its timeout can end it. Without `auto` time stands still until `advance` is called.
+    loop has moved for a quarter of a real second: then the body hangs, and only its timeout can end it. A worker thread
+    at work holds both for two real seconds. Without `auto` time stands still until `advance` is called.
 
     Identifiers and jitter come from `seed`: the same input, script and clock give the same event log.
     """
@@ -46,6 +51,7 @@ class VirtualClock:
         self._timers: list[_Timer] = []
         self._sleepers = 0
         self._threads: anyio.CapacityLimiter | None = None
+        self._held = HeldThreads()
         self._order = itertools.count()
         self._ids = itertools.count(1)
         self._random = random.Random(seed)  # noqa: S311 - a test's repeatable chance
@@ -90,6 +96,10 @@ class VirtualClock:
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         """A scope as `Clock.timeout`, in virtual time."""
         return self._timeout(seconds)
+
+    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+        """As `Clock.in_thread`; everything else stands still until the function has ended: see `HeldThreads`."""
+        return await self._held.run(function, abandon_on_cancel=abandon_on_cancel)
 
     def advance(self, seconds: float) -> Awaitable[None]:
         """Move time; whatever falls due on the way happens in order, and what it starts may run.
@@ -172,7 +182,7 @@ class VirtualClock:
         loop = asyncio.get_running_loop()
         if _busy(loop, spins):
             loop.call_soon(self._watch, spins + 1, 0)
-        elif self._sleepers or polls >= self._patience():
+        elif (self._sleepers and not self._at_work()) or polls >= self._patience():
             self._fire_next()
             loop.call_soon(self._watch, 0, 0)
         else:
@@ -181,8 +191,10 @@ class VirtualClock:
 
     def _patience(self) -> int:
         """Polls without any task moving, after which the body hangs; a thread may well be waiting for a processor."""
-        at_work = self._threads is not None and self._threads.borrowed_tokens
-        return IDLE_POLLS_WITH_THREADS if at_work else IDLE_POLLS
+        return IDLE_POLLS_WITH_THREADS if self._at_work() else IDLE_POLLS
+
+    def _at_work(self) -> bool:
+        return self._held.at_work > 0 or (self._threads is not None and self._threads.borrowed_tokens > 0)
 
     def _fire_next(self) -> None:
         timer = heapq.heappop(self._timers)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias, cast, overload
 
-import anyio.to_thread
 import orjson
 from pydantic import BaseModel
 
+from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
 from sophon.tools.arguments import ArgumentSchema, argument_schema
 
@@ -90,17 +90,19 @@ class Tool:
         """Call the function itself, with no check and no gate."""
         return self.function(*args, **kwargs)
 
-    async def invoke(self, arguments: Mapping[str, Any], ctx: object) -> str:
+    async def invoke(self, arguments: Mapping[str, Any], ctx: object, *, clock: Clock | None = None) -> str:
         """Check the arguments, run the function, give its answer as text.
 
-        A parameter named `ctx` receives the turn's context. Raises InvalidArguments, and whatever the function raises.
+        A parameter named `ctx` receives the turn's context; `clock` has the worker thread for a function that is not
+        async. Raises InvalidArguments, and whatever the function raises.
         """
         values = self.schema.validate(self.name, arguments)
         if self.schema.wants_context:
             values["ctx"] = ctx
         if self.is_async:
             return as_text(await self.function(**values))
-        answer = await anyio.to_thread.run_sync(lambda: self.function(**values), abandon_on_cancel=True)
+        time = clock or SystemClock()
+        answer = await time.in_thread(lambda: self.function(**values), abandon_on_cancel=True)
         return as_text(await cast(Awaitable[object], answer) if isinstance(answer, Awaitable) else answer)
 
 

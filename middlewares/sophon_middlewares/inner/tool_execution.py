@@ -117,7 +117,7 @@ async def _attempt(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outco
     limit: asyncio.Timeout | None = None
     try:
         async with ctx.services.clock.timeout(seconds) as limit:
-            return await tool.invoke(call.arguments, ctx), "completed"
+            return await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
     except BudgetExceeded:
         raise
     except ToolError as error:

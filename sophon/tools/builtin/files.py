@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import anyio.to_thread
 from pydantic import Field
 
 from sophon.context import Context
@@ -38,7 +37,7 @@ async def files_read(
         offset: The character to begin with; for what did not fit into the answer before.
         limit: How many characters at most.
     """
-    content = await anyio.to_thread.run_sync(files_folder(ctx).read, path)
+    content = await ctx.services.clock.in_thread(lambda: files_folder(ctx).read(path))
     return page(as_text(content, path), offset, limit)
 
 
@@ -56,7 +55,7 @@ async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]
     Args:
         path: A folder, relative to the files folder.
     """
-    entries = await anyio.to_thread.run_sync(files_folder(ctx).list, path)
+    entries = await ctx.services.clock.in_thread(lambda: files_folder(ctx).list(path))
     return [
         {"name": entry.name, "kind": entry.kind} | ({} if entry.bytes is None else {"bytes": entry.bytes})
         for entry in entries
@@ -79,7 +78,7 @@ async def files_write(ctx: Context, path: str, content: str, append: bool = Fals
         append: Add to the end of the file instead of replacing it.
     """
     folder, data = files_folder(ctx), content.encode()
-    await anyio.to_thread.run_sync(lambda: folder.write(path, data, append=append))
+    await ctx.services.clock.in_thread(lambda: folder.write(path, data, append=append))
     return f"{'Appended' if append else 'Wrote'} {len(content)} characters to {path}."
 
 

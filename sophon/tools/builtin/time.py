@@ -6,8 +6,6 @@ from datetime import timedelta, timezone, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-import anyio.to_thread
-
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.tools.tool import Risk, tool
@@ -53,10 +51,11 @@ async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:
     Args:
         timezone: An IANA name such as Europe/Berlin, a large city, or an offset such as UTC+02:00.
     """
-    now = ctx.services.clock.now()
+    clock = ctx.services.clock
+    now = clock.now()
     if timezone.strip().upper() != "UTC":
         # A zone is read from disk when it is first asked for.
-        now = now.astimezone(await anyio.to_thread.run_sync(zone, timezone))
+        now = now.astimezone(await clock.in_thread(lambda: zone(timezone)))
     return f"{now.isoformat(timespec='seconds')} ({DAYS[now.weekday()]})"
 
 
