@@ -7,6 +7,8 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 import orjson
 
+from sophon.value import value
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """Who speaks in a message."""
 
@@ -103,7 +105,7 @@ class Message:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResult:
     """What came of one tool call; `text` is what the model reads."""
 
@@ -129,7 +131,7 @@ class ToolResult:
         return cls(data["call_id"], data["tool"], data["text"], data["outcome"], data.get("duration_ms", 0))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Usage:
     """Tokens of one or more model calls, and their cost in micro-units of a US dollar (1_000_000 = 1 USD)."""
 
@@ -171,7 +173,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Response:
     """What a turn came to: exactly one per accepted message.
 

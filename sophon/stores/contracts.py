@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import Message, ToolResult, Usage
+from sophon.value import value
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
 
@@ -40,7 +41,7 @@ class Compaction:
     covers: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class History:
     """A session as a turn needs it; `messages` is the caller's own list.
 
@@ -118,7 +119,7 @@ class Limits:
     monthly_micros: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Spent:
     """What a provider has used, reservations included: tokens this day, micro-USD this month."""
 
@@ -134,7 +135,7 @@ class Period:
     month: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reservation:
     """A claim on a provider's budget; ends by `settle` or `release`, exactly one of them."""
 
@@ -145,7 +146,7 @@ class Reservation:
     micros: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UsageRow:
     """What one attempt used, for the books."""
 
@@ -231,7 +232,7 @@ class ApprovalStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JournalEntry:
     """A tool call that was started; `result` is None while its outcome is unknown."""
 

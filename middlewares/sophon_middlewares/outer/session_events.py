@@ -106,7 +106,10 @@ def _join(ctx: Context, history: History) -> None:
 
     What a compaction covers is counted in the mended messages: it was made of them.
     """
+    ctx.model = ctx.model or history.model
     messages = history.messages
+    if not messages:
+        return
     known, _ = history.known.get(SOUND, (0, 0))
     if is_sound(messages, known):
         history.known[SOUND] = (len(messages), 1)
@@ -120,7 +123,6 @@ def _join(ctx: Context, history: History) -> None:
     if history.compaction is not None:
         ctx.compaction = history.compaction
         ctx.put(COVERED, history.compaction.covers)
-    ctx.model = ctx.model or history.model
 
 
 async def _end(ctx: Context, response: Response) -> None:
