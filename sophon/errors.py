@@ -9,6 +9,7 @@
     │   └── MessageTooLarge
     ├── NotFound                  a session, task or approval that does not exist
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
+    ├── IllegalTransition         what is kept in a state was to take one that does not follow: whoever asked for it
     ├── BudgetExceeded            a limit set by the operator was met
     ├── QueueFull                 more was sent than may wait: try again in a while
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
@@ -109,6 +110,17 @@ class StoreError(SophonError):
     def __init__(self, store: str, problem: str) -> None:
         self.store, self.problem = store, problem
         super().__init__(f"the store {store} cannot be used: {problem}")
+
+
+class IllegalTransition(SophonError):
+    """Something was to become what it cannot become from where it is; of two who try, the later one meets this."""
+
+    code = "illegal_transition"
+
+    def __init__(self, kind: str, name: str, state: str, wanted: str, allowed: Sequence[str]) -> None:
+        self.kind, self.name, self.state, self.wanted, self.allowed = kind, name, state, wanted, list(allowed)
+        ways = f"from there it can become {' or '.join(allowed)}" if allowed else "that is its end"
+        super().__init__(f"the {kind} {name!r} is {state} and cannot become {wanted}; {ways}")
 
 
 class BudgetExceeded(SophonError):

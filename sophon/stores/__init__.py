@@ -1,4 +1,4 @@
-"""Where conversations, books, questions, journal and memory are kept: the contracts, and the store in memory.
+"""Where everything is kept that outlives a turn: the contracts, and the store in memory.
 
 The SQL store is not exported here: importing it loads SQLAlchemy, which nobody should pay for who does not use it. It
 is reached by `sophon.stores.opening.store_from_url`, or as `sophon.stores.sql.SqlStore`.
@@ -26,22 +26,49 @@ from sophon.stores.contracts import (
     UsageStore,
     UsageTotal,
 )
+from sophon.stores.event_contracts import EventLog, LoggedEvent
 from sophon.stores.memory import InMemoryStore
+from sophon.stores.outbound_contracts import OutboundEntry, OutboundLedger, OutboundStatus
+from sophon.stores.run_contracts import (
+    Accepted,
+    Begun,
+    Finished,
+    InboundKey,
+    Run,
+    RunError,
+    RunOutcome,
+    RunStatus,
+    RunStore,
+)
 
 __all__ = [
+    "Accepted",
     "ApprovalRecord",
     "ApprovalStore",
+    "Begun",
     "Compaction",
+    "EventLog",
+    "Finished",
     "History",
     "InMemoryStore",
+    "InboundKey",
     "Journal",
     "JournalEntry",
     "Limits",
+    "LoggedEvent",
     "MemoryEntry",
     "MemoryStore",
+    "OutboundEntry",
+    "OutboundLedger",
+    "OutboundStatus",
     "Period",
     "RecordKind",
     "Reservation",
+    "Run",
+    "RunError",
+    "RunOutcome",
+    "RunStatus",
+    "RunStore",
     "SessionRecord",
     "SessionStore",
     "SessionSummary",

@@ -11,6 +11,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import Message, ToolResult, Usage
+from sophon.stores.event_contracts import EventLog
+from sophon.stores.outbound_contracts import OutboundLedger
+from sophon.stores.run_contracts import RunStore
 from sophon.value import value
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
@@ -69,7 +72,7 @@ class SessionSummary:
 
 
 class SessionStore(Protocol):
-    """Conversations. A session exists from its first record on. Unknown ids raise NotFound where it says so."""
+    """Conversations. A session exists from its first record or run on. Unknown ids raise NotFound where it says so."""
 
     async def history(self, session_id: str) -> History:
         """All messages and the newest compaction; empty for a session that does not exist."""
@@ -80,6 +83,10 @@ class SessionStore(Protocol):
 
         Done even if the caller is cancelled while it waits: who was cancelled here need not ask again.
         """
+        ...
+
+    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
+        """The session, made for this owner if there is none: of two who make it at once, one is told whose it is."""
         ...
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
@@ -107,7 +114,7 @@ class SessionStore(Protocol):
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Forget it, the log included. Raises NotFound."""
+        """Forget it: its log, runs, events and outbound entries included. Raises NotFound."""
         ...
 
 
@@ -294,7 +301,7 @@ class MemoryStore(Protocol):
 
 
 class Store(Protocol):
-    """All five rooms of one store. Open it before use; closing twice does no harm."""
+    """All eight rooms of one store. Open it before use; closing twice does no harm."""
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -306,6 +313,12 @@ class Store(Protocol):
     def journal(self) -> Journal: ...
     @property
     def memory(self) -> MemoryStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+    @property
+    def outbound(self) -> OutboundLedger: ...
+    @property
+    def events(self) -> EventLog: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date."""

@@ -1,7 +1,7 @@
 """Conversations in memory; the list of messages and the newest compaction are kept up to date as records come in."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -44,6 +44,7 @@ class InMemorySessions:
         self._clock = clock
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count()
+        self._heirs: list[Callable[[str], None]] = []
 
     async def history(self, session_id: str) -> History:
         """One shallow copy of the list of messages; see `SessionStore.history`."""
@@ -65,6 +66,14 @@ class InMemorySessions:
         session.take(new)
         session.updated_at = now
         return last_seq + len(new)
+
+    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
+        """See `SessionStore.ensure`."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            now = self._clock.now()
+            session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
+        return _summary(session_id, session)
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
         """See `SessionStore.records`."""
@@ -103,6 +112,18 @@ class InMemorySessions:
         """See `SessionStore.delete`."""
         self._get(session_id)
         del self._sessions[session_id]
+        for forget in self._heirs:
+            forget(session_id)
+
+    def on_delete(self, forget: Callable[[str], None]) -> None:
+        """Have it called with the id of each session that is deleted: for the rooms whose things go with it."""
+        self._heirs.append(forget)
+
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._sessions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sessions)
 
     def _get(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)

@@ -1,11 +1,15 @@
-"""The five rooms of a store in memory, tied together."""
+"""The eight rooms of a store in memory, tied together."""
 
 from sophon.clock import Clock, SystemClock
 from sophon.stores.memory.approvals import InMemoryApprovals
 from sophon.stores.memory.entries import InMemoryEntries
+from sophon.stores.memory.events import InMemoryEvents
 from sophon.stores.memory.journal import InMemoryJournal
+from sophon.stores.memory.outbound import InMemoryOutbound
+from sophon.stores.memory.runs import InMemoryRuns
 from sophon.stores.memory.sessions import InMemorySessions
 from sophon.stores.memory.usage import InMemoryUsage
+from sophon.stores.run_contracts import Run
 
 
 class InMemoryStore:
@@ -22,6 +26,10 @@ class InMemoryStore:
         self.approvals = InMemoryApprovals()
         self.journal = InMemoryJournal()
         self.memory = InMemoryEntries(clock)
+        self.events = InMemoryEvents(clock, self.sessions)
+        runs: dict[str, Run] = {}
+        self.outbound = InMemoryOutbound(clock, runs)
+        self.runs = InMemoryRuns(clock, runs, self.sessions, self.outbound, self.events)
 
     async def open(self) -> None:
         """Nothing to connect to."""

@@ -7,28 +7,32 @@ attempt at a model and every tool call goes this way instead; everything else go
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect
+from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select
 from sqlalchemy.sql.compiler import SQLCompiler
 
 _Binder: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """Named values -> the parameters as the driver wants them."""
+
+_Converter: TypeAlias = Callable[[Any], Any]
+_Compiled: TypeAlias = tuple[str, _Binder, Sequence[_Converter | None]]
+"""The text, what binds its parameters, and what converts the columns that it finds."""
 
 
 class Prepared:
     """A statement whose values are all bound by name, made for a dialect by `build`.
 
     `columns` are those that an INSERT fills, all by default.
-    Values are converted by the types of their columns; what a SELECT finds is not, so it should ask for numbers only.
+    Values are converted by the types of their columns; what a SELECT finds is so by `record`, but not by `row`.
     """
 
     def __init__(self, build: Callable[[str], ClauseElement], columns: Sequence[str] | None = None) -> None:
         self._build = build
         self._columns = columns
-        self._texts: dict[str, tuple[str, _Binder]] = {}
+        self._texts: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Run it; the number of rows that it touched."""
-        text, bind = self._text(connection.dialect)
+        text, bind, _ = self._text(connection.dialect)
         cursor = connection.connection.cursor()
         try:
             cursor.execute(text, bind(values))
@@ -38,7 +42,7 @@ class Prepared:
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run it once for each of the rows."""
-        text, bind = self._text(connection.dialect)
+        text, bind, _ = self._text(connection.dialect)
         cursor = connection.connection.cursor()
         try:
             cursor.executemany(text, [bind(values) for values in rows])
@@ -46,8 +50,8 @@ class Prepared:
             cursor.close()
 
     def row(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[int] | None:
-        """Run a SELECT; the first row that it finds."""
-        text, bind = self._text(connection.dialect)
+        """Run a SELECT of numbers; the first row that it finds."""
+        text, bind, _ = self._text(connection.dialect)
         cursor = connection.connection.cursor()
         try:
             cursor.execute(text, bind(values))
@@ -55,12 +59,27 @@ class Prepared:
         finally:
             cursor.close()
 
-    def _text(self, dialect: Dialect) -> tuple[str, _Binder]:
+    def record(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Run a SELECT; the first row that it finds, its values as they went in."""
+        found = self.row(connection, values)
+        if found is None:
+            return None
+        _, _, converters = self._text(connection.dialect)
+        return [
+            convert(value) if convert is not None else value for convert, value in zip(converters, found, strict=True)
+        ]
+
+    def _text(self, dialect: Dialect) -> _Compiled:
         found = self._texts.get(dialect.name)
         if found is None:
-            compiled = self._build(dialect.name).compile(dialect=dialect, column_keys=self._columns)
+            statement = self._build(dialect.name)
+            compiled = statement.compile(dialect=dialect, column_keys=self._columns)
             assert isinstance(compiled, SQLCompiler)
-            found = self._texts[dialect.name] = (str(compiled), _binder(compiled, dialect))
+            found = self._texts[dialect.name] = (
+                str(compiled),
+                _binder(compiled, dialect),
+                _converters(statement, dialect),
+            )
         return found
 
 
@@ -77,6 +96,11 @@ def _binder(compiled: SQLCompiler, dialect: Dialect) -> _Binder:
     return in_order if compiled.positiontup is not None else by_name
 
 
-def _converter(parameter: BindParameter[Any], dialect: Dialect) -> tuple[str, Callable[[Any], Any] | None]:
+def _converters(statement: ClauseElement, dialect: Dialect) -> Sequence[_Converter | None]:
+    columns = statement.selected_columns if isinstance(statement, Select) else ()
+    return [column.type.dialect_impl(dialect).result_processor(dialect, None) for column in columns]
+
+
+def _converter(parameter: BindParameter[Any], dialect: Dialect) -> tuple[str, _Converter | None]:
     implementation = parameter.type.dialect_impl(dialect)
     return parameter.key, implementation.bind_processor(dialect)

@@ -118,3 +118,88 @@ memories = Table(
     Column("created_at", UtcTime, nullable=False),
     Index("memories_by_scope", "scope"),
 )
+
+# AUTOINCREMENT, so that the order of a run is never given again. Whatever `finished_at` is NULL in has no outcome yet.
+runs = Table(
+    "runs",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("owner", SafeText, nullable=False),
+    Column("channel", SafeText, nullable=False),
+    Column("origin", Json, nullable=False),
+    Column("text", SafeText, nullable=False),
+    Column("options", Json, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("finished_at", UtcTime),
+    Column("starts", BigInteger, nullable=False),
+    Column("checkpoint", Json),
+    Column("waiting_for", Json, nullable=False),
+    Column("response", Json),
+    Column("error", Json),
+    Column("cancel_requested", Boolean, nullable=False),
+    Index("runs_by_session", "session_id", "number"),
+    Index("runs_by_owner", "owner", "number"),
+    Index("runs_by_status", "status", "number"),
+    sqlite_autoincrement=True,
+)
+
+inbound = Table(
+    "inbound",
+    metadata,
+    Column("channel", SafeText, primary_key=True),
+    Column("account", SafeText, primary_key=True),
+    Column("external_id", SafeText, primary_key=True),
+    Column("run", _Number, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
+    Index("inbound_by_run", "run"),
+)
+
+# `open` is derived from the status: neither sent nor dead, which is what is looked for all the time.
+outbound = Table(
+    "outbound",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("run_id", SafeText, ForeignKey("runs.id", ondelete="CASCADE")),
+    Column("channel", SafeText, nullable=False),
+    Column("account", SafeText, nullable=False),
+    Column("chat", SafeText, nullable=False),
+    Column("kind", SafeText, nullable=False),
+    Column("payload", Json, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("not_before", UtcTime),
+    Column("status", Text, nullable=False),
+    Column("open", Boolean, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("doubtful", Boolean, nullable=False),
+    Column("last_error", SafeText, nullable=False),
+    Column("platform_id", SafeText),
+    Column("created_at", UtcTime, nullable=False),
+    Index("outbound_by_run", "run_id"),
+    Index("outbound_open", "channel", "open", "account", "chat", "number"),
+    sqlite_autoincrement=True,
+)
+
+# The last seq is kept apart from the events: it goes on when all of them have been dropped.
+event_logs = Table(
+    "event_logs",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("last_seq", BigInteger, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("log", _Number, ForeignKey("event_logs.number", ondelete="CASCADE"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", SafeText, nullable=False),
+    Column("task_id", SafeText, nullable=False),
+    Column("data", Json, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("events_by_time", "at"),
+)

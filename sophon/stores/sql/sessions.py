@@ -13,6 +13,7 @@ from sophon.messages import Message
 from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
 from sophon.stores.log import check_cut, is_said, no_session, stamped
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import insert_into
 from sophon.stores.sql.prepared import Prepared
 from sophon.stores.sql.schema import records, sessions
 
@@ -24,6 +25,10 @@ _BY_ID = sessions.c.id == bindparam("which")
 _FIND = select(sessions).where(_BY_ID)
 _NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
 _NEW = insert(sessions)
+_OPEN = Prepared(
+    lambda dialect: insert_into(dialect, sessions).on_conflict_do_nothing(),
+    ["id", "owner", "title", "last_seq", "said", "created_at", "updated_at"],
+)
 _PLACE = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
 _GROW = Prepared(
     lambda _: (
@@ -63,7 +68,14 @@ class SqlSessions:
         if not records:
             return await self._database.read(partial(_last_seq, session_id=session_id))
         new = stamped(records, 0, self._clock.now())
-        return await self._database.write(partial(_append, session_id=session_id, new=new, owner=owner))
+        return await self._database.write(partial(add_records, session_id=session_id, new=new, owner=owner))
+
+    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
+        """See `SessionStore.ensure`. One that exists costs a read only."""
+        found = await self._database.read(lambda connection: connection.execute(_FIND, {"which": session_id}).first())
+        if found is not None:
+            return _summary(found)
+        return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
         """See `SessionStore.records`."""
@@ -97,27 +109,8 @@ class SqlSessions:
         await self._database.write(partial(_delete, session_id=session_id))
 
 
-def _history(connection: Connection, session_id: str) -> History:
-    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
-    if session is None:
-        return History([])
-    messages: list[Message] = []
-    newest = None
-    for row in connection.execute(_TALK, {"session": session.number}):
-        if row.kind == "message":
-            messages.append(Message.from_json(row.message))
-        else:
-            newest = row
-    compaction = Compaction(Message.from_json(newest.message), int(newest.data["covers"])) if newest else None
-    return History(messages, compaction, session.model)
-
-
-def _last_seq(connection: Connection, session_id: str) -> int:
-    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
-    return session.last_seq if session else 0
-
-
-def _append(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
+def add_records(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
+    """Add stamped records to a session, which is made if there is none; its last seq."""
     said = [is_said(record) for record in new]
     number, last_seq = _grow(connection, session_id, len(new), sum(said), owner, new[0].at)
     before = last_seq - len(new)
@@ -136,6 +129,43 @@ def _append(connection: Connection, session_id: str, new: Sequence[SessionRecord
     ]
     _ADD.run_many(connection, rows)
     return last_seq
+
+
+def open_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
+    """Make a session without a record, if there is none."""
+    fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
+    _OPEN.run(connection, {**fresh, "created_at": now, "updated_at": now})
+
+
+def missing_session(connection: Connection, session_id: str) -> Exception:
+    """The error for a session that does not exist, with the near ids among the newest."""
+    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_AMONG))
+    return no_session(session_id, newest.scalars())
+
+
+def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) -> SessionSummary:
+    open_session(connection, session_id, owner, now)
+    return _summary(_find(connection, session_id))
+
+
+def _history(connection: Connection, session_id: str) -> History:
+    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    if session is None:
+        return History([])
+    messages: list[Message] = []
+    newest = None
+    for row in connection.execute(_TALK, {"session": session.number}):
+        if row.kind == "message":
+            messages.append(Message.from_json(row.message))
+        else:
+            newest = row
+    compaction = Compaction(Message.from_json(newest.message), int(newest.data["covers"])) if newest else None
+    return History(messages, compaction, session.model)
+
+
+def _last_seq(connection: Connection, session_id: str) -> int:
+    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    return session.last_seq if session else 0
 
 
 def _grow(
@@ -176,7 +206,7 @@ def _records(connection: Connection, session_id: str, after: int) -> list[Sessio
 def _change(connection: Connection, session_id: str, column: str, value: str | None) -> None:
     changed = connection.execute(update(sessions).where(_BY_ID).values({column: value}), {"which": session_id})
     if not changed.rowcount:
-        raise _missing(connection, session_id)
+        raise missing_session(connection, session_id)
 
 
 def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None, now: datetime) -> None:
@@ -198,19 +228,14 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
 def _delete(connection: Connection, session_id: str) -> None:
     # The records go with it: the foreign key cascades.
     if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
-        raise _missing(connection, session_id)
+        raise missing_session(connection, session_id)
 
 
 def _find(connection: Connection, session_id: str) -> Row[Any]:
     session = connection.execute(_FIND, {"which": session_id}).one_or_none()
     if session is None:
-        raise _missing(connection, session_id)
+        raise missing_session(connection, session_id)
     return session
-
-
-def _missing(connection: Connection, session_id: str) -> Exception:
-    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_AMONG))
-    return no_session(session_id, newest.scalars())
 
 
 def _summary(row: Row[Any]) -> SessionSummary:

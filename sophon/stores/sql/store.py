@@ -1,4 +1,4 @@
-"""The five rooms of a store in SQL, tied together."""
+"""The eight rooms of a store in SQL, tied together."""
 
 from functools import partial
 from pathlib import Path
@@ -8,8 +8,11 @@ from sophon.stores.sql.approvals import SqlApprovals
 from sophon.stores.sql.claims import drop_stale
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.entries import SqlEntries
+from sophon.stores.sql.events import SqlEvents
 from sophon.stores.sql.journal import SqlJournal
 from sophon.stores.sql.location import located
+from sophon.stores.sql.outbound import SqlOutbound
+from sophon.stores.sql.runs import SqlRuns
 from sophon.stores.sql.sessions import SqlSessions
 from sophon.stores.sql.usage import SqlUsage
 
@@ -44,6 +47,9 @@ class SqlStore:
         self.approvals = SqlApprovals(self._database)
         self.journal = SqlJournal(self._database)
         self.memory = SqlEntries(self._database, clock)
+        self.runs = SqlRuns(self._database, clock)
+        self.outbound = SqlOutbound(self._database, clock)
+        self.events = SqlEvents(self._database, clock)
 
     async def open(self) -> None:
         """Connect, bring the schema up to date, drop claims of dead processes. Opening twice does no harm."""

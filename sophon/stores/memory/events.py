@@ -1,0 +1,78 @@
+"""The event log in memory."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.stores.event_contracts import LoggedEvent
+from sophon.stores.log import no_session
+from sophon.stores.memory.sessions import InMemorySessions
+
+
+@dataclass(slots=True)
+class _Log:
+    last: int = 0
+    events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
+
+    def drop(self, upto: int) -> int:
+        """Drop the events up to a seq; how many there were."""
+        count = max(0, upto - self.last + len(self.events))
+        del self.events[:count]
+        return count
+
+
+class InMemoryEvents:
+    """The event log of an `InMemoryStore`; see `EventLog`."""
+
+    def __init__(self, clock: Clock, sessions: InMemorySessions) -> None:
+        self._clock = clock
+        self._sessions = sessions
+        self._logs: defaultdict[str, _Log] = defaultdict(_Log)
+        sessions.on_delete(self._forget)
+
+    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+        """See `EventLog.append`."""
+        if session_id not in self._sessions:
+            raise no_session(session_id, self._sessions)
+        log, now = self._logs[session_id], self._clock.now()
+        log.events += [
+            LoggedEvent(event.name, dict(event.data), event.task_id, seq, now)
+            for seq, event in enumerate(events, start=log.last + 1)
+        ]
+        log.last += len(events)
+        return log.last
+
+    async def after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
+        """See `EventLog.after`."""
+        log = self._logs.get(session_id)
+        if log is None:
+            return []
+        start = max(0, seq - log.last + len(log.events))
+        return [_copied(event) for event in log.events[start : start + max(limit, 0)]]
+
+    async def last(self, session_id: str) -> int:
+        """See `EventLog.last`."""
+        log = self._logs.get(session_id)
+        return log.last if log else 0
+
+    async def trim(self, session_id: str, keep: int) -> int:
+        """See `EventLog.trim`."""
+        log = self._logs.get(session_id)
+        return log.drop(log.last - max(keep, 0)) if log else 0
+
+    async def expire(self, before: datetime) -> int:
+        """See `EventLog.expire`."""
+        return sum(log.drop(_last_before(log.events, before)) for log in self._logs.values())
+
+    def _forget(self, session_id: str) -> None:
+        self._logs.pop(session_id, None)
+
+
+def _last_before(events: Sequence[LoggedEvent], before: datetime) -> int:
+    return max((event.seq for event in events if event.at is not None and event.at < before), default=0)
+
+
+def _copied(event: LoggedEvent) -> LoggedEvent:
+    return LoggedEvent(event.name, dict(event.data), event.task_id, event.seq, event.at)

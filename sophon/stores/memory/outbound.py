@@ -1,0 +1,116 @@
+"""The outbound ledger in memory."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.stores import outbound_moves as moves
+from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
+
+
+class InMemoryOutbound:
+    """The outbound ledger of an `InMemoryStore`; see `OutboundLedger`. `runs` are the ids of the runs there are."""
+
+    def __init__(self, clock: Clock, runs: Collection[str]) -> None:
+        self._clock = clock
+        self._runs = runs
+        self._entries: dict[str, OutboundEntry] = {}
+        self._open: dict[str, None] = {}
+        self._by_run: defaultdict[str, list[str]] = defaultdict(list)
+
+    async def add(self, entries: Sequence[OutboundEntry]) -> int:
+        """See `OutboundLedger.add`."""
+        for run_id in (entry.run_id for entry in entries):
+            if run_id is not None and run_id not in self._runs:
+                raise NotFound("run", run_id)
+        before = len(self._entries)
+        for entry in moves.kept(entries, self._clock.now()):
+            if entry.id not in self._entries:
+                self._entries[entry.id] = entry
+                self._open[entry.id] = None
+                if entry.run_id is not None:
+                    self._by_run[entry.run_id].append(entry.id)
+        return len(self._entries) - before
+
+    async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+        """See `OutboundLedger.due`."""
+        first: dict[tuple[str, str], OutboundEntry] = {}
+        for entry in map(self._entries.__getitem__, self._open):
+            if entry.channel == channel:
+                first.setdefault((entry.account, entry.chat), entry)
+        wanted = [
+            entry
+            for entry in first.values()
+            if entry.status != "sending" and (entry.not_before is None or entry.not_before <= now)
+        ]
+        return wanted[: max(limit, 0)]
+
+    async def sending(self, entry_id: str) -> OutboundEntry:
+        """See `OutboundLedger.sending`."""
+        return self._keep(moves.sending(self._get(entry_id)))
+
+    async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+        """See `OutboundLedger.sent`."""
+        return self._keep(moves.sent(self._get(entry_id), platform_id))
+
+    async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+        """See `OutboundLedger.refused`."""
+        return self._keep(moves.refused(self._get(entry_id), retry_at, error))
+
+    async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
+        """See `OutboundLedger.ambiguous`."""
+        return self._keep(moves.ambiguous(self._get(entry_id), error, retry_at))
+
+    async def dead(self, entry_id: str, error: str) -> OutboundEntry:
+        """See `OutboundLedger.dead`."""
+        return self._keep(moves.dead(self._get(entry_id), error))
+
+    async def interrupted(self, channel: str) -> list[OutboundEntry]:
+        """See `OutboundLedger.interrupted`."""
+        left = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
+        return [
+            self._keep(moves.ambiguous(entry, moves.LEFT_BEHIND, None)) for entry in left if entry.channel == channel
+        ]
+
+    async def get(self, entry_id: str) -> OutboundEntry:
+        """See `OutboundLedger.get`."""
+        return self._get(entry_id)
+
+    async def list(
+        self,
+        *,
+        run_id: str | None = None,
+        channel: str | None = None,
+        status: OutboundStatus | None = None,
+        limit: int = 100,
+    ) -> list[OutboundEntry]:
+        """See `OutboundLedger.list`."""
+        wanted = (
+            entry
+            for entry in self._entries.values()
+            if (run_id is None or entry.run_id == run_id)
+            and (channel is None or entry.channel == channel)
+            and (status is None or entry.status == status)
+        )
+        return list(itertools.islice(wanted, max(limit, 0)))
+
+    def forget(self, run_id: str) -> None:
+        """Drop the entries of a run."""
+        for entry_id in self._by_run.pop(run_id, []):
+            del self._entries[entry_id]
+            self._open.pop(entry_id, None)
+
+    def _get(self, entry_id: str) -> OutboundEntry:
+        entry = self._entries.get(entry_id)
+        if entry is None:
+            raise NotFound("outbound entry", entry_id)
+        return entry
+
+    def _keep(self, entry: OutboundEntry) -> OutboundEntry:
+        self._entries[entry.id] = entry
+        if not moves.is_open(entry.status):
+            self._open.pop(entry.id, None)
+        return entry

@@ -1,0 +1,151 @@
+"""Runs in memory."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.stores.contracts import SessionRecord
+from sophon.stores.event_contracts import LoggedEvent
+from sophon.stores.memory.events import InMemoryEvents
+from sophon.stores.memory.outbound import InMemoryOutbound
+from sophon.stores.memory.sessions import InMemorySessions
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbound_moves import of_run
+from sophon.stores.run_contracts import Accepted, Begun, Finished, InboundKey, Run, RunOutcome, RunStatus
+from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, finished, no_run, suspended, taken
+
+
+class InMemoryRuns:
+    """The runs of an `InMemoryStore`; see `RunStore`. `rows` is the dict that it keeps them in, by id and in order."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        rows: dict[str, Run],
+        sessions: InMemorySessions,
+        outbound: InMemoryOutbound,
+        events: InMemoryEvents,
+    ) -> None:
+        self._clock = clock
+        self._rows = rows
+        self._sessions, self._outbound, self._events = sessions, outbound, events
+        self._orders = itertools.count(1)
+        self._unfinished: dict[str, None] = {}
+        self._by_session: defaultdict[str, list[str]] = defaultdict(list)
+        self._inbound: dict[InboundKey, str] = {}
+        self._keys: dict[str, InboundKey] = {}
+        sessions.on_delete(self._forget)
+
+    async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
+        """See `RunStore.accept`."""
+        known = self._inbound.get(key) if key is not None else None
+        if known is not None:
+            return Accepted(self._rows[known], created=False)
+        if run.id in self._rows:
+            raise taken(run.id)
+        new = accepted(run, next(self._orders), self._clock.now())
+        await self._sessions.ensure(run.session_id, run.owner)
+        self._rows[run.id] = new
+        self._unfinished[run.id] = None
+        self._by_session[run.session_id].append(run.id)
+        if key is not None:
+            self._inbound[key], self._keys[run.id] = run.id, key
+        return Accepted(new, created=True)
+
+    async def begin(self, run_id: str, at: datetime) -> Begun:
+        """See `RunStore.begin`."""
+        answer = begun(self._get(run_id), at)
+        self._rows[run_id] = answer.run
+        return answer
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+        """See `RunStore.checkpoint`."""
+        run = self._get(run_id)
+        if run.status != "running":
+            return False
+        self._rows[run_id] = replace(run, checkpoint=state)
+        return True
+
+    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+        """See `RunStore.suspend`."""
+        run = self._rows[run_id] = suspended(self._get(run_id), state, waiting_for)
+        return run
+
+    async def finish(
+        self,
+        run_id: str,
+        outcome: RunOutcome,
+        *,
+        records: Sequence[SessionRecord] = (),
+        outbound: Sequence[OutboundEntry] = (),
+        events: Sequence[LoggedEvent] = (),
+    ) -> Finished:
+        """See `RunStore.finish`."""
+        run = self._get(run_id)
+        if run.over:
+            return Finished(first=False, seq=await self._events.last(run.session_id))
+        # The one thing that can fail comes first: a bad record leaves everything as it was.
+        await self._sessions.append(run.session_id, records)
+        await self._outbound.add(of_run(run_id, outbound))
+        seq = await self._events.append(run.session_id, events)
+        self._rows[run_id] = finished(run, outcome, self._clock.now())
+        del self._unfinished[run_id]
+        return Finished(first=True, seq=seq)
+
+    async def request_cancel(self, run_id: str) -> Run:
+        """See `RunStore.request_cancel`."""
+        run = self._get(run_id)
+        if not run.over:
+            run = self._rows[run_id] = replace(run, cancel_requested=True)
+        return run
+
+    async def get(self, run_id: str) -> Run:
+        """See `RunStore.get`."""
+        return self._get(run_id)
+
+    async def ahead(self, run_id: str) -> int:
+        """See `RunStore.ahead`."""
+        if self._get(run_id).status != "queued":
+            return 0
+        before = itertools.takewhile(lambda each: each != run_id, self._unfinished)
+        return sum(self._rows[each].status == "queued" for each in before)
+
+    async def unfinished(self) -> list[Run]:
+        """See `RunStore.unfinished`."""
+        return [self._rows[run_id] for run_id in self._unfinished]
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        owner: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """See `RunStore.list`."""
+        among = self._rows if session_id is None else self._by_session.get(session_id, [])
+        wanted = (
+            run
+            for run in map(self._rows.__getitem__, reversed(among))
+            if (owner is None or run.owner == owner) and (status is None or run.status == status)
+        )
+        return list(itertools.islice(wanted, max(limit, 0)))
+
+    def _get(self, run_id: str) -> Run:
+        run = self._rows.get(run_id)
+        if run is None:
+            raise no_run(run_id, itertools.islice(reversed(self._rows), NEAR_AMONG))
+        return run
+
+    def _forget(self, session_id: str) -> None:
+        for run_id in self._by_session.pop(session_id, []):
+            del self._rows[run_id]
+            self._unfinished.pop(run_id, None)
+            self._outbound.forget(run_id)
+            key = self._keys.pop(run_id, None)
+            if key is not None:
+                del self._inbound[key]

@@ -1,0 +1,214 @@
+"""Runs in SQL: a row per run, a row per inbound message that was accepted with a key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from sophon.clock import Clock
+from sophon.stores.contracts import SessionRecord
+from sophon.stores.event_contracts import LoggedEvent
+from sophon.stores.log import stamped
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbound_moves import kept, of_run
+from sophon.stores.run_contracts import (
+    UNFINISHED,
+    Accepted,
+    Begun,
+    Finished,
+    InboundKey,
+    Run,
+    RunOutcome,
+    RunStatus,
+)
+from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, no_run, suspended, taken
+from sophon.stores.sql import run_rows as rows
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.events import add_events, last_event
+from sophon.stores.sql.outbound import add_entries
+from sophon.stores.sql.schema import runs
+from sophon.stores.sql.sessions import add_records, open_session
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    outcome: RunOutcome
+    at: datetime
+    records: Sequence[SessionRecord]
+    outbound: Sequence[OutboundEntry]
+    events: Sequence[LoggedEvent]
+
+
+class SqlRuns:
+    """The runs of an `SqlStore`; see `RunStore`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
+        """See `RunStore.accept`."""
+        return await self._database.write(partial(_accept, run=run, key=key, at=self._clock.now()))
+
+    async def begin(self, run_id: str, at: datetime) -> Begun:
+        """See `RunStore.begin`."""
+        return await self._database.write(partial(_begin, run_id=run_id, at=at))
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+        """See `RunStore.checkpoint`."""
+        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state))
+
+    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+        """See `RunStore.suspend`."""
+        return await self._database.write(partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for)))
+
+    async def finish(
+        self,
+        run_id: str,
+        outcome: RunOutcome,
+        *,
+        records: Sequence[SessionRecord] = (),
+        outbound: Sequence[OutboundEntry] = (),
+        events: Sequence[LoggedEvent] = (),
+    ) -> Finished:
+        """See `RunStore.finish`."""
+        now = self._clock.now()
+        ending = _Ending(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), tuple(events))
+        return await self._database.write(partial(_finish, run_id=run_id, ending=ending))
+
+    async def request_cancel(self, run_id: str) -> Run:
+        """See `RunStore.request_cancel`."""
+        return await self._database.write(partial(_request_cancel, run_id=run_id))
+
+    async def get(self, run_id: str) -> Run:
+        """See `RunStore.get`."""
+        return await self._database.read(partial(_get, run_id=run_id))
+
+    async def ahead(self, run_id: str) -> int:
+        """See `RunStore.ahead`."""
+        return await self._database.read(partial(_ahead, run_id=run_id))
+
+    async def unfinished(self) -> list[Run]:
+        """See `RunStore.unfinished`."""
+        query = select(*rows.FACTS).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)
+        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(query)])
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        owner: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """See `RunStore.list`."""
+        query = select(*rows.FACTS).order_by(runs.c.number.desc()).limit(max(limit, 0))
+        for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
+            if value is not None:
+                query = query.where(column == value)
+        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(query)])
+
+
+def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> Accepted:
+    source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
+    known = rows.KNOWN.record(connection, source) if source else None
+    if known is not None:
+        return Accepted(rows.run_of(known), created=False)
+    if rows.PLACE.row(connection, {"which": run.id}) is not None:
+        raise taken(run.id)
+    open_session(connection, run.session_id, run.owner, at)
+    rows.ADD.run(connection, rows.new_row(run, at))
+    place = rows.PLACE.row(connection, {"which": run.id})
+    assert place is not None
+    if source:
+        rows.REMEMBER.run(connection, {**source, "run": place[0]})
+    return Accepted(accepted(run, place[0], at), created=True)
+
+
+def _begin(connection: Connection, run_id: str, at: datetime) -> Begun:
+    answer = begun(_get(connection, run_id), at)
+    if answer.verdict == "begun":
+        run = answer.run
+        rows.BEGIN.run(
+            connection,
+            {
+                "which": run_id,
+                "new_status": run.status,
+                "new_starts": run.starts,
+                "new_started_at": run.started_at,
+                "new_waiting_for": run.waiting_for,
+            },
+        )
+    return answer
+
+
+def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
+    kept = rows.CHECKPOINT.run(connection, {"which": run_id, "running": "running", "state": state})
+    if not kept and rows.PLACE.row(connection, {"which": run_id}) is None:
+        raise _missing(connection, run_id)
+    return bool(kept)
+
+
+def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+    found = _get(connection, run_id)
+    run = suspended(found, state, waiting_for)
+    if run is not found:
+        changes = {"status": run.status, "checkpoint": run.checkpoint, "waiting_for": run.waiting_for}
+        connection.execute(rows.SUSPEND.values(changes), {"which": run_id})
+    return run
+
+
+def _finish(connection: Connection, run_id: str, ending: _Ending) -> Finished:
+    standing = rows.STANDING.record(connection, {"which": run_id})
+    if standing is None:
+        raise _missing(connection, run_id)
+    session_id, finished_at = standing
+    if finished_at is not None:
+        return Finished(first=False, seq=last_event(connection, session_id))
+    outcome = ending.outcome
+    rows.END.run(
+        connection,
+        {
+            "which": run_id,
+            "new_status": outcome.status,
+            "new_finished_at": ending.at,
+            "new_checkpoint": None,
+            "new_waiting_for": (),
+            "new_response": outcome.response,
+            "new_error": rows.error_row(outcome.error),
+        },
+    )
+    if ending.records:
+        add_records(connection, session_id, ending.records, owner="")
+    add_entries(connection, ending.outbound)
+    if not ending.events:
+        return Finished(first=True, seq=last_event(connection, session_id))
+    return Finished(first=True, seq=add_events(connection, session_id, ending.events, ending.at))
+
+
+def _request_cancel(connection: Connection, run_id: str) -> Run:
+    connection.execute(rows.CANCEL, {"which": run_id})
+    return _get(connection, run_id)
+
+
+def _get(connection: Connection, run_id: str) -> Run:
+    found = rows.FIND.record(connection, {"which": run_id})
+    if found is None:
+        raise _missing(connection, run_id)
+    return rows.run_of(found)
+
+
+def _ahead(connection: Connection, run_id: str) -> int:
+    run = _get(connection, run_id)
+    if run.status != "queued":
+        return 0
+    before: tuple[ColumnElement[bool], ...] = (runs.c.status == "queued", runs.c.number < run.order)
+    return connection.execute(select(func.count()).select_from(runs).where(*before)).scalar_one()
+
+
+def _missing(connection: Connection, run_id: str) -> Exception:
+    newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(NEAR_AMONG))
+    return no_run(run_id, newest.scalars())

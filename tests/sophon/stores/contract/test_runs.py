@@ -1,0 +1,370 @@
+"""What every store promises about runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sophon.errors import InputError, NotFound
+from sophon.messages import Message
+from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
+from sophon.testing import VirtualClock
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+KEY = InboundKey("telegram", "bot-1", "42")
+STATE = {"messages": [{"role": "user", "content": "hi \ud83d"}], "iteration": 3}
+ANSWER = {"text": "hello", "finish_reason": "stop", "usage": {"input_tokens": 3}}
+COMPLETED = RunOutcome("completed", ANSWER)
+FAILED = RunOutcome("failed", error=RunError("model", "it broke", "err-1"))
+CANCELLED = RunOutcome("cancelled")
+
+
+def message(name: str = "r", session_id: str = "s", owner: str = "ada") -> Run:
+    origin, options = {"chat": 7, "thread": None}, {"stream": True, "model": "gpt-5"}
+    return Run(name, session_id, owner, "telegram", origin, f"hello from {name}", options)
+
+
+def part(name: str, position: int = 0) -> OutboundEntry:
+    return OutboundEntry(name, None, "telegram", "bot-1", "7", "text", {"text": name}, position)
+
+
+def said(text: str) -> SessionRecord:
+    return SessionRecord("message", "r", Message("assistant", text))
+
+
+async def accepted(store: Store, *names: str) -> None:
+    for name in names:
+        await store.runs.accept(message(name))
+
+
+async def test_an_accepted_message_is_a_queued_run(store: Store, clock: VirtualClock):
+    answer = await store.runs.accept(message(), KEY)
+    run = answer.run
+    assert answer.created
+    assert (run.id, run.session_id, run.owner, run.channel) == ("r", "s", "ada", "telegram")
+    assert (run.text, run.origin, run.options) == (message().text, message().origin, message().options)
+    assert (run.status, run.starts, run.over, run.cancel_requested) == ("queued", 0, False, False)
+    assert (run.created_at, run.started_at, run.finished_at) == (clock.now(), None, None)
+    assert await store.runs.get("r") == run
+
+
+async def test_the_same_key_gives_the_same_run(store: Store):
+    first = await store.runs.accept(message(), KEY)
+    await store.runs.begin("r", NOON)
+    again = await store.runs.accept(message("other", "elsewhere"), KEY)
+    assert (again.run.id, again.run.status, again.created) == (first.run.id, "running", False)
+    assert [run.id for run in await store.runs.list()] == ["r"]
+    assert await store.sessions.list("ada") == [await store.sessions.get("s")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [InboundKey("whatsapp", "bot-1", "42"), InboundKey("telegram", "bot-2", "42"), InboundKey("telegram", "bot-1", "")],
+)
+async def test_each_part_of_a_key_tells_messages_apart(store: Store, other: InboundKey):
+    await store.runs.accept(message("a"), KEY)
+    assert (await store.runs.accept(message("b"), other)).created
+
+
+async def test_messages_without_a_key_are_all_different(store: Store):
+    assert (await store.runs.accept(message("a"))).created
+    assert (await store.runs.accept(message("b"))).created
+
+
+async def test_of_fifty_deliveries_at_once_one_is_accepted(store: Store):
+    deliveries = [store.runs.accept(message(f"r{n}"), KEY) for n in range(50)]
+    answers = await asyncio.gather(*deliveries)
+    assert sum(answer.created for answer in answers) == 1
+    assert len({answer.run.id for answer in answers}) == 1
+    assert len(await store.runs.unfinished()) == 1
+
+
+async def test_a_run_id_that_is_taken_is_refused_with_its_key(store: Store):
+    await store.runs.accept(message(), KEY)
+    with pytest.raises(InputError, match="'r' already"):
+        await store.runs.accept(message("r", "elsewhere"), InboundKey("telegram", "bot-1", "43"))
+    assert (await store.runs.accept(message("q"), InboundKey("telegram", "bot-1", "43"))).created
+    with pytest.raises(NotFound):
+        await store.sessions.get("elsewhere")
+
+
+async def test_accepting_makes_the_session_and_its_owner_stays(store: Store):
+    await store.runs.accept(message("a", owner="ada"))
+    await store.runs.accept(message("b", owner="bob"))
+    summary = await store.sessions.get("s")
+    assert (summary.owner, summary.messages) == ("ada", 0)
+    assert (await store.sessions.history("s")).messages == []
+
+
+async def test_order_increases_over_all_sessions(store: Store):
+    orders = [(await store.runs.accept(message(f"r{n}", f"s{n % 2}"))).run.order for n in range(5)]
+    assert orders == sorted(set(orders))
+
+
+async def test_an_order_is_never_given_again(store: Store):
+    last = (await store.runs.accept(message("a"))).run.order
+    await store.sessions.delete("s")
+    assert (await store.runs.accept(message("b"))).run.order > last
+
+
+async def test_what_the_caller_does_to_its_own_data_changes_no_run(store: Store):
+    origin = {"chat": 7}
+    await store.runs.accept(Run("r", "s", origin=origin))
+    origin["chat"] = 8
+    assert (await store.runs.get("r")).origin == {"chat": 7}
+
+
+async def test_beginning_starts_a_queued_run(store: Store):
+    await accepted(store, "r")
+    answer = await store.runs.begin("r", NOON)
+    assert answer.verdict == "begun"
+    assert (answer.run.status, answer.run.starts, answer.run.started_at) == ("running", 1, NOON)
+    assert await store.runs.get("r") == answer.run
+
+
+async def test_a_run_that_was_left_running_is_begun_again(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    await store.runs.checkpoint("r", STATE)
+    answer = await store.runs.begin("r", NOON + timedelta(hours=1))
+    assert (answer.verdict, answer.run.starts, answer.run.started_at) == ("begun", 2, NOON)
+    assert answer.run.checkpoint == STATE
+
+
+async def test_a_suspended_run_goes_on_from_its_checkpoint(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    run = await store.runs.suspend("r", STATE, ["apr_1", "apr_2"])
+    assert (run.status, run.checkpoint, run.waiting_for) == ("suspended", STATE, ("apr_1", "apr_2"))
+    assert await store.runs.get("r") == run
+    again = (await store.runs.begin("r", NOON)).run
+    assert (again.status, again.starts, again.checkpoint, again.waiting_for) == ("running", 2, STATE, ())
+
+
+@pytest.mark.parametrize("outcome", [COMPLETED, FAILED, CANCELLED])
+async def test_a_run_that_is_over_is_not_begun(store: Store, outcome: RunOutcome):
+    await accepted(store, "r")
+    await store.runs.finish("r", outcome)
+    before = await store.runs.get("r")
+    answer = await store.runs.begin("r", NOON)
+    assert (answer.verdict, answer.run) == ("over", before)
+    assert await store.runs.get("r") == before
+
+
+async def test_a_run_that_is_to_end_is_not_begun(store: Store):
+    await accepted(store, "r")
+    asked = await store.runs.request_cancel("r")
+    assert (asked.status, asked.cancel_requested) == ("queued", True)
+    answer = await store.runs.begin("r", NOON)
+    assert (answer.verdict, answer.run) == ("cancelled", asked)
+
+
+async def test_a_checkpoint_is_replaced_by_the_next(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    assert await store.runs.checkpoint("r", {"iteration": 1})
+    assert await store.runs.checkpoint("r", STATE)
+    assert (await store.runs.get("r")).checkpoint == STATE
+
+
+async def begin(store: Store) -> None:
+    await store.runs.begin("r", NOON)
+
+
+async def end(store: Store) -> None:
+    await store.runs.finish("r", CANCELLED)
+
+
+async def wait(store: Store) -> None:
+    await begin(store)
+    await store.runs.suspend("r", {"iteration": 1}, ["apr_1"])
+
+
+async def nothing(store: Store) -> None:
+    pass
+
+
+@pytest.mark.parametrize("before", [nothing, wait, end])
+async def test_only_a_running_run_is_written_down_or_suspended(
+    store: Store, before: Callable[[Store], Awaitable[None]]
+):
+    await accepted(store, "r")
+    await before(store)
+    was = await store.runs.get("r")
+    assert not await store.runs.checkpoint("r", STATE)
+    assert await store.runs.suspend("r", STATE, ["apr_2"]) == was
+    assert await store.runs.get("r") == was
+
+
+async def test_a_request_to_cancel_is_seen_by_who_suspends(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    assert (await store.runs.request_cancel("r")).status == "running"
+    run = await store.runs.suspend("r", STATE, ["apr_1"])
+    assert (run.status, run.cancel_requested) == ("suspended", True)
+
+
+async def test_a_run_that_is_over_cannot_be_cancelled_any_more(store: Store):
+    await accepted(store, "r")
+    await store.runs.finish("r", COMPLETED)
+    run = await store.runs.request_cancel("r")
+    assert (run.status, run.cancel_requested) == ("completed", False)
+
+
+@pytest.mark.parametrize("outcome", [COMPLETED, FAILED, CANCELLED, RunOutcome("cancelled", ANSWER)])
+@pytest.mark.parametrize("before", [nothing, begin, wait])
+async def test_a_run_ends_from_wherever_it_is(
+    store: Store, clock: VirtualClock, before: Callable[[Store], Awaitable[None]], outcome: RunOutcome
+):
+    await accepted(store, "r")
+    await before(store)
+    assert (await store.runs.finish("r", outcome)).first
+    run = await store.runs.get("r")
+    assert (run.status, run.response, run.error) == (outcome.status, outcome.response, outcome.error)
+    assert (run.over, run.finished_at, run.checkpoint, run.waiting_for) == (True, clock.now(), None, ())
+
+
+async def test_the_outcome_answer_entries_and_events_are_kept_together(store: Store):
+    await accepted(store, "r")
+    await store.events.append("s", [LoggedEvent("task_queued", {"position": 0}, "r")])
+    events = [LoggedEvent("message", {"content": "hello"}, "r"), LoggedEvent("task_completed", {}, "r")]
+    parts = [part("second", 1), part("first")]
+    answer = await store.runs.finish("r", COMPLETED, records=[said("hello")], outbound=parts, events=events)
+    assert (answer.first, answer.seq) == (True, 3)
+    assert [m.content for m in (await store.sessions.history("s")).messages] == ["hello"]
+    assert [entry.id for entry in await store.outbound.list(run_id="r")] == ["first", "second"]
+    assert [event.name for event in await store.events.after("s", 1)] == ["message", "task_completed"]
+
+
+async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
+    await accepted(store, "r")
+    await store.runs.finish("r", CANCELLED, events=[LoggedEvent("task_cancelled", {}, "r")])
+    before = await store.runs.get("r")
+    late = [LoggedEvent("task_completed", {}, "r")]
+    answer = await store.runs.finish("r", COMPLETED, records=[said("x")], outbound=[part("x")], events=late)
+    assert (answer.first, answer.seq) == (False, 1)
+    assert await store.runs.get("r") == before
+    assert (await store.sessions.history("s")).messages == []
+    assert (await store.outbound.list(), await store.events.last("s")) == ([], 1)
+
+
+async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
+    await accepted(store, "r")
+    outcomes = [COMPLETED, FAILED, CANCELLED, COMPLETED] * 5
+    endings = [
+        store.runs.finish("r", outcome, records=[said(str(n))], outbound=[part(str(n))], events=[LoggedEvent("e", {})])
+        for n, outcome in enumerate(outcomes)
+    ]
+    answers = await asyncio.gather(*endings)
+    (winner,) = [n for n, answer in enumerate(answers) if answer.first]
+    assert (await store.runs.get("r")).status == outcomes[winner].status
+    assert [m.content for m in (await store.sessions.history("s")).messages] == [str(winner)]
+    assert [entry.id for entry in await store.outbound.list()] == [str(winner)]
+    assert await store.events.last("s") == 1
+
+
+async def test_an_outcome_that_cannot_be_kept_leaves_the_run_as_it_was(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    before = await store.runs.get("r")
+    with pytest.raises(ValueError, match="needs a message"):
+        await store.runs.finish(
+            "r", COMPLETED, records=[said("a"), SessionRecord("message", "r")], outbound=[part("x")]
+        )
+    assert await store.runs.get("r") == before
+    assert (await store.sessions.history("s")).messages == []
+    assert await store.outbound.list() == []
+
+
+@pytest.mark.parametrize(("status", "problem"), [("completed", "a response"), ("failed", "an error")])
+def test_an_outcome_says_what_came_of_it(status: str, problem: str):
+    with pytest.raises(ValueError, match=f"needs {problem}"):
+        RunOutcome(status)  # type: ignore[arg-type]
+
+
+async def test_ahead_counts_the_queued_runs_that_came_before(store: Store):
+    await accepted(store, "a", "b", "c", "d")
+    await store.runs.begin("a", NOON)
+    assert [await store.runs.ahead(name) for name in "abcd"] == [0, 0, 1, 2]
+    await store.runs.finish("c", CANCELLED)
+    assert [await store.runs.ahead(name) for name in "acd"] == [0, 0, 1]
+
+
+async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
+    await accepted(store, "d", "c", "b", "a")
+    await store.runs.begin("b", NOON)
+    await store.runs.suspend("b", STATE, ["apr_1"])
+    await store.runs.begin("d", NOON)
+    await store.runs.finish("c", COMPLETED)
+    found = await store.runs.unfinished()
+    assert [(run.id, run.status) for run in found] == [("d", "running"), ("b", "suspended"), ("a", "queued")]
+    assert found[1].checkpoint == STATE
+
+
+async def test_runs_are_listed_the_newest_first_and_by_what_is_asked_for(store: Store):
+    for name, session, owner in (("a", "s", "ada"), ("b", "t", "bob"), ("c", "s", "ada"), ("d", "t", "ada")):
+        await store.runs.accept(message(name, session, owner))
+    await store.runs.begin("c", NOON)
+
+    async def ids(**wanted: object) -> str:
+        return "".join(run.id for run in await store.runs.list(**wanted))  # type: ignore[arg-type]
+
+    assert (await ids(), await ids(limit=2), await ids(limit=0)) == ("dcba", "dc", "")
+    assert (await ids(session_id="s"), await ids(owner="ada"), await ids(status="queued")) == ("ca", "dca", "dba")
+    assert await ids(session_id="t", owner="ada", status="queued") == "d"
+    assert (await ids(session_id="u"), await ids(owner="eve")) == ("", "")
+
+
+async def test_unknown_runs_are_not_found(store: Store):
+    runs = store.runs
+    for call in (
+        runs.get("x"),
+        runs.begin("x", NOON),
+        runs.checkpoint("x", {}),
+        runs.suspend("x", {}, []),
+        runs.finish("x", CANCELLED),
+        runs.request_cancel("x"),
+        runs.ahead("x"),
+    ):
+        with pytest.raises(NotFound):
+            await call
+
+
+async def test_an_unknown_run_names_the_near_ones(store: Store):
+    await accepted(store, "run-4711")
+    with pytest.raises(NotFound, match="did you mean 'run-4711'"):
+        await store.runs.get("run-4712")
+
+
+@pytest.mark.parametrize("text", ["größe 🐱 猫", "nul \x00 in it", "lone \ud83d surrogate", "\x1a0041", " \n\t"])
+async def test_any_text_comes_back(store: Store, text: str):
+    key = InboundKey(text, text, text)
+    new = Run(text, text, text, text, {text: text}, text, {text: [text]})
+    await store.runs.accept(new, key)
+    assert not (await store.runs.accept(message("other"), key)).created
+    await store.runs.begin(text, NOON)
+    await store.runs.suspend(text, {text: text}, [text])
+    found = await store.runs.get(text)
+    assert (found.session_id, found.owner, found.channel, found.text) == (text, text, text, text)
+    assert (found.origin, found.options) == (new.origin, new.options)
+    assert (found.checkpoint, found.waiting_for) == ({text: text}, (text,))
+    await store.runs.finish(text, RunOutcome("failed", {text: text}, RunError(text, text, text)))
+    over = (await store.runs.list(session_id=text, owner=text))[0]
+    assert (over.response, over.error) == ({text: text}, RunError(text, text, text))
+
+
+async def test_many_messages_of_many_sessions_at_once_lose_nothing(store: Store):
+    async def whole_life(n: int) -> None:
+        name, session = f"r{n}", f"s{n % 5}"
+        await store.runs.accept(message(name, session), InboundKey("hub", "ada", name))
+        await store.runs.begin(name, NOON)
+        await store.runs.checkpoint(name, STATE)
+        await store.runs.finish(name, COMPLETED, records=[said(name)], events=[LoggedEvent("task_completed", {}, name)])
+
+    await asyncio.gather(*(whole_life(n) for n in range(50)))
+    assert len(await store.runs.list(status="completed")) == 50
+    assert await store.runs.unfinished() == []
+    for n in range(5):
+        assert len((await store.sessions.history(f"s{n}")).messages) == 10
+        assert [event.seq for event in await store.events.after(f"s{n}", 0)] == list(range(1, 11))
