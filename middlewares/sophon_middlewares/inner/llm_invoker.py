@@ -62,8 +62,15 @@ def _clear(ctx: Context, earlier: _Earlier) -> None:
     """What was shown belongs to an earlier reply. Was that one of the same round, somebody has called next again, and
     whoever listens must know that this reply takes its place.
     """
-    ctx.shown = []
     if earlier.round == ctx.iteration:
+        begin_anew(ctx)
+    ctx.shown = []
+
+
+def begin_anew(ctx: Context) -> None:
+    """What has been shown of the reply no longer counts: tell whoever has seen it."""
+    if ctx.shown:
+        ctx.shown = []
         ctx.epoch += 1
         ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was begun anew"))
 

@@ -3,7 +3,7 @@
 from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.llm_invoker import listener
+from sophon_middlewares.inner.llm_invoker import begin_anew, listener
 from sophon_middlewares.outer.plan.room import room_for_each
 
 
@@ -15,7 +15,7 @@ async def synthesise(ctx: Context, progress: PlanProgress) -> None:
     Raises ModelError, BudgetExceeded, MessageTooLarge.
     """
     prompt = synthesis_prompt(progress, limit=room_for_each(ctx, len(progress.plan.steps)))
-    ctx.shown = []
+    begin_anew(ctx)
     answer = await ctx.complete(
         ctx.request(
             [*ctx.messages, Message("user", prompt, origin="hint")],
