@@ -1,0 +1,401 @@
+"""Contract, in-process: the names, the defaults and the alternative usages that it permits."""
+
+import asyncio
+import dataclasses
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import sophon
+import sophon.events
+import sophon_middlewares
+from sophon import (
+    Context,
+    Decision,
+    Message,
+    ModelRequest,
+    ModelResponse,
+    Next,
+    Pipeline,
+    Response,
+    Risk,
+    Services,
+    Tool,
+    ToolCall,
+    ToolRegistry,
+    ToolResult,
+    Usage,
+    tool,
+)
+from sophon.plans import heuristic_score
+from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
+from sophon.tools import SsrfGuard, truncate
+from sophon_middlewares.chains import twelve
+
+
+@tool(risk=Risk.HIGH, tags=("mail",))
+async def send_mail(to: str, body: str) -> str:
+    """Send a mail."""
+    return f"sent {body!r} to {to}"
+
+
+FRAMEWORK = """Pipeline Context Middleware Next Services Response Message ToolCall ToolResult Usage ModelRequest
+ModelResponse Tool ToolRegistry Risk tool Decision SophonError"""
+TWELVE = """SessionEvents Budget CapabilityRouting ContextWindow ToolFilter PromptToolBridge Planning AgenticLoop
+ParallelExecution Approval ToolExecution LlmInvoker"""
+
+
+@pytest.mark.parametrize("name", FRAMEWORK.split())
+def test_the_frameworks_names(name: str) -> None:
+    assert hasattr(sophon, name)
+
+
+@pytest.mark.parametrize("name", TWELVE.split())
+def test_each_of_the_twelve_is_made_without_arguments(name: str) -> None:
+    assert callable(getattr(sophon_middlewares, name)())
+
+
+@pytest.mark.parametrize(
+    "name", ["StreamChunk", "ToolCallStarted", "ToolCallCompleted", "TaskFailed", "PlanStepChanged"]
+)
+def test_the_events_names(name: str) -> None:
+    assert hasattr(sophon.events, name)
+
+
+def test_a_tool_keeps_what_it_was_given_and_can_be_called() -> None:
+    assert isinstance(send_mail, Tool)
+    assert (send_mail.name, send_mail.risk, send_mail.tags) == ("send_mail", Risk.HIGH, ("mail",))
+    assert send_mail.editable is True
+    assert "Send a mail." in send_mail.description
+    assert asyncio.run(send_mail("ada", "hi")) == "sent 'hi' to ada"
+
+
+def test_a_tool_without_anything_is_low_and_editable() -> None:
+    @tool()
+    def one() -> str:
+        """One."""
+        return ""
+
+    @tool
+    def two() -> str:
+        """Two."""
+        return ""
+
+    for each in (one, two):
+        assert (each.risk, each.editable) == (Risk.LOW, True)
+
+
+def test_values_compare_and_print() -> None:
+    assert Message("user", "hi") == Message(role="user", content="hi")
+    assert ToolCall(id="1", name="a", arguments={"x": 1}) == ToolCall("1", "a", {"x": 1})
+    assert Usage(input_tokens=1, output_tokens=2) + Usage(3, 4) == Usage(4, 6)
+    assert Response(text="a", finish_reason="stop").text == "a"
+    assert ModelResponse(text="", tool_calls=[], usage=None).text == ""
+    assert dataclasses.is_dataclass(ToolResult)
+    assert "hi" in repr(Message("user", "hi"))
+    assert Risk.NONE < Risk.LOW < Risk.MEDIUM < Risk.HIGH < Risk.CRITICAL
+
+
+async def test_the_example_of_the_contract_as_it_stands() -> None:
+    async def answer(request: ModelRequest) -> str | ModelResponse:
+        if request.messages[-1].role == "user":
+            assert "send_mail" in [each.name for each in request.tools]
+            assert request.purpose == "reply"
+            arguments = {"to": "Ada", "body": "Hello"}
+            return ModelResponse(tool_calls=[ToolCall(id="1", name="send_mail", arguments=arguments)])
+        return f"Result: {request.messages[-1].content}"
+
+    services = Services(models=FunctionModel(answer), tools=[send_mail])
+    pipeline = twelve(services)
+    ctx = services.turn("Write to Ada", session_id="demo")
+    assert ctx.response is None
+    assert [each.role for each in ctx.messages] == ["user"]
+    response = await pipeline.run(ctx)
+    assert response.finish_reason == "stop"
+    assert "denied" in response.text
+    assert response.usage.total_tokens > 0
+    assert response.tool_calls == []
+    assert [m.role for m in await services.history("demo")] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_services_read_no_environment() -> None:
+    code = (
+        "import asyncio\nfrom sophon import Services\nfrom sophon_middlewares.chains import twelve\n"
+        "s = Services()\nr = asyncio.run(twelve(s).run(s.turn('What is 6 * 7?')))\nprint(r.text)"
+    )
+    environment = {"OPENAI_API_KEY": "sk-nothing", "SOPHON__ToolFilter__Top": "0", "PATH": "/usr/bin"}
+    paths = ":".join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": paths},
+        check=False,
+    )
+    assert "42" in done.stdout, done.stderr
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, sophon\n"
+        "print([m for m in ('litellm', 'pydantic', 'sqlalchemy', 'httpx', 'networkx', 'openai') if m in sys.modules])"
+    )
+    paths = ":".join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": paths}, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+async def test_a_scripted_model_fails_on_a_call_too_many_and_on_steps_left_over() -> None:
+    model = ScriptedModel([[ToolCall("1", "calculator", {"expression": "1+1"})]])
+    services = Services(models=model)
+    with pytest.raises(AssertionError, match="a call more"):
+        await twelve(services).run(services.turn("hi"))
+    left = ScriptedModel(["one", "two"])
+    with pytest.raises(AssertionError, match="left over"):
+        left.close()
+
+
+async def test_a_scripts_steps_of_every_kind() -> None:
+    script = [
+        [ToolCall(id="1", name="calculator", arguments={"expression": "2*3"})],
+        ModelResponse("more", tool_calls=[ToolCall("2", "calculator", {"expression": "3*3"})]),
+        ModelResponse(tool_calls=[ToolCall("3", "calculator", {"expression": "4*4"})]),
+        ConnectionError("once"),
+        "done",
+    ]
+    with ScriptedModel(script) as model:
+        services = Services(models=model, clock=VirtualClock())
+        assert (await twelve(services).run(services.turn("go"))).text == "done"
+        assert [m.content for m in model.requests[-1].messages if m.role == "tool"] == ["6", "9", "16"]
+
+
+class ModelOfOnesOwn:
+    """The info of a test model, and a complete of its own."""
+
+    info = FunctionModel(lambda request: asyncio.sleep(0, "x"), name="own").info
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        return ModelResponse("from my own class")
+
+
+async def test_a_model_of_ones_own_class() -> None:
+    services = Services(models=ModelOfOnesOwn())
+    assert (await twelve(services).run(services.turn("hi"))).text == "from my own class"
+
+
+async def test_models_as_a_tuple_and_an_object_with_call_as_function() -> None:
+    class Answering:
+        async def __call__(self, request: ModelRequest) -> str:
+            return "called"
+
+    class Bound:
+        async def answer(self, request: ModelRequest) -> str:
+            return "bound"
+
+    for function, text in ((Answering(), "called"), (Bound().answer, "bound")):
+        services = Services(models=(FunctionModel(function),))
+        assert (await twelve(services).run(services.turn("hi"))).text == text
+
+
+async def test_gates_of_every_shape() -> None:
+    class Static:
+        @staticmethod
+        async def request(request: Any) -> Decision:
+            return Decision.approve()
+
+    class OfTheClass:
+        @classmethod
+        async def request(cls, approval: Any) -> Decision:
+            return Decision.approve()
+
+    class Counting:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        async def request(self, req: Any) -> Decision:
+            self.asked += 1
+            return Decision.approve()
+
+    for gate in (Static(), Static, OfTheClass(), OfTheClass, Counting()):
+        arguments = {"to": "a", "body": "b"}
+        services = Services(
+            models=ScriptedModel([[ToolCall("1", "send_mail", arguments)], "ok"]), tools=[send_mail], approvals=gate
+        )
+        await twelve(services).run(services.turn("go", session_id="s"))
+        assert (await services.history("s"))[2].content == "sent 'b' to a"
+
+
+async def test_decisions_read_as_the_contract_writes_them() -> None:
+    assert Decision.reject("why").reason == "why"
+    assert Decision.edit({"a": 1}).arguments == {"a": 1}
+    assert Decision.approve() == Decision.approve()
+    assert Decision.suspend() != Decision.approve()
+
+
+async def test_virtual_time() -> None:
+    clock = VirtualClock()
+    log: list[str] = []
+
+    async def nap(name: str, seconds: float) -> None:
+        await clock.sleep(seconds)
+        log.append(name)
+
+    await asyncio.gather(nap("late", 3600), nap("early", 1), nap("middle", 60))
+    assert log == ["early", "middle", "late"]
+    still = VirtualClock(auto=False)
+    task = asyncio.ensure_future(still.sleep(10))
+    await asyncio.sleep(0)
+    await still.advance(9)
+    assert not task.done()
+    await still.advance(1)
+    assert task.done()
+    before = still.now()
+    await still.advance(5)
+    assert still.now() - before == timedelta(seconds=5)
+    assert VirtualClock(start=datetime(2030, 1, 1, tzinfo=UTC)).now().year == 2030
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("", 0),
+        ("What time is it?", 0),
+        ("search and find", 1),
+        ("search", 0),
+        ("first this, then that", 2),
+        ("make a plan", 2),
+        ("do it in three steps", 2),
+        ("x" * 101, 1),
+        ("x" * 100, 0),
+        ("researching finds planned", 0),
+        ("First search for it and then write a plan in three steps " + "x" * 60, 6),
+        ("SEARCH it AND THEN SEND it", 3),
+        ("look up the word and get it", 1),
+        ("make and do and plan", 2),
+    ],
+)
+def test_the_heuristic(text: str, score: int) -> None:
+    assert heuristic_score(text) == score
+
+
+def test_truncation() -> None:
+    assert truncate("short") == "short"
+    assert len(truncate("word " * 5000)) <= 8000
+    assert truncate("x" * 8000) == "x" * 8000
+    assert len(truncate("x" * 8001)) <= 8000
+    items = json.dumps([{"n": n} for n in range(5000)])
+    cut = truncate(items, 1000)
+    assert len(cut) <= 1000
+    assert "of 5000 items" in cut
+    head = cut[: cut.index("]") + 1]
+    assert json.loads(head)[0] == {"n": 0}
+    assert len(truncate(items, limit=500)) <= 500
+
+
+async def test_the_ssrf_guard() -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str) -> list[str]:
+        asked.append(host)
+        return {"good.example": ["93.184.216.34"], "mixed.example": ["93.184.216.34", "10.0.0.1"]}.get(host, [])
+
+    guard = SsrfGuard(resolve=resolve)
+    target = await guard.check("https://good.example/path")
+    assert (target.scheme, target.host, target.port, target.address) == ("https", "good.example", 443, "93.184.216.34")
+    assert asked == ["good.example"]
+    from sophon.tools import SsrfBlocked
+
+    for url in [
+        "http://mixed.example", "http://127.0.0.1", "http://[::1]", "http://169.254.169.254", "ftp://good.example",
+        "http://0x7f000001", "http://nobody.example", "http://user:pass@10.0.0.1", "file:///etc/passwd", "",
+    ]:  # fmt: skip
+        with pytest.raises(SsrfBlocked) as blocked:
+            await guard.check(url)
+        assert blocked.value.url == url
+        assert blocked.value.stage
+        assert blocked.value.reason
+    open_guard = SsrfGuard(resolve=resolve, allow_cidrs=("10.0.0.0/8",))
+    assert (await open_guard.check("http://10.1.2.3:8080/x")).port == 8080
+
+
+def test_the_transcript_assertion_finds_every_fault() -> None:
+    call = ToolCall("1", "a", {})
+    good = [Message("user", "x"), Message("assistant", "", [call]), Message("tool", "r", tool_call_id="1")]
+    assert_valid_transcript(good)
+    bad: list[list[Message]] = [
+        good[:2],
+        [good[0], good[2]],
+        [*good, good[2]],
+        [good[0], good[1], Message("user", "y"), good[2]],
+        [good[0], good[1], Message("tool", "r", tool_call_id="other")],
+        [good[1], good[2]],
+        [*good, Message("system", "late")],
+    ]
+    for messages in bad:
+        with pytest.raises(AssertionError):
+            assert_valid_transcript(messages)
+
+
+async def test_services_in_a_with_block_and_a_store_that_is_shared() -> None:
+    async with Services(models=ScriptedModel(["one"])) as services:
+        await twelve(services).run(services.turn("a", session_id="s"))
+        store = services.store
+    other = Services(models=ScriptedModel(["two"]), store=store)
+    await twelve(other).run(other.turn("b", session_id="s"))
+    assert [m.content for m in await other.history("s")] == ["a", "one", "b", "two"]
+
+
+async def test_events_carry_whose_they_are_and_are_ready_for_json() -> None:
+    events = EventRecorder()
+    model = ScriptedModel([[ToolCall("1", "calculator", {"expression": "1"})], "ok"], stream=True)
+    services = Services(models=model, events=events, clock=VirtualClock())
+    ctx = services.turn("hi", session_id="s", stream=True, principal="ada")
+    await twelve(services).run(ctx)
+    assert len(events.events) > 5
+    for event in events.events:
+        assert event.session_id == "s"
+        assert event.task_id == ctx.run_id
+        json.dumps(event.to_wire())
+
+
+async def test_a_middleware_may_put_a_system_message_in_and_a_tool_out() -> None:
+    async def prompt(ctx: Context, next: Next) -> None:
+        ctx.messages.insert(0, Message("system", "You are a pirate."))
+        ctx.tools = [each for each in ctx.tools if each.name != "system.execute"]
+        await next(ctx)
+
+    model = ScriptedModel(["arr", "arr again"])
+    services = Services(models=model)
+    chain = list(twelve(services))
+    pipeline = Pipeline.compose(chain[0], prompt, *chain[1:])
+    for text in ("a", "b"):
+        await pipeline.run(services.turn(text, session_id="s"))
+    for request in model.requests:
+        assert request.messages[0].content == "You are a pirate."
+        assert sum(m.role == "system" for m in request.messages) == 1
+        assert_valid_transcript(request.messages)
+    assert [m.content for m in await services.history("s")] == ["a", "arr", "b", "arr again"]
+
+
+async def test_a_middleware_outside_of_all_sees_the_response_and_may_change_it() -> None:
+    async def shout(ctx: Context, next: Next) -> None:
+        await next(ctx)
+        assert ctx.response is not None
+        ctx.response = dataclasses.replace(ctx.response, text=ctx.response.text.upper())
+
+    services = Services(models=ScriptedModel(["quiet"]))
+    response = await Pipeline.compose(shout, *twelve(services)).run(services.turn("hi"))
+    assert response.text == "QUIET"
+
+
+def test_a_registry_of_ones_own() -> None:
+    registry = ToolRegistry([send_mail])
+    assert registry.get("send_mail") is send_mail
+    assert registry.get("nobody") is None
+    assert "send_mail" in [each.name for each in registry]
