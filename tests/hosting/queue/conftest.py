@@ -14,7 +14,7 @@ QUEUES: dict[str, Construct] = {
     "memory": lambda capacity, max_deliveries, clock: MemoryQueue(capacity, max_deliveries=max_deliveries, clock=clock)
 }
 PATIENCE_SECONDS = 5
-"""A take that should have something at once and has not fails, rather than hang; nothing ever waits for this."""
+"""A test that would hang fails instead; one that passes never waits for this."""
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def take() -> Callable[[TaskQueue], Awaitable[Delivery]]:
 
 
 @pytest.fixture
-async def taking() -> AsyncIterator[Callable[[TaskQueue], "asyncio.Task[Delivery]"]]:
+async def taking(take) -> AsyncIterator[Callable[[TaskQueue], "asyncio.Task[Delivery]"]]:
     """Begin to take, in a task that does not outlive the test."""
     begun: list[asyncio.Task[Delivery]] = []
 
     def begin(queue: TaskQueue) -> asyncio.Task[Delivery]:
-        begun.append(asyncio.ensure_future(queue.take()))
+        begun.append(asyncio.create_task(take(queue)))
         return begun[-1]
 
     yield begin

@@ -14,11 +14,15 @@ def counted(tickets: list[Ticket], ticket: Ticket) -> int:
     return sum(1 for other in tickets[: tickets.index(ticket)] if other.waiting)
 
 
+def churn(acceptance: Acceptance, count: int) -> None:
+    for _ in range(count):
+        acceptance.close(acceptance.join())
+
+
 @given(OPERATIONS, st.integers(0, 2 * SMALLEST))
 def test_as_many_stand_before_a_ticket_as_were_accepted_before_and_wait(operations, gone: int):
     acceptance = Acceptance()
-    for _ in range(gone):
-        acceptance.close(acceptance.join())
+    churn(acceptance, gone)
     tickets: list[Ticket] = []
     for operation, pick in operations:
         if operation == "join":
@@ -29,13 +33,14 @@ def test_as_many_stand_before_a_ticket_as_were_accepted_before_and_wait(operatio
             if operation == "close":
                 tickets.remove(ticket)
     assert [acceptance.before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
+    churn(acceptance, 2 * SMALLEST)
+    assert [acceptance.before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
 
 
 def test_what_is_gone_leaves_nothing_behind():
     acceptance = Acceptance()
     first = acceptance.join()
-    for _ in range(100 * SMALLEST):
-        acceptance.close(acceptance.join())
+    churn(acceptance, 100 * SMALLEST)
     assert len(acceptance._tickets) <= SMALLEST
     assert len(acceptance._sums) == SMALLEST + 1
     assert acceptance.before(first) == 0

@@ -131,10 +131,11 @@ async def test_a_removed_entry_makes_room(make_queue):
     await queue.put(run("b1"))
 
 
-async def test_a_full_queue_says_when_to_come_again_from_how_long_tasks_took(make_queue, take, clock):
+async def test_a_full_queue_says_when_to_come_again_from_how_long_tasks_ran(make_queue, take, clock):
     queue = await make_queue(capacity=1)
     for _ in range(3):
         await queue.put(run("a1"))
+        await clock.advance(20)
         delivery = await take(queue)
         await clock.advance(7)
         await queue.ack(delivery)

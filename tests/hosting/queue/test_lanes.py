@@ -69,6 +69,14 @@ async def test_a_lane_can_be_held_before_anything_of_it_is_here(queue, taking, s
     assert not later.done()
 
 
+async def test_a_hold_stops_what_was_ready_already(queue, taking, settled):
+    await queue.put(run("a2"))
+    await queue.hold("a", "a1")
+    later = taking(queue)
+    await settled()
+    assert not later.done()
+
+
 async def test_the_resume_of_the_held_task_passes_the_others_of_its_lane(queue, take, taking, settled):
     await queue.hold("a", "a1")
     await queue.put(run("a2"))

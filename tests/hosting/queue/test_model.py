@@ -46,7 +46,6 @@ class Model:
     places: int = 0
     paused: bool = False
     tickets: int = 0
-    delivered: list[Item] = field(default_factory=list)
 
     def full(self) -> bool:
         return len(self.waiting) + self.places >= CAPACITY
@@ -54,10 +53,10 @@ class Model:
     def find(self, items: list[Item], task: str) -> Item | None:
         return next((item for item in items if item.task == task), None)
 
-    def here(self, task: str, kind: str) -> bool:
+    def here(self, task: str) -> bool:
         return any(self.find(items, task) for items in (self.waiting, self.dead, self.running))
 
-    def put(self, task: str, kind: str) -> int:
+    def put(self, task: str, kind: str) -> int | None:
         if item := self.find(self.waiting, task):
             if kind == "resume":
                 item.kind = kind
@@ -71,17 +70,15 @@ class Model:
             return 0
         return self.enter(task, kind)
 
-    def enter(self, task: str, kind: str) -> int:
+    def enter(self, task: str, kind: str) -> int | None:
         self.tickets += 1
         self.waiting.insert(0 if kind == "resume" else len(self.waiting), Item(task, kind, self.tickets))
         self.settle()
-        return self.position(task, default=0)
+        return self.position(task)
 
-    def position(self, task: str, default: int | None = None) -> int | None:
-        mine = self.find(self.waiting, task) or self.find(self.delivered, task)
-        if mine is None:
-            return default
-        return sum(1 for other in [*self.waiting, *self.delivered] if other.ticket < mine.ticket)
+    def position(self, task: str) -> int | None:
+        mine = self.find(self.waiting, task)
+        return None if mine is None else sum(1 for other in self.waiting if other.ticket < mine.ticket)
 
     def next(self, session: str) -> Item | None:
         if any(item.session == session for item in self.running):
@@ -95,17 +92,18 @@ class Model:
         self.ready = [session for session in self.ready if self.next(session)]
         self.ready += [session for session in SESSIONS if self.next(session) and session not in self.ready]
 
-    def deliver(self) -> None:
+    def deliver(self) -> list[Item]:
         """What the takers who wait get."""
-        self.delivered = []
+        delivered = []
         while self.takers and self.ready and not self.paused:
             item = self.next(self.ready[0])
             self.waiting.remove(item)
             item.count += 1
             self.running.append(item)
-            self.delivered.append(item)
+            delivered.append(item)
             self.takers -= 1
             self.settle()
+        return delivered
 
     def give_back(self, item: Item) -> str:
         self.running.remove(item)
@@ -142,14 +140,13 @@ class QueueAndModel(RuleBasedStateMachine):
         return self.loop.run_until_complete(work)
 
     def compare_deliveries(self) -> None:
-        self.model.deliver()
+        expected = self.model.deliver()
         self.ask(self.spin())
         done = sorted((taker.result() for taker in self.takers if taker.done()), key=lambda delivery: delivery.token)
         self.takers = [taker for taker in self.takers if not taker.done()]
         seen = [(d.entry.task_id, d.entry.kind, d.count) for d in done]
-        assert seen == [(item.task, item.kind, item.count) for item in self.model.delivered]
-        self.open += zip(done, self.model.delivered, strict=True)
-        self.model.delivered = []
+        assert seen == [(item.task, item.kind, item.count) for item in expected]
+        self.open += zip(done, expected, strict=True)
 
     async def spin(self) -> None:
         for _ in range(8):
@@ -158,16 +155,13 @@ class QueueAndModel(RuleBasedStateMachine):
     @rule(task=tasks, kind=kinds, force=st.booleans())
     def put(self, task: str, kind: str, force: bool) -> None:
         entry = QueueEntry(task, task[0], kind)
-        refused = self.model.full() and not (force or kind == "resume" or self.model.here(task, kind))
+        refused = self.model.full() and not (force or kind == "resume" or self.model.here(task))
         if refused:
             with pytest.raises(QueueFull):
                 self.ask(self.queue.put(entry))
         else:
-            assert self.ask(self.admitted(self.queue.put(entry, force=force))) == self.model.put(task, kind)
+            assert self.ask(self.queue.put(entry, force=force)) == self.model.put(task, kind)
         self.compare_deliveries()
-
-    async def admitted(self, work):
-        return await work
 
     @rule()
     def reserve(self) -> None:
