@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent
+from tests.bench import baseline, concurrent, queueing
 from tests.bench.workloads import Streamed, Twelve, layers
 
 REPETITIONS = 7
@@ -110,6 +110,18 @@ async def crowds() -> None:
     line("memory of a turn in flight", sizes[0], "KB", "12 bare layers, bare loop", sizes[1])
 
 
+async def queue() -> None:
+    """One task through the queue, an empty one and one behind 90 others: it must not grow."""
+    works: dict[str, tuple[Work, int]] = {}
+    for waiting in (0, 90):
+        works[f"ours {waiting}"] = (queueing.Ours(waiting).task, 5000)
+        works[f"raw {waiting}"] = (queueing.Plain(waiting).task, 5000)
+    found = await medians(works)
+    for waiting in (0, 90):
+        ours, raw = (found[f"{who} {waiting}"] * 1e6 for who in ("ours", "raw"))
+        line(f"a task through the queue, behind {waiting} others", ours, "us", "asyncio.Queue, no lanes", raw)
+
+
 IMPORTS = ("import sophon", "from sophon import Pipeline", "from sophon import Services; Services()")
 TIME = "import time; print(time.process_time() * 1000)"
 MEMORY = "print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024)"
@@ -140,6 +152,7 @@ async def main() -> None:
     await rounds()
     await streams()
     await crowds()
+    await queue()
     imports()
 
 
