@@ -23,11 +23,12 @@ class InMemoryOutbound:
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """See `OutboundLedger.add`."""
-        for run_id in (entry.run_id for entry in entries):
-            if run_id is not None and run_id not in self._runs:
-                raise NotFound("run", run_id)
+        new = moves.kept(entries, self._clock.now())
+        for entry in new:
+            if entry.run_id is not None and entry.run_id not in self._runs:
+                raise NotFound("run", entry.run_id)
         before = len(self._entries)
-        for entry in moves.kept(entries, self._clock.now()):
+        for entry in new:
             if entry.id not in self._entries:
                 self._entries[entry.id] = entry
                 self._open[entry.id] = None

@@ -117,9 +117,9 @@ def _find(connection: Connection, query: Select[Any], **values: Any) -> list[Out
 
 
 def _add(connection: Connection, new: Sequence[OutboundEntry]) -> int:
-    for run_id in {entry.run_id for entry in new} - {None}:
-        if _RUN.row(connection, {"which": run_id}) is None:
-            raise NotFound("run", str(run_id))
+    for run_id in dict.fromkeys(entry.run_id for entry in new):
+        if run_id is not None and _RUN.row(connection, {"which": run_id}) is None:
+            raise NotFound("run", run_id)
     return add_entries(connection, new)
 
 

@@ -1,0 +1,184 @@
+"""Whatever is done to them in whatever order, the store in memory and the one in SQL say the same about runs."""
+
+import asyncio
+import atexit
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from sophon.errors import SophonError
+from sophon.messages import Message
+from sophon.stores import (
+    InboundKey,
+    InMemoryStore,
+    LoggedEvent,
+    OutboundEntry,
+    Run,
+    RunError,
+    RunOutcome,
+    SessionRecord,
+    Store,
+)
+from sophon.stores.sql import SqlStore
+from sophon.testing import VirtualClock
+
+names = st.sampled_from(["a", "b", "ü \ud83d"])
+ids = st.sampled_from([f"r{n}" for n in range(6)])
+moments = st.integers(0, 3).map(lambda minutes: datetime(2026, 1, 1, 0, minutes, tzinfo=UTC))
+states = st.dictionaries(names, st.none() | st.integers() | st.text(max_size=3), max_size=2)
+outcomes = st.sampled_from(
+    [RunOutcome("completed", {"text": "x"}), RunOutcome("failed", error=RunError("c", "m")), RunOutcome("cancelled")]
+)
+statuses = st.none() | st.sampled_from(["queued", "running", "suspended", "completed", "failed", "cancelled"])
+limits = st.integers(-1, 4)
+logged = st.builds(LoggedEvent, names, states, names)
+parts = st.builds(
+    OutboundEntry,
+    id=st.sampled_from([f"e{n}" for n in range(8)]),
+    run_id=st.none() | ids,
+    channel=st.just("telegram"),
+    account=names,
+    chat=names,
+    kind=st.just("text"),
+    payload=states,
+    position=st.integers(0, 3),
+    not_before=st.none() | moments,
+)
+messages = st.builds(Message, st.just("user"), names)
+records = st.builds(SessionRecord, st.sampled_from(["message", "failed"]), ids, messages)
+
+
+@cache
+def empty_database() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    store = SqlStore("sqlite:///empty.db", folder=folder)
+
+    async def make() -> None:
+        await store.open()
+        await store.close()
+
+    asyncio.run(make())
+    return folder / "empty.db"
+
+
+class TwoHosts(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = Path(tempfile.mkdtemp())
+        self.clock = VirtualClock(auto=False)
+        shutil.copy(empty_database(), self.folder / "s.db")
+        sql = SqlStore("sqlite:///s.db", folder=self.folder, clock=self.clock)
+        self.stores: list[Store] = [InMemoryStore(clock=self.clock), sql]
+        self.runner.run(sql.open())
+
+    def teardown(self) -> None:
+        self.runner.run(self.stores[1].close())
+        self.runner.close()
+        shutil.rmtree(self.folder)
+
+    def same(self, do: Callable[[Store], Awaitable[Any]]) -> None:
+        async def attempt(store: Store) -> Any:
+            try:
+                return await do(store)
+            except SophonError as error:
+                return type(error), str(error)
+
+        one, other = [self.runner.run(attempt(store)) for store in self.stores]
+        assert one == other
+
+    async def wait(self, seconds: int) -> None:
+        await self.clock.advance(seconds)
+
+    @rule(run=ids, session=names, owner=names, facts=states, key=st.none() | names)
+    def accept(self, run: str, session: str, owner: str, facts: dict[str, Any], key: str | None) -> None:
+        new = Run(run, session, owner, "telegram", facts, owner, facts)
+        known = InboundKey("telegram", "bot", key) if key is not None else None
+        self.same(lambda store: store.runs.accept(new, known))
+        self.same(lambda store: store.runs.ahead(run))
+
+    @rule(run=ids, at=moments, state=states)
+    def begin(self, run: str, at: datetime, state: dict[str, Any]) -> None:
+        self.same(lambda store: store.runs.begin(run, at))
+        self.same(lambda store: store.runs.checkpoint(run, state))
+
+    @rule(run=ids, state=states, waiting=st.lists(names, max_size=2), cancel=st.booleans())
+    def pause(self, run: str, state: dict[str, Any], waiting: list[str], cancel: bool) -> None:
+        if cancel:
+            self.same(lambda store: store.runs.request_cancel(run))
+        self.same(lambda store: store.runs.suspend(run, state, waiting))
+
+    @rule(
+        run=ids,
+        outcome=outcomes,
+        said=st.lists(records, max_size=2),
+        outbound=st.lists(parts, max_size=2),
+        events=st.lists(logged, max_size=2),
+    )
+    def finish(
+        self,
+        run: str,
+        outcome: RunOutcome,
+        said: list[SessionRecord],
+        outbound: list[OutboundEntry],
+        events: list[LoggedEvent],
+    ) -> None:
+        self.same(lambda store: store.runs.finish(run, outcome, records=said, outbound=outbound, events=events))
+        self.same(lambda store: store.runs.get(run))
+
+    @rule(session=st.none() | names, owner=st.none() | names, status=statuses, limit=limits)
+    def read(self, session: str | None, owner: str | None, status: Any, limit: int) -> None:
+        self.same(lambda store: store.runs.list(session_id=session, owner=owner, status=status, limit=limit))
+        self.same(lambda store: store.runs.unfinished())
+        self.same(lambda store: store.sessions.list(owner))
+
+    @rule(new=st.lists(parts, max_size=3), now=moments, limit=limits)
+    def send(self, new: list[OutboundEntry], now: datetime, limit: int) -> None:
+        self.same(lambda store: store.outbound.add(new))
+        self.same(lambda store: store.outbound.due(now, "telegram", limit))
+
+    @rule(entry=st.sampled_from([f"e{n}" for n in range(8)]), move=st.integers(0, 5), at=moments, text=names)
+    def move(self, entry: str, move: int, at: datetime, text: str) -> None:
+        moves: list[Callable[[Store], Awaitable[Any]]] = [
+            lambda store: store.outbound.sending(entry),
+            lambda store: store.outbound.sent(entry, text),
+            lambda store: store.outbound.refused(entry, at, text),
+            lambda store: store.outbound.ambiguous(entry, text, retry_at=at),
+            lambda store: store.outbound.dead(entry, text),
+            lambda store: store.outbound.interrupted("telegram"),
+        ]
+        self.same(moves[move])
+        self.same(lambda store: store.outbound.list())
+
+    @rule(session=names, new=st.lists(logged, max_size=3), after=limits, limit=limits)
+    def log(self, session: str, new: list[LoggedEvent], after: int, limit: int) -> None:
+        self.same(lambda store: store.events.append(session, new))
+        self.same(lambda store: store.events.after(session, after, limit))
+        self.same(lambda store: store.events.last(session))
+
+    @rule(session=names, keep=limits, seconds=st.integers(0, 2))
+    def drop(self, session: str, keep: int, seconds: int) -> None:
+        self.same(lambda store: store.events.trim(session, keep))
+        self.runner.run(self.wait(seconds))
+        before = self.clock.now() - timedelta(seconds=1)
+        self.same(lambda store: store.events.expire(before))
+
+    @rule(session=names, owner=names, new=names, delete=st.booleans())
+    def sessions(self, session: str, owner: str, new: str, delete: bool) -> None:
+        self.same(lambda store: store.sessions.ensure(session, owner))
+        self.same(lambda store: store.sessions.fork(session, new))
+        if delete:
+            self.same(lambda store: store.sessions.delete(new))
+
+
+TwoHosts.TestCase.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+test_both_stores_give_the_same_answers_about_runs = TwoHosts.TestCase
