@@ -31,7 +31,14 @@ KNOWN = Prepared(
         )
     )
 )
-ADD = Prepared(lambda _: insert(runs), [column.name for column in runs.c if column is not runs.c.number])
+# The columns that are not named are NULL.
+ADD = Prepared(
+    lambda _: insert(runs),
+    [
+        *("id", "session_id", "owner", "channel", "origin", "text", "options", "status", "created_at", "starts"),
+        *("waiting_for", "cancel_requested"),
+    ],
+)
 REMEMBER = Prepared(lambda _: insert(inbound))
 BEGIN = Prepared(
     lambda _: (
@@ -71,13 +78,8 @@ def new_row(run: Run, at: datetime) -> dict[str, Any]:
         "options": run.options,
         "status": "queued",
         "created_at": at,
-        "started_at": None,
-        "finished_at": None,
         "starts": 0,
-        "checkpoint": None,
         "waiting_for": (),
-        "response": None,
-        "error": None,
         "cancel_requested": False,
     }
 

@@ -13,7 +13,6 @@ from sophon.messages import Message
 from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
 from sophon.stores.log import check_cut, is_said, no_session, stamped
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import insert_into
 from sophon.stores.sql.prepared import Prepared
 from sophon.stores.sql.schema import records, sessions
 
@@ -25,10 +24,6 @@ _BY_ID = sessions.c.id == bindparam("which")
 _FIND = select(sessions).where(_BY_ID)
 _NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
 _NEW = insert(sessions)
-_OPEN = Prepared(
-    lambda dialect: insert_into(dialect, sessions).on_conflict_do_nothing(),
-    ["id", "owner", "title", "last_seq", "said", "created_at", "updated_at"],
-)
 _PLACE = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
 _GROW = Prepared(
     lambda _: (
@@ -133,8 +128,10 @@ def add_records(connection: Connection, session_id: str, new: Sequence[SessionRe
 
 def open_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
     """Make a session without a record, if there is none."""
+    if _PLACE.row(connection, {"which": session_id}) is not None:
+        return
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
-    _OPEN.run(connection, {**fresh, "created_at": now, "updated_at": now})
+    _new(connection, {**fresh, "created_at": now, "updated_at": now})
 
 
 def missing_session(connection: Connection, session_id: str) -> Exception:
