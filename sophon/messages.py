@@ -189,8 +189,11 @@ class Response:
 
 
 def canonical_json(value: object) -> bytes:
-    """JSON with sorted keys: equal values give equal bytes."""
+    """JSON with sorted keys: equal values give equal bytes. What is beyond JSON is told apart by its repr."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # a whole number of more than 64 bits, or a lone surrogate, which a model can well send
-        return json.dumps(value, default=str, sort_keys=True).encode()
+        try:
+            return json.dumps(value, default=str, sort_keys=True).encode()
+        except (TypeError, ValueError, RecursionError):
+            return repr(value).encode("utf-8", "backslashreplace")

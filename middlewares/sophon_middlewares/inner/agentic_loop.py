@@ -133,7 +133,7 @@ def _judge(ctx: Context, detector: LoopDetector) -> Judgement:
         return judged
     judged = Judgement(ctx.iteration, {})
     for call in list(ctx.pending):
-        verdict = detector.check(call.name, call.arguments)
+        verdict = detector.check(call)
         if verdict.level == "none":
             continue
         ctx.emit(
@@ -159,7 +159,7 @@ def _append_results(ctx: Context, detector: LoopDetector, calls: list[ToolCall],
         ctx.settle(call, "error: not run, because the turn ended", "discarded")
     for call in calls:
         text = ctx.results[call.id].text
-        detector.record(call.name, call.arguments, text)
+        detector.record(call, text)
         if call.id in warnings:
             text = f"{text}\n\nwarning: {warnings[call.id]}"
         ctx.messages.append(Message("tool", text, tool_call_id=call.id))

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Reversible
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self, TypeAlias
 
+from sophon.messages import ToolCall
 from sophon_middlewares.inner.call_identity import call_key, fingerprint
 
 Level: TypeAlias = Literal["none", "warning", "critical", "breaker"]
@@ -99,22 +100,22 @@ class LoopDetector:
         """Whether the turn is to end: the breaker spoke, or too many calls were refused."""
         return self._tripped or self.criticals >= self._limits.criticals
 
-    def check(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+    def check(self, call: ToolCall) -> Verdict:
         """Count a call that is about to run, and judge it; a critical or breaker verdict means that it must not run."""
-        call = _Call(call_key(tool, arguments))
-        self._push(call)
-        verdict = self._refusal(call, tool) or self._warning(call, tool) or _QUIET
+        tool, entry = call.name, _Call(call_key(call))
+        self._push(entry)
+        verdict = self._refusal(entry, tool) or self._warning(entry, tool) or _QUIET
         if verdict.runs:
-            self._open.setdefault(call.key, deque()).append(call)
+            self._open.setdefault(entry.key, deque()).append(entry)
             return verdict
-        call.outcome = _VETO
+        entry.outcome = _VETO
         self.criticals += verdict.level == "critical"
         self._tripped |= verdict.level == "breaker"
         return verdict
 
-    def record(self, tool: str, arguments: Mapping[str, Any], result_text: str) -> None:
+    def record(self, call: ToolCall, result_text: str) -> None:
         """Note the result of the oldest checked call of that kind that has none; with none open, nothing happens."""
-        key = call_key(tool, arguments)
+        key = call_key(call)
         waiting = self._open.get(key)
         if waiting is None:
             return

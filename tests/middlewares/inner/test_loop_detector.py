@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sophon import ToolCall
 from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits, Verdict
 
 POLL_OFF = LoopLimits(poll_warning=None, poll_critical=None)
@@ -18,9 +19,9 @@ def levels(detector: LoopDetector, calls: str, result: str = "same") -> list[str
     """Every letter is a call, recorded at once when it may run; a dot stands for `none`."""
     found: list[str] = []
     for letter in calls:
-        verdict = detector.check(letter, {"q": 1})
+        verdict = detector.check(ToolCall("", letter, {"q": 1}))
         if verdict.runs:
-            detector.record(letter, {"q": 1}, result)
+            detector.record(ToolCall("", letter, {"q": 1}), result)
         found.append({"none": "."}.get(verdict.level, verdict.level))
     return found
 
@@ -28,8 +29,8 @@ def levels(detector: LoopDetector, calls: str, result: str = "same") -> list[str
 def verdicts(detector: LoopDetector, calls: str) -> list[Verdict]:
     found: list[Verdict] = []
     for letter in calls:
-        found.append(detector.check(letter, {}))
-        detector.record(letter, {}, "same")
+        found.append(detector.check(ToolCall("", letter, {})))
+        detector.record(ToolCall("", letter, {}), "same")
     return found
 
 
@@ -54,7 +55,7 @@ def test_refused_calls_of_different_loops_add_up() -> None:
 def test_a_refused_call_does_not_end_the_streak() -> None:
     detector = LoopDetector()
     levels(detector, "aaaaa")
-    assert detector.check("a", {"q": 1}).count == 6
+    assert detector.check(ToolCall("", "a", {"q": 1})).count == 6
 
 
 def test_another_call_in_between_ends_the_row() -> None:
@@ -122,8 +123,8 @@ def test_polling_with_changing_results_is_warned_of_and_goes_on() -> None:
     detector = LoopDetector()
     found: list[str] = []
     for n in range(100):
-        found.append(detector.check("status", {"job": 7}).level)
-        detector.record("status", {"job": 7}, f"{n} % done")
+        found.append(detector.check(ToolCall("", "status", {"job": 7})).level)
+        detector.record(ToolCall("", "status", {"job": 7}), f"{n} % done")
     assert Counter(found) == {"none": 98, "warning": 2}
     assert (found[2], found[9]) == ("warning", "warning")
 
@@ -137,24 +138,24 @@ def test_a_result_that_changes_begins_the_count_anew() -> None:
 def test_results_that_differ_far_behind_their_beginning_are_different() -> None:
     detector = LoopDetector()
     for n in range(50):
-        assert detector.check("read", {}).runs
-        detector.record("read", {}, "x" * 5000 + str(n))
+        assert detector.check(ToolCall("", "read", {})).runs
+        detector.record(ToolCall("", "read", {}), "x" * 5000 + str(n))
 
 
 def test_results_that_are_no_proper_text_are_told_apart() -> None:
     detector = LoopDetector()
     for n in range(20):
-        assert detector.check("read", {}).runs
-        detector.record("read", {}, chr(0xD800 + n))
+        assert detector.check(ToolCall("", "read", {})).runs
+        detector.record(ToolCall("", "read", {}), chr(0xD800 + n))
     orjson.dumps(detector.to_json())
 
 
 def test_equal_arguments_in_another_order_are_the_same_call() -> None:
     detector = LoopDetector()
     for arguments in ({"a": 1, "b": [2]}, {"b": [2], "a": 1}):
-        detector.check("t", arguments)
-        detector.record("t", arguments, "r")
-    assert detector.check("t", {"a": 1, "b": [2]}).pattern == "poll_no_progress"
+        detector.check(ToolCall("", "t", arguments))
+        detector.record(ToolCall("", "t", arguments), "r")
+    assert detector.check(ToolCall("", "t", {"a": 1, "b": [2]})).pattern == "poll_no_progress"
 
 
 @pytest.mark.parametrize(
@@ -173,30 +174,30 @@ def test_arguments_of_any_kind_are_recognised_again(arguments: dict[Any, Any]) -
     detector = LoopDetector()
     found: list[str] = []
     for _ in range(5):
-        found.append(detector.check("t", arguments).level)
-        detector.record("t", arguments, "r")
+        found.append(detector.check(ToolCall("", "t", arguments)).level)
+        detector.record(ToolCall("", "t", arguments), "r")
     assert found == ["none", "none", "warning", "none", "critical"]
 
 
 def test_arguments_that_contain_themselves_are_no_crash() -> None:
     arguments: dict[str, Any] = {}
     arguments["self"] = arguments
-    assert LoopDetector().check("t", arguments).level == "none"
+    assert LoopDetector().check(ToolCall("", "t", arguments)).level == "none"
 
 
 def test_tools_and_arguments_are_not_mixed_up() -> None:
     detector = LoopDetector()
     for n in range(40):
-        assert detector.check(f"tool{n % 20}", {"n": n}).level == "none"
+        assert detector.check(ToolCall("", f"tool{n % 20}", {"n": n})).level == "none"
 
 
 class TestParallelCalls:
     """All calls of a reply are checked before the first is recorded."""
 
     def batch(self, detector: LoopDetector, results: list[str]) -> list[str]:
-        found = [detector.check("t", {}) for _ in results]
+        found = [detector.check(ToolCall("", "t", {})) for _ in results]
         for verdict, result in zip(found, results, strict=True):
-            detector.record("t", {}, verdict.message if not verdict.runs else result)
+            detector.record(ToolCall("", "t", {}), verdict.message if not verdict.runs else result)
         return [verdict.level for verdict in found]
 
     def test_every_call_of_a_batch_counts_from_its_check_on(self) -> None:
@@ -231,7 +232,7 @@ class TestParallelCalls:
 def test_a_result_nobody_waits_for_changes_nothing() -> None:
     detector = LoopDetector()
     before = detector.to_json()
-    detector.record("never", {}, "result")
+    detector.record(ToolCall("", "never", {}), "result")
     assert detector.to_json() == before
 
 
@@ -253,8 +254,8 @@ def test_no_pattern_is_warned_of_twice_for_one_call(calls: list[str], results: l
     detector = LoopDetector()
     told: Counter[tuple[str, str]] = Counter()
     for letter, result in zip(calls, results, strict=False):
-        verdict = detector.check(letter, {})
-        detector.record(letter, {}, str(result))
+        verdict = detector.check(ToolCall("", letter, {}))
+        detector.record(ToolCall("", letter, {}), str(result))
         if verdict.level == "warning" and verdict.pattern != "ping_pong":
             told[verdict.pattern, letter] += 1
     assert all(times == 1 for times in told.values())
@@ -264,8 +265,8 @@ def test_no_pattern_is_warned_of_twice_for_one_call(calls: list[str], results: l
 def test_changing_results_are_never_refused(calls: list[str]) -> None:
     detector = LoopDetector()
     for at, letter in enumerate(calls):
-        assert detector.check(letter, {}).runs
-        detector.record(letter, {}, str(at))
+        assert detector.check(ToolCall("", letter, {})).runs
+        detector.record(ToolCall("", letter, {}), str(at))
     assert not detector.exhausted
 
 
@@ -273,8 +274,8 @@ def test_changing_results_are_never_refused(calls: list[str]) -> None:
 def test_a_call_is_refused_only_after_the_published_number_of_equal_ones(calls: list[str]) -> None:
     detector = LoopDetector()
     for at, letter in enumerate(calls):
-        verdict = detector.check(letter, {})
-        detector.record(letter, {}, "same")
+        verdict = detector.check(ToolCall("", letter, {}))
+        detector.record(ToolCall("", letter, {}), "same")
         in_a_row = next((n for n in range(at + 1) if calls[at - n] != letter), at + 1)
         in_window = calls[max(0, at - 29) : at + 1].count(letter)
         assert verdict.runs is (in_a_row < 5 and in_window < 20)
@@ -287,10 +288,10 @@ def test_a_detector_written_out_and_read_back_goes_on_as_if_nothing_had_been(
     one = LoopDetector()
     levels(one, "".join(calls[:at]))
     if not recorded:
-        one.check("open", {})
+        one.check(ToolCall("", "open", {}))
     other = LoopDetector.from_json(orjson.loads(orjson.dumps(one.to_json())))
     for detector in (one, other):
-        detector.record("open", {}, "late")
+        detector.record(ToolCall("", "open", {}), "late")
     assert levels(one, "".join(calls[at:])) == levels(other, "".join(calls[at:]))
     assert one.to_json() == other.to_json()
 
@@ -305,8 +306,8 @@ def test_the_state_does_not_grow_with_the_number_of_rounds() -> None:
     detector = LoopDetector()
     sizes: list[int] = []
     for n in range(3000):
-        detector.check("t", {"n": n})
-        detector.record("t", {"n": n}, str(n))
+        detector.check(ToolCall("", "t", {"n": n}))
+        detector.record(ToolCall("", "t", {"n": n}), str(n))
         sizes.append(len(orjson.dumps(detector.to_json())))
     assert max(sizes[1000:]) <= max(sizes[:1000]) + 40 * 30
     assert len(detector.to_json()["calls"]) == 30
