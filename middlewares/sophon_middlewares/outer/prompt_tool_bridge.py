@@ -1,5 +1,6 @@
 """Lets a model without function calling use the same tools: they are described, called and answered in text."""
 
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from sophon.context import Context
@@ -42,9 +43,11 @@ class BridgeLayer:
     def __init__(self) -> None:
         self._dialect = ToolDialect()
 
-    async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        if request.model.function_calling:
-            return await call(request)
+    def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
+        # Handed on as it is: for a model with function calling the bridge costs no await.
+        return call(request) if request.model.function_calling else self._bridged(request, call)
+
+    async def _bridged(self, request: ModelRequest, call: Call) -> ModelResponse:
         listener = BridgedListener(request.on_text) if request.on_text is not None else None
         messages = request.messages
         if speaks_of_tools(request):
