@@ -14,7 +14,9 @@ KEPT = ("Item", "Lane", "Ticket")
 def kept() -> Counter[str]:
     gc.collect()
     names = (
-        type(each).__name__ for each in gc.get_objects() if str(type(each).__module__).startswith("sophon_hosting.queue")
+        type(each).__name__
+        for each in gc.get_objects()
+        if str(type(each).__module__).startswith("sophon_hosting.queue")
     )
     return Counter(name for name in names if name in KEPT)
 
