@@ -13,7 +13,7 @@ from sophon.models.backoff import Backoff
 from sophon.models.equipment import Equipment
 from sophon.models.failover import TABLE, State, event_of, verdict
 from sophon.models.listening import Audience
-from sophon.models.model import LAYERED, Call, CallLayer, Meter, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.options import GatewayOptions
 from sophon.models.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.tokens import TokenCounter
@@ -102,11 +102,21 @@ class ModelGateway:
                 return _concluded(response, candidate, watch.audience)
         raise _recorded(verdict(errors, watch.heard), attempts)
 
+    async def warm_up(self) -> None:
+        """Load what the first call would otherwise wait for: the models' clients, and the tokenizer for their counts.
+
+        Nothing is loaded for models that have nothing to load.
+        """
+        loaders = [load for model in self._models() if (load := getattr(model, "warm_up", None)) is not None]
+        if loaders:
+            await self.tokens.warm_up()
+        for load in loaders:
+            await load()
+
     async def aclose(self) -> None:
         """Close every model that can be closed, all of them even if one fails; the first failure is raised."""
         failures: list[Exception] = []
-        # By identity: a model need not be hashable.
-        for model in {id(model): model for provider in self.providers for model in provider.models}.values():
+        for model in self._models():
             close = getattr(model, "aclose", None)
             if close is None:
                 continue
@@ -116,6 +126,10 @@ class ModelGateway:
                 failures.append(error)
         if failures:
             raise failures[0]
+
+    def _models(self) -> list[Model]:
+        # Each once, by identity: a model need not be hashable.
+        return list({id(model): model for provider in self.providers for model in provider.models}.values())
 
     def statistics(self) -> list[ProviderStatistics]:
         """One line per provider, in the order in which they are asked."""

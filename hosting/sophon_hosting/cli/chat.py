@@ -120,6 +120,7 @@ def _opened(
     with gentle_end() as ending, asyncio.Runner() as runner:
         try:
             runner.run(services.open())
+            runner.run(services.gateway.warm_up())
             yield Conversation(runner, services, choices, Front(view, tell, ending))
         finally:
             runner.run(services.close())

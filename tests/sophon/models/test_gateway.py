@@ -20,7 +20,7 @@ from sophon.events import AgentStatus, ModelAttempt
 from sophon.messages import Message, ToolCall, Usage
 from sophon.models.gateway import ModelGateway
 from sophon.models.keys import KeyRing
-from sophon.models.model import Call, CallLayer, ModelRequest, ModelResponse, Purpose
+from sophon.models.model import Call, CallLayer, ModelInfo, ModelRequest, ModelResponse, Purpose
 from sophon.models.options import GatewayOptions
 from sophon.models.provider import Provider
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
@@ -791,3 +791,31 @@ async def test_a_listener_that_holds_text_back_is_told_of_every_new_attempt(cloc
     holding, gateway = Holding(), door(clock, scripted("a", Failure(503), "hello", stream=True))
     await gateway.call(ask(gateway, on_text=lambda text: None), gateway.candidates(), layers=[layer])
     assert holding.restarts == 2
+
+
+async def test_warming_up_loads_clients_and_the_tokenizer_of_models_that_have_one() -> None:
+    class Client:
+        info = ModelInfo(name="real", provider="real")
+        warm = False
+
+        async def warm_up(self) -> None:
+            self.warm = True
+
+        async def complete(self, request: ModelRequest) -> ModelResponse:
+            return ModelResponse("hi")
+
+    client = Client()
+    gateway = ModelGateway([Provider("real", [client])], clock=VirtualClock(auto=False))
+
+    await gateway.warm_up()
+
+    assert client.warm
+    assert gateway.tokens.name != "estimate"
+
+
+async def test_warming_up_loads_nothing_for_models_that_have_nothing_to_load() -> None:
+    gateway = ModelGateway([Provider("function", [ScriptedModel([])])], clock=VirtualClock())
+
+    await gateway.warm_up()
+
+    assert gateway.tokens.name == "estimate"
