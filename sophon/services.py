@@ -29,6 +29,7 @@ from sophon.tools.builtin import builtin_tools
 from sophon.tools.modules import tools_from_modules
 from sophon.tools.registry import ToolRegistry, only_tools
 from sophon.tools.tool import Tool
+from sophon.turn_log import SessionLog, TurnLog
 
 T = TypeVar("T")
 
@@ -56,6 +57,7 @@ class Services:
         settings: Settings | Mapping[str, Any] | None = None,
         instructions: str | None = None,
         folder: Path | None = None,
+        turn_log: TurnLog | None = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.of(settings or {})
         self.clock: Clock = clock or SystemClock()
@@ -65,6 +67,7 @@ class Services:
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.events: EventSink = events or Silence()
         self.observed = not isinstance(self.events, Silence)
+        self.turn_log: TurnLog = turn_log or SessionLog()
         self.instructions = instructions
         self.folder = folder or Path()
         """Relative paths in the settings are relative to it."""
@@ -123,8 +126,11 @@ class Services:
         planning: str | None = None,
         principal: str | None = None,
         channel: str = "local",
+        run_id: str | None = None,
     ) -> Context:
         """One turn, ready for a pipeline; without `session_id` it begins a new session.
+
+        A host that has accepted the message gives the `run_id` that it is known by.
 
         Raises InputError for an empty message or an unknown planning mode, NotFound for an unknown model.
         """
@@ -138,7 +144,7 @@ class Services:
             services=self,
             watch=Stopwatch(self.clock),
             places=Places(self.settings.tools.max_parallel),
-            run_id=self.clock.new_id(),
+            run_id=run_id or self.clock.new_id(),
             session_id=session_id or self.clock.new_id(),
             text=text,
             principal=principal or "",

@@ -122,10 +122,12 @@ class Finished:
     """What `finish` did. `seq` is the last event of the session, so that the n terminal ones are the n up to it.
 
     `first` is False when the run had its outcome already: then nothing was written, and nobody should be told again.
+    `recorded` is the seq of the last record that was added to the session, 0 if there was none to add.
     """
 
     first: bool
     seq: int
+    recorded: int = 0
 
 
 class RunStore(Protocol):

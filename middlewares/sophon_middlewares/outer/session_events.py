@@ -11,10 +11,12 @@ from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
-from sophon.messages import Message, Response, ToolCall
+from sophon.messages import Message, Response
 from sophon.pipeline import Next
-from sophon.stores.contracts import History, JournalEntry, SessionRecord
-from sophon.transcript import LOST_RESULT, is_sound, repaired
+from sophon.stores.contracts import History, SessionRecord
+from sophon.transcript import is_sound, repaired
+from sophon.turn_log import TurnEnd
+from sophon_middlewares.outer.open_round import close_round
 
 log = logging.getLogger("sophon")
 
@@ -24,7 +26,8 @@ SOUND = "sound"
 COVERED: Key[int] = Key("session_events.covered", dump=int, load=int)
 """How many messages the stored compaction stands for."""
 
-NOT_RUN = "error: not run, because the turn ended"
+BEGUN_BEFORE: Key[bool] = Key("session_events.begun_before", dump=bool, load=bool)
+"""Set on a turn that is begun again: a start that was cut off has recorded its message, the last of the history."""
 
 
 class SessionEvents:
@@ -77,16 +80,6 @@ def news(ctx: Context) -> list[SessionRecord]:
     return records
 
 
-def left_open(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls at the end of a transcript that have no result yet."""
-    answered: set[str | None] = set()
-    for message in reversed(messages):
-        if message.role != "tool":
-            return [call for call in message.tool_calls if call.id not in answered]
-        answered.add(message.tool_call_id)
-    return []
-
-
 async def _begin(ctx: Context) -> None:
     assert ctx.started_at is not None
     # What stands in front of the message, the system prompt, is the chain's own and not stored.
@@ -94,7 +87,13 @@ async def _begin(ctx: Context) -> None:
     if ctx.observed:
         ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
     history = await ctx.services.store.sessions.history(ctx.session_id)
+    if begun_before := ctx.get(BEGUN_BEFORE):
+        history.messages.pop()
+        history.known.clear()
     _join(ctx, history)
+    if begun_before:
+        ctx.mark_recorded(len(ctx.messages))
+        return
     user = ctx.messages[-1]
     seq = await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
     if ctx.observed:
@@ -128,17 +127,19 @@ def _join(ctx: Context, history: History) -> None:
 async def _end(ctx: Context, response: Response) -> None:
     if response.finish_reason == "suspended":
         # What was said so far is part of the turn's state and is recorded when the turn ends.
-        await ctx.services.store.sessions.append(ctx.session_id, [SessionRecord("suspended", ctx.run_id)])
+        await ctx.services.turn_log.conclude(
+            ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response)
+        )
         return
-    await _close_round(ctx)
+    await close_round(ctx)
     if response.text:
         _say(ctx, response.text)
     records = news(ctx)
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    seq = await _append(ctx, records)
-    if not ctx.observed:
+    seq = await _conclude(ctx, records, TurnEnd("completed", response))
+    if seq is None or not ctx.observed:
         return
     if response.text:
         seq -= sum(record.kind != "message" for record in records)  # what stands behind the agent's message
@@ -161,7 +162,7 @@ def _say(ctx: Context, text: str) -> None:
 
 async def _cancelled(ctx: Context) -> None:
     event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
-    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), event)
+    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled"), event)
 
 
 async def _failed(ctx: Context, error: Exception) -> None:
@@ -171,24 +172,42 @@ async def _failed(ctx: Context, error: Exception) -> None:
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
     event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
-    await _conclude_badly(ctx, SessionRecord("failed", ctx.run_id, data=failure), event)
+    await _conclude_badly(
+        ctx, SessionRecord("failed", ctx.run_id, data=failure), TurnEnd("failed", error=failure), event
+    )
 
 
-async def _conclude_badly(ctx: Context, record: SessionRecord, event: Event) -> None:
+async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd, event: Event) -> None:
     """Shielded: whoever cancels or fails a turn still gets its one outcome, on record if the store can take it.
 
     What the store raises here never takes the place of what ended the turn.
     """
+    counts = True
     try:
         with anyio.CancelScope(shield=True):
-            await _close_round(ctx)
+            await close_round(ctx)
             if ctx.shown:
                 record.data = {**record.data, "shown": "".join(ctx.shown)}
-            await _append(ctx, [*news(ctx), record])
+            counts = await _conclude(ctx, [*news(ctx), record], end) is not None
     except Exception:
         log.exception("the outcome of run %s could not be recorded", ctx.run_id)
     finally:
-        ctx.emit(event)
+        if counts:
+            ctx.emit(event)
+
+
+async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> int | None:
+    """Write the end through the turn log; the messages are recorded then, unless that end does not count."""
+    before = ctx.recorded_upto()
+    ctx.mark_recorded(len(ctx.messages))
+    try:
+        seq = await ctx.services.turn_log.conclude(ctx, records, end)
+    except Exception:
+        ctx.mark_recorded(before)
+        raise
+    if seq is None:
+        ctx.mark_recorded(before)
+    return seq
 
 
 async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
@@ -202,26 +221,6 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
     except Exception:
         ctx.mark_recorded(before)
         raise
-
-
-async def _close_round(ctx: Context) -> None:
-    """A turn that ended between calls and their results keeps what is known of these: they may have had effects."""
-    last = ctx.messages[-1] if ctx.messages else None
-    if last is None or (last.role != "tool" and not last.tool_calls):
-        return  # the everyday end: a reply without calls
-    calls = left_open(ctx.messages[ctx.recorded_upto() :])
-    if not calls:
-        return
-    journal = await ctx.services.store.journal.entries(ctx.run_id)
-    for call in calls:
-        ctx.messages.append(Message("tool", _known_of(ctx, call, journal.get(call.id)), tool_call_id=call.id))
-
-
-def _known_of(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
-    result = ctx.results.get(call.id) or (entry.result if entry is not None else None)
-    if result is not None:
-        return result.text
-    return NOT_RUN if entry is None else LOST_RESULT
 
 
 async def _forget_calls(ctx: Context) -> None:

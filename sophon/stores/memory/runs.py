@@ -89,12 +89,12 @@ class InMemoryRuns:
         if run.over:
             return Finished(first=False, seq=await self._events.last(run.session_id))
         # The one thing that can fail comes first: a bad record leaves everything as it was.
-        await self._sessions.append(run.session_id, records)
+        recorded = await self._sessions.append(run.session_id, records) if records else 0
         await self._outbound.add(of_run(run_id, outbound))
         seq = await self._events.append(run.session_id, events)
         self._rows[run_id] = finished(run, outcome, self._clock.now())
         del self._unfinished[run_id]
-        return Finished(first=True, seq=seq)
+        return Finished(True, seq, recorded)
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""

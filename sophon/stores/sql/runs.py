@@ -181,12 +181,11 @@ def _finish(connection: Connection, run_id: str, ending: _Ending) -> Finished:
             "new_error": rows.error_row(outcome.error),
         },
     )
-    if ending.records:
-        add_records(connection, session_id, ending.records, owner="")
+    recorded = add_records(connection, session_id, ending.records, owner="") if ending.records else 0
     add_entries(connection, ending.outbound)
     if not ending.events:
-        return Finished(first=True, seq=last_event(connection, session_id))
-    return Finished(first=True, seq=add_events(connection, session_id, ending.events, ending.at))
+        return Finished(True, last_event(connection, session_id), recorded)
+    return Finished(True, add_events(connection, session_id, ending.events, ending.at), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:

@@ -35,7 +35,8 @@ from sophon.stores.memory.sessions import InMemorySessions
 from sophon.stores.opening import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
-from sophon_middlewares.outer.session_events import NOT_RUN, SOUND, left_open, news
+from sophon_middlewares.outer.open_round import NOT_RUN, left_open
+from sophon_middlewares.outer.session_events import SOUND, news
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), *INNER)
