@@ -1,0 +1,1 @@
+"""Runs: from the message that is accepted to its one outcome."""

@@ -1,0 +1,36 @@
+"""Keeps how far a turn is before its tools run, so that a host that is killed runs none of them twice."""
+
+from sophon.context import Context
+from sophon.pipeline import Next, Pipeline
+from sophon_hosting.runs.jobs import Jobs
+from sophon_middlewares.inner.agentic_loop import AgenticLoop
+
+
+class Checkpoints:
+    """Writes the turn's state to its run in each settling pass, before any call is settled.
+
+    The journal knows calls by their ids, and a model that is asked again gives new ones: what was asked for must be
+    kept before it is done. A step of a plan (depth > 0) writes nothing: its turn is the plan's.
+    """
+
+    zone = "inner"
+    unique = True
+    after = ("AgenticLoop",)
+    before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
+    acts = {"tool batch": "keeps how far the turn is before its calls are settled"}  # noqa: RUF012 - plain data, as in every middleware
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the chain's word
+        if ctx.settling and not ctx.depth and self._jobs.get(ctx.run_id) is not None:
+            await ctx.services.store.runs.checkpoint(ctx.run_id, ctx.state())
+        await next(ctx)
+
+
+def with_checkpoints(chain: Pipeline, jobs: Jobs) -> Pipeline:
+    """The chain with `Checkpoints` right behind its loop; a chain without one stays as it is."""
+    for index, middleware in enumerate(chain):
+        if isinstance(middleware, AgenticLoop):
+            return Pipeline.compose(*chain[: index + 1], Checkpoints(jobs), *chain[index + 1 :])
+    return chain

@@ -1,0 +1,66 @@
+"""What leaves the host with the end of a run: entries for the channels' ledger, events for those who catch up."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sophon.messages import Response
+from sophon.stores.event_contracts import LoggedEvent
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.run_contracts import Run, RunError, RunOutcome
+from sophon.turn_log import TurnEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What is written in one transaction with the outcome."""
+
+    outbound: Sequence[OutboundEntry] = ()
+    events: Sequence[LoggedEvent] = ()
+
+
+WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Leaving]
+
+
+def answer(run: Run, outcome: RunOutcome) -> Leaving:
+    """One entry for the chat that the message came from (`origin`: chat, account); nothing where it names no chat."""
+    chat = run.origin.get("chat")
+    if not chat:
+        return Leaving()
+    entry = OutboundEntry(
+        id=f"{run.id}:end",
+        run_id=run.id,
+        channel=run.channel,
+        account=str(run.origin.get("account", "")),
+        chat=str(chat),
+        kind="answer" if outcome.status == "completed" else outcome.status,
+        payload=_payload(outcome),
+    )
+    return Leaving(outbound=[entry])
+
+
+def outcome_of(end: TurnEnd) -> RunOutcome:
+    """The end of a turn as a run keeps it. A suspended turn has no outcome: ValueError."""
+    if end.status == "completed" and end.response is not None:
+        return RunOutcome("completed", response=response_row(end.response))
+    if end.status == "failed":
+        return RunOutcome("failed", error=RunError(end.error["code"], end.error["message"], end.error.get("id", "")))
+    if end.status == "cancelled":
+        return RunOutcome("cancelled")
+    raise ValueError(f"a turn that is {end.status} has no outcome")
+
+
+def response_row(response: Response) -> dict[str, Any]:
+    """A response as plain JSON."""
+    return {
+        "text": response.text,
+        "finish_reason": response.finish_reason,
+        "usage": response.usage.to_json(),
+        "detail": dict(response.detail),
+    }
+
+
+def _payload(outcome: RunOutcome) -> Mapping[str, Any]:
+    if outcome.error is not None:
+        return {"code": outcome.error.code, "message": outcome.error.message, "id": outcome.error.id}
+    return dict(outcome.response or {})

@@ -1,0 +1,163 @@
+"""A host over each store, a model whose answers a test decides, and a clock that stands still until it is moved."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.stores.contracts import Store
+from sophon.stores.opening import store_from_url
+from sophon.stores.run_contracts import Run
+from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_hosting.host import Host, Incoming, Receipt
+from sophon_hosting.queue.contract import QueueEntry
+from sophon_middlewares.chains import twelve
+
+URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db"}
+PATIENCE_SECONDS = 10
+"""A test that would hang fails instead; one that passes never waits for this."""
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(auto=False)
+
+
+@pytest.fixture(params=URLS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+    await store.open()
+    yield store
+    await store.close()
+
+
+@dataclass
+class World:
+    """What a test moves and looks at. `Pay x` makes the model call `pay`, which waits for a person; `wait` in a message
+    makes its turn wait for `release`; everything else is answered with the message in capitals.
+    """
+
+    store: Store
+    clock: VirtualClock
+    events: EventRecorder = field(default_factory=EventRecorder)
+    paid: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    hosts: list[Host] = field(default_factory=list)
+    approve: Decision = field(default_factory=Decision.approve)
+
+    def host(self, settings: dict[str, Any] | None = None, **options: Any) -> Host:
+        """A host that is not started; a second one is the next process over the same store."""
+        chain = options.pop("chain", twelve)
+        services = Services(
+            models=FunctionModel(self.answer),
+            tools=self.tools(),
+            store=self.store,
+            events=self.events,
+            clock=self.clock,
+            settings=settings,
+        )
+        self.hosts.append(Host(services, chain(services), **options))
+        return self.hosts[-1]
+
+    def tools(self) -> list[Any]:
+        @tool(risk=Risk.HIGH)
+        async def pay(to: str) -> str:
+            """Pay somebody."""
+            self.paid.append(to)
+            return f"paid {to}"
+
+        @tool(risk=Risk.HIGH, editable=False)
+        async def burn(what: str) -> str:
+            """Burn something."""
+            return f"burnt {what}"
+
+        @tool()
+        async def stall(what: str) -> str:
+            """Take long."""
+            self.begun.append(what)
+            await self.release.wait()
+            return what
+
+        return [pay, burn, stall]
+
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        last = request.messages[-1]
+        if last.role == "tool":
+            return f"Done: {last.content}"
+        verb, _, rest = last.content.partition(" ")
+        calls = {"Pay": ("pay", {"to": rest}), "Burn": ("burn", {"what": rest}), "Stall": ("stall", {"what": rest})}
+        if verb in calls:
+            name, arguments = calls[verb]
+            return ModelResponse("", [ToolCall("c1", name, arguments)])
+        if verb == "wait":
+            self.begun.append(rest)
+            await self.release.wait()
+        if verb == "fail":
+            raise RuntimeError("the model broke")
+        return last.content.upper()
+
+    async def send(self, host: Host, text: str, session_id: str = "s", owner: str = "ada", **options: Any) -> Receipt:
+        return await host.accept(Incoming(text, session_id, owner, **options))
+
+    async def run(self, receipt: Receipt) -> Run:
+        return await self.store.runs.get(receipt.task_id)
+
+    async def until(self, found: Callable[[], Awaitable[bool]]) -> None:
+        """Let the host work until something is so."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await found():
+                await asyncio.sleep(0)
+
+    async def status(self, receipt: Receipt, *wanted: str) -> Run:
+        """Let the host work until a run has one of these states."""
+
+        async def reached() -> bool:
+            return (await self.run(receipt)).status in wanted
+
+        await self.until(reached)
+        return await self.run(receipt)
+
+    async def ended(self, receipt: Receipt) -> Run:
+        return await self.status(receipt, "completed", "failed", "cancelled")
+
+    async def suspended(self, host: Host, receipt: Receipt) -> str:
+        """Wait until it is suspended and out of hand; the id of what it waits for."""
+        run = await self.status(receipt, "suspended")
+        await self.rest(host)
+        return run.waiting_for[0]
+
+    async def rest(self, host: Host) -> None:
+        """Let the host work until nothing is in flight."""
+
+        async def quiet() -> bool:
+            return (await host.queue.statistics()).in_flight == 0
+
+        await self.until(quiet)
+
+    def resume(self, run: Run) -> QueueEntry:
+        return QueueEntry(run.id, run.session_id, "resume")
+
+    async def said(self, session_id: str) -> list[str]:
+        history = await self.store.sessions.history(session_id)
+        return [message.content for message in history.messages if message.role != "tool" and message.content]
+
+
+@pytest.fixture
+async def world(store: Store, clock: VirtualClock) -> AsyncIterator[World]:
+    world = World(store, clock)
+    yield world
+    for host in world.hosts:
+        await host.stop(grace_seconds=0)
+
+
+@pytest.fixture
+async def host(world: World) -> Host:
+    """A host at work, with places for three turns."""
+    host = world.host()
+    await host.start()
+    return host

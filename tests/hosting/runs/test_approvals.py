@@ -1,0 +1,141 @@
+"""Approvals: asked once, decided once, by those who may; time decides the rest; each decision wakes its turn."""
+
+import asyncio
+
+import pytest
+
+from sophon import Decision
+from sophon.errors import NotFound
+from sophon_hosting.approvals import DecisionRefused
+from sophon_hosting.host import Host
+
+APPROVE = Decision.approve()
+
+
+async def refusal(host: Host, approval: str, decision: Decision, by: str) -> DecisionRefused:
+    with pytest.raises(DecisionRefused) as refused:
+        await host.approvals.decide(approval, decision, by)
+    return refused.value
+
+
+async def test_an_approved_call_runs_once_and_the_turn_goes_on(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    approval = await world.suspended(host, receipt)
+    record = await host.approvals.decide(approval, APPROVE, "ada")
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert (run.response["text"], world.paid) == ("Done: paid Bob", ["Bob"])
+    assert record.decision is not None
+    assert record.decision.decided_by == "ada"
+
+
+async def test_an_edited_call_runs_with_the_new_arguments(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    await host.approvals.decide(await world.suspended(host, receipt), Decision.edit({"to": "Eve"}), "ada")
+    await world.ended(receipt)
+    assert world.paid == ["Eve"]
+
+
+async def test_a_rejected_call_does_not_run(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    await host.approvals.decide(await world.suspended(host, receipt), Decision.reject("too dear"), "ada")
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert (world.paid, "too dear" in run.response["text"]) == ([], True)
+
+
+async def test_what_may_not_be_edited_is_not(world, host: Host) -> None:
+    approval = await world.suspended(host, await world.send(host, "Burn letters"))
+    assert (await refusal(host, approval, Decision.edit({"what": "money"}), "ada")).code == "not_editable"
+
+
+async def test_only_the_owner_or_a_listed_approver_decides(world) -> None:
+    host = world.host(approvers=["boss"])
+    await host.start()
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    assert (await refusal(host, approval, APPROVE, "eve")).code == "forbidden"
+    assert (await host.approvals.decide(approval, APPROVE, "boss")).decision is not None
+
+
+async def test_a_later_decision_is_told_who_was_first(world, host: Host) -> None:
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    await host.approvals.decide(approval, APPROVE, "ada")
+    late = await refusal(host, approval, Decision.reject("no"), "ada")
+    assert (late.code, late.decided_by) == ("already_decided", "ada")
+
+
+async def test_of_many_presses_at_once_one_wins_and_the_tool_runs_once(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    approval = await world.suspended(host, receipt)
+    presses = [host.approvals.decide(approval, APPROVE, "ada") for _ in range(10)]
+    answers = await asyncio.gather(*presses, return_exceptions=True)
+    await world.ended(receipt)
+    assert [type(answer).__name__ for answer in answers].count("DecisionRefused") == 9
+    assert world.paid == ["Bob"]
+
+
+async def test_time_decides_and_the_turn_ends(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    approval = await world.suspended(host, receipt)
+    await world.clock.advance(301)
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert "nobody decided within 5 minutes" in run.response["text"]
+    assert world.paid == []
+    assert (await refusal(host, approval, APPROVE, "ada")).code == "already_decided"
+
+
+async def test_halted_by_time_the_turn_is_rejected(world) -> None:
+    host = world.host({"Approval": {"OnTimeout": "Halt"}})
+    await host.start()
+    receipt = await world.send(host, "Pay Bob")
+    await world.suspended(host, receipt)
+    await world.clock.advance(301)
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert run.response["finish_reason"] == "rejected"
+
+
+async def test_a_parked_turn_waits_until_somebody_decides(world) -> None:
+    host = world.host({"Approval": {"OnTimeout": "Park"}})
+    await host.start()
+    receipt = await world.send(host, "Pay Bob")
+    approval = await world.suspended(host, receipt)
+    await world.clock.advance(3000)
+    assert (await world.run(receipt)).status == "suspended"
+    await host.approvals.decide(approval, APPROVE, "ada")
+    assert (await world.ended(receipt)).status == "completed"
+
+
+async def test_after_expiry_a_decision_is_refused_even_before_the_sweep(world) -> None:
+    host = world.host()
+    await host.start()
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    await host.stop()
+    await world.clock.advance(301)
+    assert (await refusal(host, approval, APPROVE, "ada")).code == "expired"
+
+
+async def test_a_suspension_is_no_decision(world, host: Host) -> None:
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    assert (await refusal(host, approval, Decision.suspend(), "ada")).code == "not_a_decision"
+
+
+async def test_an_unknown_question_is_said_to_be_none(host: Host) -> None:
+    with pytest.raises(NotFound):
+        await host.approvals.decide("apr_none", APPROVE, "ada")
+
+
+async def test_asked_again_after_a_restart_it_keeps_its_expiry(world) -> None:
+    first = world.host()
+    await first.start()
+    approval = await world.suspended(first, await world.send(first, "Pay Bob"))
+    expiry = (await world.store.approvals.get(approval)).request.expires_at
+    await first.stop()
+    await world.clock.advance(60)
+    run = (await world.store.runs.unfinished())[0]
+    second = world.host()
+    await second.start()
+    await second.queue.put(world.resume(run))
+    await world.rest(second)
+    assert [record.request.expires_at for record in await world.store.approvals.list()] == [expiry]

@@ -1,0 +1,135 @@
+"""Recovery: a second host over the same store takes up what the first has left, each run in its own way."""
+
+import asyncio
+
+from sophon import Decision
+from sophon.events import StreamReset, TaskFailed
+from sophon_hosting.host import Host
+
+
+async def cut_off(world, text: str, **options):
+    """A host that is stopped in the middle of a turn, and the receipt of that."""
+    first: Host = world.host()
+    await first.start()
+    receipt = await world.send(first, text, **options)
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    await first.stop(grace_seconds=0)
+    world.release.set()
+    return receipt
+
+
+async def test_what_was_queued_is_answered_in_order(world) -> None:
+    first = world.host()
+    receipts = [await world.send(first, f"m{number}") for number in range(3)]
+    await world.host().start()
+    for receipt in receipts:
+        await world.ended(receipt)
+    assert await world.said("s") == ["m0", "M0", "m1", "M1", "m2", "M2"]
+
+
+async def test_a_turn_that_was_cut_off_begins_again_and_its_message_is_there_once(world) -> None:
+    receipt = await cut_off(world, "wait a")
+    assert (await world.run(receipt)).status == "running"
+    await world.host().start()
+    run = await world.ended(receipt)
+    assert (run.status, run.starts) == ("completed", 2)
+    assert await world.said("s") == ["wait a", "WAIT A"]
+
+
+async def test_whoever_saw_a_part_is_told_that_the_reply_begins_again(world) -> None:
+    receipt = await cut_off(world, "wait a", stream=True)
+    await world.host().start()
+    await world.ended(receipt)
+    assert [event.epoch for event in world.events.of(StreamReset)] == [2]
+
+
+async def test_a_tool_that_may_have_run_is_not_run_again(world) -> None:
+    receipt = await cut_off(world, "Stall here")
+    await world.host().start()
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert world.begun == ["here"]
+    assert "unknown" in run.response["text"]
+
+
+async def test_by_setting_what_was_cut_off_is_marked_as_failed(world) -> None:
+    receipt = await cut_off(world, "wait a")
+    await world.host({"AgentExecution": {"Recovery": "Fail"}}).start()
+    run = await world.run(receipt)
+    assert run.error is not None
+    assert (run.status, run.error.code) == ("failed", "interrupted")
+    assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["interrupted"]
+    assert [record.kind for record in await world.store.sessions.records("s")] == ["message", "failed"]
+
+
+async def test_a_suspended_turn_holds_its_lane_and_is_resumed_by_the_decision(world) -> None:
+    first = world.host()
+    await first.start()
+    asking = await world.send(first, "Pay Bob")
+    approval = await world.suspended(first, asking)
+    later = await world.send(first, "hello")
+    await first.stop()
+    second = world.host()
+    await second.start()
+    await world.ended(await world.send(second, "other", "t"))
+    assert (await world.run(later)).status == "queued"
+    await second.approvals.decide(approval, Decision.approve(), "ada")
+    await world.ended(later)
+    assert (world.paid, await world.said("s")) == (["Bob"], ["Pay Bob", "Done: paid Bob", "hello", "HELLO"])
+
+
+async def test_a_decision_that_nobody_heard_of_is_carried_out(world) -> None:
+    first = world.host()
+    await first.start()
+    receipt = await world.send(first, "Pay Bob")
+    approval = await world.suspended(first, receipt)
+    await first.stop()
+    await world.store.approvals.decide(approval, Decision.approve(), world.clock.now())
+    await world.host().start()
+    assert ((await world.ended(receipt)).status, world.paid) == ("completed", ["Bob"])
+
+
+async def test_what_expired_while_nobody_was_there_is_decided_by_time(world) -> None:
+    first = world.host()
+    await first.start()
+    receipt = await world.send(first, "Pay Bob")
+    await world.suspended(first, receipt)
+    await first.stop()
+    await world.clock.advance(3600)
+    await world.host().start()
+    run = await world.ended(receipt)
+    assert run.response is not None
+    assert "nobody decided" in run.response["text"]
+
+
+async def test_a_state_that_cannot_be_read_is_a_failure_and_frees_the_session(world) -> None:
+    first = world.host()
+    receipt = await world.send(first, "hello")
+    await world.store.runs.begin(receipt.task_id, world.clock.now())
+    await world.store.runs.checkpoint(receipt.task_id, {"version": 99})
+    later = await world.send(first, "next")
+    await world.host().start()
+    run = await world.ended(receipt)
+    assert run.error is not None
+    assert (run.status, run.error.code) == ("failed", "state")
+    assert (await world.ended(later)).status == "completed"
+
+
+async def test_stopped_gracefully_what_runs_is_done(world) -> None:
+    host = world.host()
+    await host.start()
+    receipt = await world.send(host, "wait a")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    stopping = asyncio.create_task(host.stop())
+    await asyncio.sleep(0)
+    world.release.set()
+    await stopping
+    assert (await world.run(receipt)).status == "completed"
