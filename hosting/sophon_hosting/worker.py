@@ -157,6 +157,8 @@ class Worker:
         entry = delivery.entry
         if done:
             if not job.suspended:
+                if job.asked and job.run is not None:
+                    await self._endings.withdraw(job.run)
                 await self._queue.free(entry.session_id, entry.task_id)
             self._jobs.discard(job)
             await self._queue.ack(delivery)

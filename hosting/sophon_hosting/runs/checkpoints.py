@@ -7,10 +7,10 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop
 
 
 class Checkpoints:
-    """Writes the turn's state to its run in each settling pass, before any call is settled.
+    """Writes the whole turn's state to its run in each settling pass, before any call is settled.
 
     The journal knows calls by their ids, and a model that is asked again gives new ones: what was asked for must be
-    kept before it is done. A step of a plan (depth > 0) writes nothing: its turn is the plan's.
+    kept before it is done. In a step of a plan it is the plan's turn that is written, with all its steps under way.
     """
 
     zone = "inner"
@@ -23,8 +23,9 @@ class Checkpoints:
         self._jobs = jobs
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the chain's word
-        if ctx.settling and not ctx.depth and self._jobs.get(ctx.run_id) is not None:
-            await ctx.services.store.runs.checkpoint(ctx.run_id, ctx.state())
+        job = self._jobs.get(ctx.task_id) if ctx.settling else None
+        if job is not None and job.ctx is not None:
+            await ctx.services.store.runs.checkpoint(job.task_id, job.ctx.state())
         await next(ctx)
 
 

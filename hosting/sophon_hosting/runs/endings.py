@@ -66,6 +66,15 @@ class Endings:
         """End, as failed, a run that no worker has in hand. Raises StoreError."""
         await self._at_rest(run, error)
 
+    async def withdraw(self, run: Run) -> None:
+        """Nobody is left to ask for: what is open of the run is rejected, and taken from the lists."""
+        store, now = self._services.store, self._services.clock.now()
+        for record in await store.approvals.list(session_id=run.session_id):
+            if task_of(record.request) != run.id:
+                continue
+            await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
+            self._emit(run, ApprovalResolved(approval_id=record.request.id, decision="reject", reason=NO_LONGER))
+
     async def _at_rest(self, run: Run, error: BaseException) -> None:
         job = Job(run.id, run, cancel_wanted=isinstance(error, asyncio.CancelledError))
         self._jobs.add(job)
@@ -83,7 +92,7 @@ class Endings:
             await _through(self._recorder, ctx, error)
         if not job.concluded:
             await self._note(job, job.run, error)
-        await self._withdraw(job.run)
+        await self.withdraw(job.run)
 
     async def _turn(self, run: Run) -> Context | None:
         """The turn, once it was begun: before, its message is no part of the conversation, and stays none."""
@@ -117,15 +126,6 @@ class Endings:
         job.concluded = True
         if finished.first:
             self._emit(job.run, event)
-
-    async def _withdraw(self, run: Run) -> None:
-        """Nobody is left to ask for: what is open of the run is rejected, and taken from the lists."""
-        store, now = self._services.store, self._services.clock.now()
-        for record in await store.approvals.list(session_id=run.session_id):
-            if task_of(record.request) != run.id:
-                continue
-            await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
-            self._emit(run, ApprovalResolved(approval_id=record.request.id, decision="reject", reason=NO_LONGER))
 
     def _emit(self, run: Run, event: Event) -> None:
         event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id

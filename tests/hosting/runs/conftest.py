@@ -1,6 +1,7 @@
 """A host over each store, a model whose answers a test decides, and a clock that stands still until it is moved."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from sophon_hosting.host import Host, Incoming, Receipt
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_middlewares.chains import twelve
 
+PLAN = [
+    {"id": "a", "description": "Stall here", "depends_on": [], "tool_hints": ["stall"], "estimated_risk": "low"},
+    {"id": "b", "description": "Say something", "depends_on": [], "estimated_risk": "low"},
+]
 URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db"}
 PATIENCE_SECONDS = 10
 """A test that would hang fails instead; one that passes never waits for this."""
@@ -45,6 +50,7 @@ class World:
     clock: VirtualClock
     events: EventRecorder = field(default_factory=EventRecorder)
     paid: list[str] = field(default_factory=list)
+    planned: int = 0
     begun: list[str] = field(default_factory=list)
     release: asyncio.Event = field(default_factory=asyncio.Event)
     hosts: list[Host] = field(default_factory=list)
@@ -87,8 +93,15 @@ class World:
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         last = request.messages[-1]
+        if request.purpose == "plan":
+            self.planned += 1
+            return json.dumps({"goal": "two things", "steps": PLAN})
         if last.role == "tool":
             return f"Done: {last.content}"
+        if request.purpose == "step" and "Stall here" in last.content:
+            return ModelResponse("", [ToolCall("c1", "stall", {"what": "here"})])
+        if last.content == "Both":
+            return ModelResponse("", [ToolCall("c1", "pay", {"to": "Bob"}), ToolCall("c2", "stall", {"what": "here"})])
         verb, _, rest = last.content.partition(" ")
         calls = {"Pay": ("pay", {"to": rest}), "Burn": ("burn", {"what": rest}), "Stall": ("stall", {"what": rest})}
         if verb in calls:

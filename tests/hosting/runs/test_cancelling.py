@@ -50,6 +50,17 @@ async def test_a_suspended_task_ends_and_frees_its_session(world, host: Host) ->
     assert [event.approval_id for event in world.events.of(ApprovalResolved)] == [approval]
 
 
+async def test_what_a_running_turn_still_asks_is_withdrawn(world, host: Host) -> None:
+    receipt = await world.send(host, "Both")
+
+    async def asked_and_begun() -> bool:
+        return world.begun == ["here"] and len(await world.store.approvals.list()) == 1
+
+    await world.until(asked_and_begun)
+    assert (await host.cancel(receipt.task_id)).status == "cancelled"
+    assert (await world.store.approvals.list(), world.paid) == ([], [])
+
+
 async def test_one_that_is_over_keeps_its_outcome(world, host: Host) -> None:
     receipt = await world.send(host, "hello")
     before = await world.ended(receipt)

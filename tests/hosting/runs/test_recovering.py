@@ -56,6 +56,13 @@ async def test_a_tool_that_may_have_run_is_not_run_again(world) -> None:
     assert "unknown" in run.response["text"]
 
 
+async def test_a_plan_goes_on_where_it_was_and_its_tools_do_not_run_again(world) -> None:
+    receipt = await cut_off(world, "do two things", planning="Always")
+    await world.host().start()
+    assert (await world.ended(receipt)).status == "completed"
+    assert (world.begun, world.planned) == (["here"], 1)
+
+
 async def test_by_setting_what_was_cut_off_is_marked_as_failed(world) -> None:
     receipt = await cut_off(world, "wait a")
     await world.host({"AgentExecution": {"Recovery": "Fail"}}).start()

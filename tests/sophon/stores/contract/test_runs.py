@@ -231,7 +231,7 @@ async def test_the_outcome_answer_entries_and_events_are_kept_together(store: St
     events = [LoggedEvent("message", {"content": "hello"}, "r"), LoggedEvent("task_completed", {}, "r")]
     parts = [part("second", 1), part("first")]
     answer = await store.runs.finish("r", COMPLETED, records=[said("hello")], outbound=parts, events=events)
-    assert (answer.first, answer.seq) == (True, 3)
+    assert (answer.first, answer.seq, answer.recorded) == (True, 3, 1)
     assert [m.content for m in (await store.sessions.history("s")).messages] == ["hello"]
     assert [entry.id for entry in await store.outbound.list(run_id="r")] == ["first", "second"]
     assert [event.name for event in await store.events.after("s", 1)] == ["message", "task_completed"]
