@@ -2,6 +2,7 @@
 
 import logging
 
+from sophon.errors import NotFound
 from sophon.services import Services
 from sophon.stores.run_contracts import Run
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
@@ -54,7 +55,10 @@ class Recovery:
 
     async def _is_decided(self, run: Run) -> bool:
         for approval_id in run.waiting_for:
-            record = await self._services.store.approvals.get(approval_id)
+            try:
+                record = await self._services.store.approvals.get(approval_id)
+            except NotFound:  # the turn asks again
+                return True
             if record.decision is not None:
                 return True
         return not run.waiting_for

@@ -95,13 +95,16 @@ class World:
         last = request.messages[-1]
         if request.purpose == "plan":
             self.planned += 1
-            return json.dumps({"goal": "two things", "steps": PLAN})
+            first = {**PLAN[0], "description": "Pay Bob"} if "pay" in last.content else PLAN[0]
+            return json.dumps({"goal": "two things", "steps": [first, PLAN[1]]})
         if last.role == "tool":
             return f"Done: {last.content}"
         if request.purpose == "step" and "Stall here" in last.content:
             return ModelResponse("", [ToolCall("c1", "stall", {"what": "here"})])
         if last.content == "Both":
             return ModelResponse("", [ToolCall("c1", "pay", {"to": "Bob"}), ToolCall("c2", "stall", {"what": "here"})])
+        if request.purpose == "step" and "Pay Bob" in last.content:
+            return ModelResponse("", [ToolCall("c1", "pay", {"to": "Bob"})])
         verb, _, rest = last.content.partition(" ")
         calls = {"Pay": ("pay", {"to": rest}), "Burn": ("burn", {"what": rest}), "Stall": ("stall", {"what": rest})}
         if verb in calls:
@@ -143,6 +146,16 @@ class World:
         run = await self.status(receipt, "suspended")
         await self.rest(host)
         return run.waiting_for[0]
+
+    async def suspended_again(self, receipt: Receipt, *, starts: int) -> Run:
+        """Wait until it was begun so often, and is suspended."""
+
+        async def reached() -> bool:
+            run = await self.run(receipt)
+            return (run.starts, run.status) == (starts, "suspended")
+
+        await self.until(reached)
+        return await self.run(receipt)
 
     async def rest(self, host: Host) -> None:
         """Let the host work until nothing is in flight."""

@@ -29,6 +29,15 @@ async def test_an_approved_call_runs_once_and_the_turn_goes_on(world, host: Host
     assert record.decision.decided_by == "ada"
 
 
+async def test_a_question_of_a_plans_step_wakes_the_plans_turn(world, host: Host) -> None:
+    receipt = await world.send(host, "plan to pay", planning="Always")
+    approval = await world.suspended(host, receipt)
+    request = (await world.store.approvals.get(approval)).request
+    await host.approvals.decide(approval, APPROVE, "ada")
+    assert (await world.ended(receipt)).status == "completed"
+    assert (request.run_id, world.paid, world.planned) == (f"{receipt.task_id}/a", ["Bob"], 1)
+
+
 async def test_an_edited_call_runs_with_the_new_arguments(world, host: Host) -> None:
     receipt = await world.send(host, "Pay Bob")
     await host.approvals.decide(await world.suspended(host, receipt), Decision.edit({"to": "Eve"}), "ada")
@@ -129,13 +138,13 @@ async def test_an_unknown_question_is_said_to_be_none(host: Host) -> None:
 async def test_asked_again_after_a_restart_it_keeps_its_expiry(world) -> None:
     first = world.host()
     await first.start()
-    approval = await world.suspended(first, await world.send(first, "Pay Bob"))
+    receipt = await world.send(first, "Pay Bob")
+    approval = await world.suspended(first, receipt)
     expiry = (await world.store.approvals.get(approval)).request.expires_at
     await first.stop()
     await world.clock.advance(60)
-    run = (await world.store.runs.unfinished())[0]
     second = world.host()
     await second.start()
-    await second.queue.put(world.resume(run))
-    await world.rest(second)
+    await second.queue.put(world.resume(await world.run(receipt)))
+    await world.suspended_again(receipt, starts=2)
     assert [record.request.expires_at for record in await world.store.approvals.list()] == [expiry]

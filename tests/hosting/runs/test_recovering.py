@@ -100,6 +100,19 @@ async def test_a_decision_that_nobody_heard_of_is_carried_out(world) -> None:
     assert ((await world.ended(receipt)).status, world.paid) == ("completed", ["Bob"])
 
 
+async def test_a_question_that_is_gone_is_asked_again(world) -> None:
+    first = world.host()
+    await first.start()
+    receipt = await world.send(first, "Pay Bob")
+    await world.suspended(first, receipt)
+    await first.stop()
+    run = await world.run(receipt)
+    await world.store.runs.begin(run.id, world.clock.now())
+    await world.store.runs.suspend(run.id, run.checkpoint, ["apr_gone"])
+    await world.host().start()
+    assert (await world.suspended_again(receipt, starts=3)).waiting_for == run.waiting_for
+
+
 async def test_what_expired_while_nobody_was_there_is_decided_by_time(world) -> None:
     first = world.host()
     await first.start()
