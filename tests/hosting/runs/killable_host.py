@@ -26,22 +26,25 @@ def tell(*words: str) -> None:
     print(*words, flush=True)
 
 
-def keep(text: str) -> None:
+async def keep(text: str) -> None:
+    """The effect, told, and then a while in which a kill leaves it without a result."""
     with (folder / "kept.txt").open("a") as file:
         file.write(f"{text}\n")
+    tell("kept", text)
+    await asyncio.sleep(0.02)
 
 
 @tool()
 async def note(text: str) -> str:
     """Keep a note."""
-    keep(text)
+    await keep(text)
     return text
 
 
 @tool(risk=Risk.HIGH)
 async def pay(text: str) -> str:
     """Keep a note, once a person allows it."""
-    keep(text)
+    await keep(text)
     return text
 
 

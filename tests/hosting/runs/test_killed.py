@@ -15,7 +15,10 @@ NAMES = [f"s{number}" for number in range(SESSIONS)]
 
 
 def work(folder: Path, firsts: dict[str, int], lines: int | None) -> int:
-    """Run the host, killed after so many lines of output; counts in `firsts` what was acknowledged. Its exit code."""
+    """Run the host, killed after so many lines of output, if their number is even in the midst of a tool.
+
+    Counts in `firsts` what was acknowledged, and gives the exit code.
+    """
     command = [sys.executable, str(SCRIPT), str(folder), json.dumps(firsts)]
     with (
         (folder / "errors.txt").open("a") as errors,
@@ -26,7 +29,7 @@ def work(folder: Path, firsts: dict[str, int], lines: int | None) -> int:
             match line.split():
                 case ["accepted", session, number]:
                     firsts[session] = int(number) + 1
-            if count == lines:
+            if lines is not None and count >= lines and (lines % 2 or line.startswith("kept")):
                 process.kill()
         return process.wait()
 
