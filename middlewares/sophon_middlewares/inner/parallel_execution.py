@@ -55,6 +55,11 @@ async def _all(branches: Sequence[Context], next: Next) -> list[Exception | None
 
     # asyncio's own group: a quarter of the price of anyio's. No exception reaches it, so none leaves it as a group.
     async with asyncio.TaskGroup() as group:
-        for index in range(len(branches)):
-            group.create_task(settle(index))
+        tasks = [group.create_task(settle(index)) for index in range(len(branches))]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:  # in call order: the group would cancel them in no order at all
+                task.cancel()
+            raise
     return errors

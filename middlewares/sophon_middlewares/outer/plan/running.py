@@ -62,7 +62,12 @@ class _PlanRun:
     async def until_nothing_moves(self, group: asyncio.TaskGroup) -> None:
         """Start what may start and take what has ended, until all has ended, waits for a person, or is stopped."""
         while self._start(group):
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                for task in self._tasks:  # in the order in which they were started: the group would do it in none
+                    task.cancel()
+                raise
             # In the order in which they were started: what happens at one moment is told in one order.
             for task in [task for task in self._tasks if task.done()]:
                 self._take(self._tasks.pop(task), task.result())
