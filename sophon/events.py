@@ -58,9 +58,10 @@ class Silence:
 
 @dataclass(slots=True, kw_only=True)
 class TaskQueued(Event):
-    """The message was accepted; `position` tasks are ahead of it."""
+    """The message `text` was accepted; `position` tasks are ahead of it."""
 
     position: int = 0
+    text: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,12 +83,16 @@ class AgentStatus(Event):
 
 @dataclass(slots=True, kw_only=True)
 class StreamChunk(Event):
-    """A piece of the reply; the pieces of one epoch make up the text."""
+    """A piece of the reply; the pieces of one epoch make up the text.
+
+    `offset` is where in that text it stands, in characters; a host sets it.
+    """
 
     durable: ClassVar[bool] = False
 
     epoch: int
     text: str
+    offset: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -65,8 +65,7 @@ class Services:
         self.registry = ToolRegistry(with_builtin(tools, self.settings))
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
-        self.events: EventSink = events or Silence()
-        self.observed = not isinstance(self.events, Silence)
+        self.watched_by(events or Silence())
         self.turn_log: TurnLog = turn_log or SessionLog()
         self.instructions = instructions
         self.folder = folder or Path()
@@ -157,6 +156,11 @@ class Services:
             messages=messages,
             tools=self.registry.tools,
         )
+
+    def watched_by(self, events: EventSink) -> None:
+        """Have the events of all turns that begin from now on go there."""
+        self.events = events
+        self.observed = not isinstance(events, Silence)
 
     def dump(self, ctx: Context) -> dict[str, Any]:
         """A turn as plain data; `ctx.state()` is the usual way to it."""

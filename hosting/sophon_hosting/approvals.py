@@ -8,6 +8,7 @@ from datetime import datetime
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.errors import SophonError
+from sophon.events import ApprovalResolved, EventSink, Silence
 from sophon.settings import ApprovalSettings
 from sophon.stores.contracts import ApprovalRecord, Store
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
@@ -65,8 +66,10 @@ class Approvals:
         clock: Clock,
         settings: ApprovalSettings,
         approvers: Collection[str] = (),
+        events: EventSink | None = None,
     ) -> None:
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
+        self._events = events or Silence()
         self._approvers = frozenset(approvers)
         self._turnstile = asyncio.Lock()
 
@@ -88,7 +91,7 @@ class Approvals:
             if kept.decision != signed:
                 raise _decided(kept)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, by)
-        await self._wake(record.request)
+        await self._decided(record.request, signed)
         return kept
 
     async def expire(self) -> datetime | None:
@@ -105,8 +108,8 @@ class Approvals:
             if expires_at > now:
                 upcoming.append(expires_at)
                 continue
-            await self._store.approvals.decide(record.request.id, silence, now)
-            await self._wake(record.request)
+            kept = await self._store.approvals.decide(record.request.id, silence, now)
+            await self._decided(record.request, kept.decision or silence)
         return min(upcoming, default=None)
 
     async def watch(self, gate: StoreGate) -> None:
@@ -133,13 +136,28 @@ class Approvals:
         if request.expires_at is not None and now >= request.expires_at and not parks:
             raise DecisionRefused("expired", f"this question expired at {request.expires_at.isoformat()}")
 
-    async def _wake(self, request: ApprovalRequest) -> None:
+    async def _decided(self, request: ApprovalRequest, decision: Decision) -> None:
+        """Everybody is told at once, and not when a worker has time for the run."""
+        self._events.emit(resolution(request, decision))
         await self._queue.put(QueueEntry(task_of(request), request.session_id, "resume"))
 
 
 def task_of(request: ApprovalRequest) -> str:
     """The run of the whole turn, also for a question of a plan's step."""
     return request.run_id.partition("/")[0]
+
+
+def resolution(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
+    """The event that says how a question was decided."""
+    return ApprovalResolved(
+        session_id=request.session_id,
+        task_id=task_of(request),
+        run_id=request.run_id,
+        approval_id=request.id,
+        decision=decision.verdict,
+        decided_by=decision.decided_by,
+        reason=decision.reason,
+    )
 
 
 def _decided(record: ApprovalRecord) -> DecisionRefused:

@@ -11,14 +11,16 @@ from sophon.pipeline import Pipeline
 from sophon.services import Services, planning_mode
 from sophon.stores.run_contracts import Accepted, InboundKey, Run
 from sophon_hosting.approvals import Approvals, StoreGate
+from sophon_hosting.events.feed import EventFeed
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.runs.checkpoints import with_checkpoints
 from sophon_hosting.runs.endings import Endings
 from sophon_hosting.runs.jobs import Jobs
 from sophon_hosting.runs.leaving import WhatLeaves, answer
-from sophon_hosting.runs.recovery import Recovery
-from sophon_hosting.runs.run_log import RunLog
+from sophon_hosting.runs.recovery import Recovery, queued
+from sophon_hosting.runs.run_log import Outcomes, RunLog
+from sophon_hosting.runs.sweep import Sweep
 from sophon_hosting.worker import Worker
 
 CANCEL_SECONDS = 1.0
@@ -33,7 +35,8 @@ class Incoming:
     """A message on its way in.
 
     `external_id` is the sender's own id of it, within channel and `account`: the same one again is the same task.
-    `origin` says where the answer goes (chat, account), `owner` whose the session is.
+    `origin` says where the answer goes (chat, account), `owner` whose the task is, `trace` the trace that it belongs
+    to (32 hexadecimal digits).
     """
 
     text: str
@@ -46,6 +49,7 @@ class Incoming:
     stream: bool = False
     model: str | None = None
     planning: str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +81,24 @@ class Host:
         self.services = services
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
         jobs = self._jobs = Jobs()
+        self.feed = EventFeed(services.store.events, services.clock, services.events)
+        outcomes = Outcomes(services.store, self.feed, leaving)
         self._gate = StoreGate(services.store, services.clock, jobs)
-        services.approvals, services.turn_log = self._gate, RunLog(jobs, leaving)
+        services.watched_by(self.feed)
+        services.approvals, services.turn_log = self._gate, RunLog(jobs, outcomes)
         self.approvals = Approvals(
             services.store,
             self.queue,
             clock=services.clock,
             settings=services.settings.approval,
             approvers=approvers,
+            events=self.feed,
         )
-        self._endings = Endings(services, chain, self.queue, jobs, leaving)
-        self._worker = Worker(services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings)
-        self._watch: asyncio.Task[None] | None = None
+        self._endings = Endings(services, chain, self.queue, jobs, outcomes)
+        self._worker = Worker(services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings, self.feed)
+        self.stopping = False
+        """From the beginning of `stop` on: what is sent now would not be begun here any more."""
+        self._watches: list[asyncio.Task[None]] = []
 
     async def accept(self, message: Incoming) -> Receipt:
         """Keep a message and put it into the queue; once this returns it is never lost.
@@ -126,18 +136,24 @@ class Host:
     async def start(self) -> None:
         """Take up what was left unfinished, then work."""
         await self.queue.open()
-        self._worker.cut_off |= await Recovery(self.services, self.queue, self._endings).recover()
-        self._watch = asyncio.create_task(self.approvals.watch(self._gate))
+        self._worker.cut_off |= await Recovery(self.services, self.queue, self._endings, self.feed).recover()
+        sweep = Sweep(self.services, self.queue, self._jobs, self._endings)
+        self._watches = [
+            asyncio.create_task(self.approvals.watch(self._gate)),
+            asyncio.create_task(sweep.watch()),
+        ]
         self._worker.start()
 
     async def stop(self, *, grace_seconds: float = GRACE_SECONDS) -> None:
         """Take nothing more, let what runs end, leave what does not end in time to the next start."""
+        self.stopping = True
         await self._worker.stop(grace_seconds)
-        if self._watch is not None:
-            self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
             with suppress(asyncio.CancelledError):
-                await self._watch
-            self._watch = None
+                await watch
+        self._watches = []
+        await self.feed.aclose()
         await self.queue.close()
 
     async def pause(self) -> None:
@@ -169,6 +185,9 @@ class Host:
             kept = accepted.run
             position = await self.queue.position(kept.id) or 0
             if accepted.created:
+                # Before the queue has it: a worker may begin at once, and that is told after this.
+                position = (await self.queue.statistics()).waiting
+                self.feed.emit(queued(kept, position))
                 position = await place.put(QueueEntry(kept.id, kept.session_id))
         return Receipt(kept.id, kept.session_id, position, accepted.created)
 
@@ -177,7 +196,12 @@ class Host:
             raise InputError("the message is empty: write something")
         if message.model is not None:
             self.services.gateway.find(message.model)
-        options = {"stream": message.stream, "model": message.model, "planning": planning_mode(message.planning)}
+        options: dict[str, Any] = {
+            "stream": message.stream,
+            "model": message.model,
+            "planning": planning_mode(message.planning),
+            "trace": message.trace,
+        }
         return Run(
             id=self.services.clock.new_id(),
             session_id=message.session_id or self.services.clock.new_id(),

@@ -7,6 +7,7 @@ from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError
 from sophon.pipeline import Pipeline
 from sophon.services import Services
+from sophon_hosting.events.feed import EventFeed
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.endings import Ended, Endings
 from sophon_hosting.runs.jobs import Job, Jobs
@@ -28,9 +29,17 @@ class Worker:
     a run that the next start finds. `cut_off` are runs that a process before this one left in their middle.
     """
 
-    def __init__(self, services: Services, chain: Pipeline, queue: TaskQueue, jobs: Jobs, endings: Endings) -> None:
+    def __init__(
+        self,
+        services: Services,
+        chain: Pipeline,
+        queue: TaskQueue,
+        jobs: Jobs,
+        endings: Endings,
+        feed: EventFeed,
+    ) -> None:
         self._services, self._chain, self._queue = services, chain, queue
-        self._jobs, self._endings = jobs, endings
+        self._jobs, self._endings, self._feed = jobs, endings, feed
         self._takers: list[asyncio.Task[None]] = []
         self.cut_off: set[str] = set()
 
@@ -146,6 +155,7 @@ class Worker:
     async def _suspend(self, job: Job, ctx: Context) -> None:
         """Written out first, then the lane is held, then the delivery ends: the place is free, the session waits."""
         job.ending = True
+        await self._feed.flush(ctx.session_id)
         run = await self._services.store.runs.suspend(job.task_id, ctx.state(), job.asked)
         if run.cancel_requested:
             await self._endings.cancel(job)

@@ -8,7 +8,7 @@ A run rests in `queued` and `suspended`; one found in `running` after a start wa
 and is begun again. The first outcome is the outcome: nothing changes a run that has one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -130,6 +130,15 @@ class Finished:
     recorded: int = 0
 
 
+LastEvents: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
+"""Makes the events that say how a run ended, given the seq of the last record that was added to its session."""
+
+
+def no_events(recorded: int) -> Sequence[LoggedEvent]:
+    """An end that nobody watches."""
+    return ()
+
+
 class RunStore(Protocol):
     """The runs of a host. Unknown ids raise NotFound, with near ids; they go with their session."""
 
@@ -159,11 +168,12 @@ class RunStore(Protocol):
         *,
         records: Sequence["SessionRecord"] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: Sequence[LoggedEvent] = (),
+        events: LastEvents = no_events,
     ) -> Finished:
         """Keep the outcome, what the conversation says of it, what is to be sent and the last events: all or none.
 
-        The entries become the run's own. Checkpoint and `waiting_for` are dropped. Of many outcomes the first wins.
+        `events` is called within the write, perhaps in another thread. The entries become the run's own. Checkpoint and
+        `waiting_for` are dropped. Of many outcomes the first wins.
         """
         ...
 

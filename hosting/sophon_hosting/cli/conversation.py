@@ -10,6 +10,7 @@ from sophon.errors import NotFound, SophonError
 from sophon.events import Event
 from sophon.messages import Response
 from sophon.services import Services
+from sophon_hosting.access import LOCAL_USER
 from sophon_hosting.cli.errors import FAILED, INTERRUPTED, lines_of
 from sophon_hosting.cli.interruption import Ending
 from sophon_hosting.composition import chain_of
@@ -116,6 +117,7 @@ class Conversation:
             model=self.choices.model,
             planning=self.choices.planning,
             channel="cli",
+            principal=LOCAL_USER,
         )
         response = await self._pipeline.run(ctx)
         while response.finish_reason == "suspended":

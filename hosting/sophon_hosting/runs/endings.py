@@ -2,22 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from sophon.approvals import Decision
 from sophon.context import Context
 from sophon.errors import SophonError, StoreError
-from sophon.events import ApprovalResolved, Event, TaskCancelled, TaskCompleted, TaskFailed
+from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
 from sophon.pipeline import Pipeline
 from sophon.services import Services
 from sophon.stores.contracts import SessionRecord
 from sophon.stores.run_contracts import Run
-from sophon.turn_log import TurnEnd
-from sophon_hosting.approvals import task_of
+from sophon.turn_log import LastEvents, TurnEnd
+from sophon_hosting.approvals import resolution, task_of
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.jobs import Job, Jobs
-from sophon_hosting.runs.leaving import WhatLeaves, answer, outcome_of
+from sophon_hosting.runs.run_log import Outcomes
 from sophon_hosting.runs.turns import turn_of
 from sophon_middlewares.outer.session_events import SessionEvents, describe
 
@@ -39,10 +38,8 @@ class Endings:
     outcome and a note in the session. What was still to be decided is withdrawn.
     """
 
-    def __init__(
-        self, services: Services, chain: Pipeline, queue: TaskQueue, jobs: Jobs, leaving: WhatLeaves = answer
-    ) -> None:
-        self._services, self._queue, self._jobs, self._leaving = services, queue, jobs, leaving
+    def __init__(self, services: Services, chain: Pipeline, queue: TaskQueue, jobs: Jobs, outcomes: Outcomes) -> None:
+        self._services, self._queue, self._jobs, self._outcomes = services, queue, jobs, outcomes
         self._recorder = next((each for each in chain if isinstance(each, SessionEvents)), None)
 
     async def cancel(self, job: Job) -> None:
@@ -56,7 +53,8 @@ class Endings:
 
     async def complete(self, job: Job, response: Response) -> None:
         """It ends with this response, which a chain without SessionEvents has given. Raises StoreError."""
-        await self._write(job, TurnEnd("completed", response), [], _completed(response))
+        assert job.run is not None
+        await self._outcomes.write(job, job.run, [], TurnEnd("completed", response, events=_says(_completed(response))))
 
     async def cancel_at_rest(self, run: Run) -> None:
         """End, as cancelled, a run that no worker has in hand. Raises StoreError."""
@@ -72,8 +70,8 @@ class Endings:
         for record in await store.approvals.list(session_id=run.session_id):
             if task_of(record.request) != run.id:
                 continue
-            await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
-            self._emit(run, ApprovalResolved(approval_id=record.request.id, decision="reject", reason=NO_LONGER))
+            kept = await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
+            self._services.events.emit(resolution(record.request, kept.decision or Decision.reject(NO_LONGER)))
 
     async def _at_rest(self, run: Run, error: BaseException) -> None:
         job = Job(run.id, run, cancel_wanted=isinstance(error, asyncio.CancelledError))
@@ -110,29 +108,11 @@ class Endings:
         if isinstance(error, Exception):
             failure = describe(error, run.id)
             record = SessionRecord("failed", run.id, data={**failure, "text": run.text})
-            await self._write(job, TurnEnd("failed", error=failure), [record], TaskFailed(error=failure))
+            end = TurnEnd("failed", error=failure, events=_says(TaskFailed(error=failure)))
         else:
             record = SessionRecord("cancelled", run.id, data={"text": run.text})
-            await self._write(job, TurnEnd("cancelled"), [record], TaskCancelled())
-
-    async def _write(self, job: Job, end: TurnEnd, records: Sequence[SessionRecord], event: Event) -> None:
-        assert job.run is not None
-        outcome = outcome_of(end)
-        leaving = self._leaving(job.run, outcome)
-        job.end()
-        finished = await self._services.store.runs.finish(
-            job.task_id, outcome, records=records, outbound=leaving.outbound, events=leaving.events
-        )
-        job.concluded = True
-        if finished.first:
-            self._emit(job.run, event)
-
-    def _emit(self, run: Run, event: Event) -> None:
-        event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
-        try:
-            self._services.events.emit(event)
-        except Exception:
-            log.exception("a listener failed on %s", type(event).__name__)
+            end = TurnEnd("cancelled", events=_says(TaskCancelled()))
+        await self._outcomes.write(job, run, [record], end)
 
 
 async def _through(recorder: SessionEvents, ctx: Context, error: BaseException) -> None:
@@ -152,3 +132,7 @@ async def _through(recorder: SessionEvents, ctx: Context, error: BaseException) 
 
 def _completed(response: Response) -> TaskCompleted:
     return TaskCompleted(text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0)
+
+
+def _says(event: Event) -> LastEvents:
+    return lambda recorded: [event]

@@ -1,32 +1,22 @@
-"""What leaves the host with the end of a run: entries for the channels' ledger, events for those who catch up."""
+"""What leaves the host with the end of a run: the entries for the channels' ledger."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sophon.messages import Response
-from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
 from sophon.turn_log import TurnEnd
 
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """What is written in one transaction with the outcome."""
-
-    outbound: Sequence[OutboundEntry] = ()
-    events: Sequence[LoggedEvent] = ()
+WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
+"""What is written in one transaction with the outcome."""
 
 
-WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Leaving]
-
-
-def answer(run: Run, outcome: RunOutcome) -> Leaving:
+def answer(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
     """One entry for the chat that the message came from (`origin`: chat, account); nothing where it names no chat."""
     chat = run.origin.get("chat")
     if not chat:
-        return Leaving()
+        return ()
     entry = OutboundEntry(
         id=f"{run.id}:end",
         run_id=run.id,
@@ -36,7 +26,7 @@ def answer(run: Run, outcome: RunOutcome) -> Leaving:
         kind="answer" if outcome.status == "completed" else outcome.status,
         payload=_payload(outcome),
     )
-    return Leaving(outbound=[entry])
+    return [entry]
 
 
 def outcome_of(end: TurnEnd) -> RunOutcome:

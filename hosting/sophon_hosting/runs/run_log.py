@@ -4,12 +4,42 @@ import logging
 from collections.abc import Sequence
 
 from sophon.context import Context
-from sophon.stores.contracts import SessionRecord
+from sophon.events import Event
+from sophon.stores.contracts import SessionRecord, Store
+from sophon.stores.run_contracts import Finished, Run
 from sophon.turn_log import SessionLog, TurnEnd
+from sophon_hosting.events.feed import EventFeed
 from sophon_hosting.runs.jobs import Job, Jobs
 from sophon_hosting.runs.leaving import WhatLeaves, answer, outcome_of
 
 log = logging.getLogger("sophon")
+
+
+class Outcomes:
+    """The one place where the outcome of a run is written; its last events leave after it, in their order."""
+
+    def __init__(self, store: Store, feed: EventFeed, leaving: WhatLeaves = answer) -> None:
+        self._store, self._feed, self._leaving = store, feed, leaving
+
+    async def write(self, job: Job, run: Run, records: Sequence[SessionRecord], end: TurnEnd) -> Finished:
+        """Keep it, and tell it if it is the first. Raises StoreError, NotFound."""
+        outcome = outcome_of(end)
+        outbound = self._leaving(run, outcome)
+        job.end()
+
+        def events(recorded: int) -> Sequence[Event]:
+            made = end.events(recorded)
+            for event in made:
+                event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
+            return made
+
+        finished = await self._feed.conclude(
+            run.session_id,
+            events,
+            lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
+        )
+        job.concluded = True
+        return finished
 
 
 class RunLog:
@@ -19,33 +49,22 @@ class RunLog:
     Its worker knows what becomes of it.
     """
 
-    def __init__(self, jobs: Jobs, leaving: WhatLeaves = answer) -> None:
-        self._jobs, self._leaving = jobs, leaving
+    def __init__(self, jobs: Jobs, outcomes: Outcomes) -> None:
+        self._jobs, self._outcomes = jobs, outcomes
         self._session = SessionLog()
 
-    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> int | None:
-        """See `TurnLog.conclude`. None too when the run had its outcome before, or the store has just refused one."""
+    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> bool:
+        """See `TurnLog.conclude`. False too when the run had its outcome before, or the store has just refused one."""
         job = self._jobs.get(ctx.run_id)
-        if job is None or end.status == "suspended":
+        if job is None or job.run is None or end.status == "suspended":
             return await self._session.conclude(ctx, records, end)
         if job.unwritten or (end.status == "cancelled" and not job.cancel_wanted):
-            return None
-        return await self._finish(job, ctx, records, end)
-
-    async def _finish(self, job: Job, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> int | None:
-        assert job.run is not None
-        outcome = outcome_of(end)
-        leaving = self._leaving(job.run, outcome)
-        job.end()
+            return False
         try:
-            finished = await ctx.services.store.runs.finish(
-                ctx.run_id, outcome, records=records, outbound=leaving.outbound, events=leaving.events
-            )
+            return (await self._outcomes.write(job, job.run, records, end)).first
         except Exception:
             job.unwritten = True
             if end.status == "completed":
                 raise
             log.exception("the outcome of run %s could not be recorded", ctx.run_id)
-            return None
-        job.concluded = True
-        return finished.recorded if finished.first else None
+            return False

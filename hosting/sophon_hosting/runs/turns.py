@@ -25,8 +25,8 @@ async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Conte
         channel=run.channel,
         run_id=run.id,
     )
-    if not fresh and await _has_its_message(services, run):
-        ctx.put(BEGUN_BEFORE, True)
+    if not fresh and (seq := await _seq_of_its_message(services, run)):
+        ctx.put(BEGUN_BEFORE, seq)
     return ctx
 
 
@@ -37,7 +37,7 @@ def begin_reply_anew(ctx: Context, run: Run) -> None:
         ctx.emit(StreamReset(epoch=ctx.epoch, reason="the turn was cut off and is carried out again"))
 
 
-async def _has_its_message(services: Services, run: Run) -> bool:
-    """Whether a start that was cut off has made the message part of the conversation."""
+async def _seq_of_its_message(services: Services, run: Run) -> int:
+    """Under which seq a start that was cut off has made the message part of the conversation; 0 if none has."""
     records = await services.store.sessions.records(run.session_id)
-    return any(record.run_id == run.id and record.kind == "message" for record in records)
+    return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)

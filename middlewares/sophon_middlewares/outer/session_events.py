@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 
@@ -26,8 +27,9 @@ SOUND = "sound"
 COVERED: Key[int] = Key("session_events.covered", dump=int, load=int)
 """How many messages the stored compaction stands for."""
 
-BEGUN_BEFORE: Key[bool] = Key("session_events.begun_before", dump=bool, load=bool)
-"""Set on a turn that is begun again: a start that was cut off has recorded its message, the last of the history."""
+BEGUN_BEFORE: Key[int] = Key("session_events.begun_before", dump=int, load=int)
+"""Set on a turn that is begun again: a start that was cut off has recorded its message, the last of the history, under
+this seq."""
 
 
 class SessionEvents:
@@ -87,15 +89,15 @@ async def _begin(ctx: Context) -> None:
     if ctx.observed:
         ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
     history = await ctx.services.store.sessions.history(ctx.session_id)
-    if begun_before := ctx.get(BEGUN_BEFORE):
+    begun_before = ctx.get(BEGUN_BEFORE)
+    if begun_before:
         history.messages.pop()
         history.known.clear()
     _join(ctx, history)
+    user = ctx.messages[-1]
     if begun_before:
         ctx.mark_recorded(len(ctx.messages))
-        return
-    user = ctx.messages[-1]
-    seq = await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
+    seq = begun_before or await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
     if ctx.observed:
         ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
 
@@ -138,17 +140,20 @@ async def _end(ctx: Context, response: Response) -> None:
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    seq = await _conclude(ctx, records, TurnEnd("completed", response))
-    if seq is None or not ctx.observed:
-        return
-    if response.text:
-        seq -= sum(record.kind != "message" for record in records)  # what stands behind the agent's message
-        ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text))
-    ctx.emit(
-        TaskCompleted(
-            text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_ms(ctx)
-        )
+    await _conclude(ctx, records, TurnEnd("completed", response, events=partial(_answered, ctx, response, records)))
+
+
+def _answered(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
+    """The agent's message, if there is one, and the end; `seq` is that of the last of the records."""
+    if not ctx.observed:
+        return []
+    end = TaskCompleted(
+        text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_ms(ctx)
     )
+    if not response.text:
+        return [end]
+    seq -= sum(record.kind != "message" for record in records)  # what stands behind the agent's message
+    return [MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text), end]
 
 
 def _say(ctx: Context, text: str) -> None:
@@ -162,7 +167,7 @@ def _say(ctx: Context, text: str) -> None:
 
 async def _cancelled(ctx: Context) -> None:
     event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
-    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled"), event)
+    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event]))
 
 
 async def _failed(ctx: Context, error: Exception) -> None:
@@ -172,42 +177,41 @@ async def _failed(ctx: Context, error: Exception) -> None:
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
     event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
-    await _conclude_badly(
-        ctx, SessionRecord("failed", ctx.run_id, data=failure), TurnEnd("failed", error=failure), event
-    )
+    end = TurnEnd("failed", error=failure, events=lambda _: [event])
+    await _conclude_badly(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
 
 
-async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd, event: Event) -> None:
+async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
     """Shielded: whoever cancels or fails a turn still gets its one outcome, on record if the store can take it.
 
     What the store raises here never takes the place of what ended the turn.
     """
-    counts = True
-    try:
-        with anyio.CancelScope(shield=True):
+    with anyio.CancelScope(shield=True):
+        records = [record]
+        try:
             await close_round(ctx)
             if ctx.shown:
                 record.data = {**record.data, "shown": "".join(ctx.shown)}
-            counts = await _conclude(ctx, [*news(ctx), record], end) is not None
-    except Exception:
-        log.exception("the outcome of run %s could not be recorded", ctx.run_id)
-    finally:
-        if counts:
-            ctx.emit(event)
+            records = [*news(ctx), record]
+        except Exception:
+            log.exception("what run %s had added could not be gathered", ctx.run_id)
+        try:
+            await _conclude(ctx, records, end)
+        except Exception:
+            log.exception("the outcome of run %s could not be recorded", ctx.run_id)
 
 
-async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> int | None:
+async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> None:
     """Write the end through the turn log; the messages are recorded then, unless that end does not count."""
     before = ctx.recorded_upto()
     ctx.mark_recorded(len(ctx.messages))
     try:
-        seq = await ctx.services.turn_log.conclude(ctx, records, end)
+        counts = await ctx.services.turn_log.conclude(ctx, records, end)
     except Exception:
         ctx.mark_recorded(before)
         raise
-    if seq is None:
+    if not counts:
         ctx.mark_recorded(before)
-    return seq
 
 
 async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:

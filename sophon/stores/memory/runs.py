@@ -9,13 +9,22 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.stores.contracts import SessionRecord
-from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.memory.events import InMemoryEvents
 from sophon.stores.memory.outbound import InMemoryOutbound
 from sophon.stores.memory.sessions import InMemorySessions
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.outbound_moves import of_run
-from sophon.stores.run_contracts import Accepted, Begun, Finished, InboundKey, Run, RunOutcome, RunStatus
+from sophon.stores.run_contracts import (
+    Accepted,
+    Begun,
+    Finished,
+    InboundKey,
+    LastEvents,
+    Run,
+    RunOutcome,
+    RunStatus,
+    no_events,
+)
 from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, finished, no_run, suspended, taken
 
 
@@ -82,7 +91,7 @@ class InMemoryRuns:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: Sequence[LoggedEvent] = (),
+        events: LastEvents = no_events,
     ) -> Finished:
         """See `RunStore.finish`."""
         run = self._get(run_id)
@@ -91,7 +100,7 @@ class InMemoryRuns:
         # The one thing that can fail comes first: a bad record leaves everything as it was.
         recorded = await self._sessions.append(run.session_id, records) if records else 0
         await self._outbound.add(of_run(run_id, outbound))
-        seq = await self._events.append(run.session_id, events)
+        seq = await self._events.append(run.session_id, events(recorded))
         self._rows[run_id] = finished(run, outcome, self._clock.now())
         del self._unfinished[run_id]
         return Finished(True, seq, recorded)

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from sophon.clock import Clock
 from sophon.stores.contracts import SessionRecord
-from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.log import stamped
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.outbound_moves import kept, of_run
@@ -20,9 +19,11 @@ from sophon.stores.run_contracts import (
     Begun,
     Finished,
     InboundKey,
+    LastEvents,
     Run,
     RunOutcome,
     RunStatus,
+    no_events,
 )
 from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, no_run, suspended, taken
 from sophon.stores.sql import run_rows as rows
@@ -39,7 +40,7 @@ class _Ending:
     at: datetime
     records: Sequence[SessionRecord]
     outbound: Sequence[OutboundEntry]
-    events: Sequence[LoggedEvent]
+    events: LastEvents
 
 
 class SqlRuns:
@@ -72,11 +73,11 @@ class SqlRuns:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: Sequence[LoggedEvent] = (),
+        events: LastEvents = no_events,
     ) -> Finished:
         """See `RunStore.finish`."""
         now = self._clock.now()
-        ending = _Ending(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), tuple(events))
+        ending = _Ending(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), events)
         return await self._database.write(partial(_finish, run_id=run_id, ending=ending))
 
     async def request_cancel(self, run_id: str) -> Run:
@@ -183,9 +184,10 @@ def _finish(connection: Connection, run_id: str, ending: _Ending) -> Finished:
     )
     recorded = add_records(connection, session_id, ending.records, owner="") if ending.records else 0
     add_entries(connection, ending.outbound)
-    if not ending.events:
+    events = ending.events(recorded)
+    if not events:
         return Finished(True, last_event(connection, session_id), recorded)
-    return Finished(True, add_events(connection, session_id, ending.events, ending.at), recorded)
+    return Finished(True, add_events(connection, session_id, events, ending.at), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:

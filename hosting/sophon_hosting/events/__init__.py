@@ -1,0 +1,1 @@
+"""What happens in a host, numbered, kept, and told in order."""
