@@ -20,10 +20,10 @@ class Witness(SessionLog):
         self.ends: list[tuple[str, list[str]]] = []
         self.told: list[str] = []
 
-    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> int | None:
+    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> bool:
         self.ends.append((end.status, [record.kind for record in records]))
         self.told = [type(event).__name__ for event in self.events.events]
-        return await super().conclude(ctx, records, end) if self.counts else None
+        return await super().conclude(ctx, records, end) if self.counts else False
 
 
 def services(log: Witness) -> Services:

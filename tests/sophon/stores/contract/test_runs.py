@@ -230,7 +230,7 @@ async def test_the_outcome_answer_entries_and_events_are_kept_together(store: St
     await store.events.append("s", [LoggedEvent("task_queued", {"position": 0}, "r")])
     events = [LoggedEvent("message", {"content": "hello"}, "r"), LoggedEvent("task_completed", {}, "r")]
     parts = [part("second", 1), part("first")]
-    answer = await store.runs.finish("r", COMPLETED, records=[said("hello")], outbound=parts, events=events)
+    answer = await store.runs.finish("r", COMPLETED, records=[said("hello")], outbound=parts, events=lambda recorded: events)
     assert (answer.first, answer.seq, answer.recorded) == (True, 3, 1)
     assert [m.content for m in (await store.sessions.history("s")).messages] == ["hello"]
     assert [entry.id for entry in await store.outbound.list(run_id="r")] == ["first", "second"]
@@ -239,10 +239,10 @@ async def test_the_outcome_answer_entries_and_events_are_kept_together(store: St
 
 async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
     await accepted(store, "r")
-    await store.runs.finish("r", CANCELLED, events=[LoggedEvent("task_cancelled", {}, "r")])
+    await store.runs.finish("r", CANCELLED, events=lambda recorded: [LoggedEvent("task_cancelled", {}, "r")])
     before = await store.runs.get("r")
     late = [LoggedEvent("task_completed", {}, "r")]
-    answer = await store.runs.finish("r", COMPLETED, records=[said("x")], outbound=[part("x")], events=late)
+    answer = await store.runs.finish("r", COMPLETED, records=[said("x")], outbound=[part("x")], events=lambda recorded: late)
     assert (answer.first, answer.seq) == (False, 1)
     assert await store.runs.get("r") == before
     assert (await store.sessions.history("s")).messages == []
@@ -253,7 +253,7 @@ async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
     await accepted(store, "r")
     outcomes = [COMPLETED, FAILED, CANCELLED, COMPLETED] * 5
     endings = [
-        store.runs.finish("r", outcome, records=[said(str(n))], outbound=[part(str(n))], events=[LoggedEvent("e", {})])
+        store.runs.finish("r", outcome, records=[said(str(n))], outbound=[part(str(n))], events=lambda recorded: [LoggedEvent("e", {})])
         for n, outcome in enumerate(outcomes)
     ]
     answers = await asyncio.gather(*endings)
@@ -360,7 +360,7 @@ async def test_many_messages_of_many_sessions_at_once_lose_nothing(store: Store)
         await store.runs.accept(message(name, session), InboundKey("hub", "ada", name))
         await store.runs.begin(name, NOON)
         await store.runs.checkpoint(name, STATE)
-        await store.runs.finish(name, COMPLETED, records=[said(name)], events=[LoggedEvent("task_completed", {}, name)])
+        await store.runs.finish(name, COMPLETED, records=[said(name)], events=completed(name))
 
     await asyncio.gather(*(whole_life(n) for n in range(50)))
     assert len(await store.runs.list(status="completed")) == 50
@@ -368,3 +368,18 @@ async def test_many_messages_of_many_sessions_at_once_lose_nothing(store: Store)
     for n in range(5):
         assert len((await store.sessions.history(f"s{n}")).messages) == 10
         assert [event.seq for event in await store.events.after(f"s{n}", 0)] == list(range(1, 11))
+
+
+def completed(run_id: str):
+    return lambda recorded: [LoggedEvent("task_completed", {}, run_id)]
+
+
+async def test_the_last_events_are_made_of_the_seq_of_the_last_record(store):
+    await store.runs.accept(message("r"))
+    await store.sessions.append("s", [said("before")])
+
+    await store.runs.finish(
+        "r", COMPLETED, records=[said("one"), said("two")], events=lambda recorded: [LoggedEvent("e", {"at": recorded})]
+    )
+
+    assert [event.data for event in await store.events.after("s", 0)] == [{"at": 3}]

@@ -125,7 +125,7 @@ def living(who):
                 RunOutcome("completed", {"text": name}),
                 records=[SessionRecord("message", name, Message("assistant", name))],
                 outbound=[OutboundEntry(f"{name}/{p}", None, "hub", "", who, "text", {}, p) for p in range(2)],
-                events=[LoggedEvent("message", {}, name), LoggedEvent("task_completed", {}, name)],
+                events=lambda recorded: [LoggedEvent("message", {}, name), LoggedEvent("task_completed", {}, name)],
             )
             print(name, flush=True)
     return work
@@ -240,7 +240,7 @@ async def test_an_outcome_that_fails_at_its_last_part_leaves_none_of_the_others(
     before = await store.runs.get("r")
     events = [LoggedEvent("e", {}), LoggedEvent("e", endless)]
     with pytest.raises(ValueError, match="Circular"):
-        await store.runs.finish("r", DONE, records=[said("x")], outbound=[part("x")], events=events)
+        await store.runs.finish("r", DONE, records=[said("x")], outbound=[part("x")], events=lambda recorded: events)
     assert await store.runs.get("r") == before
     assert (await store.sessions.records("s"), await store.outbound.list()) == ([], [])
     assert await store.events.last("s") == 0

@@ -1,0 +1,69 @@
+"""A feed over each store, and listeners that note what they hear."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sophon.stores.contracts import Store
+from sophon.stores.opening import store_from_url
+from sophon.testing import EventRecorder, VirtualClock
+from sophon_hosting.events.feed import EventFeed
+from sophon_hosting.events.frame import Frame
+
+URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db"}
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture(params=URLS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+    await store.open()
+    await store.sessions.ensure("s", "ada")
+    await store.sessions.ensure("other", "bob")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def recorder() -> EventRecorder:
+    return EventRecorder()
+
+
+@pytest.fixture
+async def feed(store: Store, clock: VirtualClock, recorder: EventRecorder) -> AsyncIterator[EventFeed]:
+    feed = EventFeed(store.events, clock, recorder)
+    yield feed
+    await feed.aclose()
+
+
+class Ear:
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+
+    def __call__(self, frame: Frame) -> None:
+        self.frames.append(frame)
+
+    @property
+    def names(self) -> list[str]:
+        return [frame.name for frame in self.frames]
+
+    @property
+    def seqs(self) -> list[int]:
+        return [frame.seq for frame in self.frames if frame.seq is not None]
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+@pytest.fixture
+def make_ear() -> type[Ear]:
+    return Ear
