@@ -1,6 +1,6 @@
 """A host for a test to kill: accepts the messages of some sessions, answers them, decides its own approvals.
 
-Arguments: the folder, the first message to send of each session. Prints a line for whatever has happened, and ends when
+Arguments: the folder, the first message to send of each session, how many each has. Prints a line for whatever has happened, and ends when
 every message of every session has its outcome.
 """
 
@@ -18,8 +18,8 @@ from sophon_hosting.approvals import DecisionRefused
 from sophon_hosting.host import Host, Incoming
 from sophon_middlewares.chains import twelve
 
-SESSIONS, MESSAGES = 6, 8
 folder = Path(sys.argv[1])
+MESSAGES = int(sys.argv[3])
 
 
 def tell(*words: str) -> None:

@@ -7,10 +7,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.opening import store_from_url
+from sophon.stores.run_contracts import Run
 
+ONCE = ("task_queued", "message", "task_completed")
 SCRIPT = Path(__file__).with_name("killable_host.py")
-SESSIONS, MESSAGES, KILLS = 6, 8, 6
+SESSIONS, MESSAGES, KILLS = 20, 25, 20
 NAMES = [f"s{number}" for number in range(SESSIONS)]
 
 
@@ -19,7 +22,7 @@ def work(folder: Path, firsts: dict[str, int], lines: int | None) -> int:
 
     Counts in `firsts` what was acknowledged, and gives the exit code.
     """
-    command = [sys.executable, str(SCRIPT), str(folder), json.dumps(firsts)]
+    command = [sys.executable, str(SCRIPT), str(folder), json.dumps(firsts), str(MESSAGES)]
     with (
         (folder / "errors.txt").open("a") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
@@ -36,7 +39,7 @@ def work(folder: Path, firsts: dict[str, int], lines: int | None) -> int:
 
 async def test_killed_again_and_again_every_message_has_one_outcome(tmp_path: Path) -> None:
     firsts, chance = dict.fromkeys(NAMES, 0), random.Random(7)
-    codes = [work(tmp_path, firsts, chance.randrange(5, 90)) for _ in range(KILLS)]
+    codes = [work(tmp_path, firsts, chance.randrange(5, 250)) for _ in range(KILLS)]
     assert codes.count(-9) >= KILLS - 1, "the host ended before it could be killed"
     assert work(tmp_path, firsts, None) == 0, (tmp_path / "errors.txt").read_text()
 
@@ -51,6 +54,21 @@ async def test_killed_again_and_again_every_message_has_one_outcome(tmp_path: Pa
         said = [message for message in history if message.role != "tool" and not message.tool_calls]
         assert [message.content for message in said if message.role == "user"] == texts
         assert [message.role for message in said] == ["user", "assistant"] * MESSAGES
+        check_what_was_told(await store.events.after(name, 0, 100_000), [run for run in runs if run.session_id == name])
     assert Counter(entry.run_id for entry in await store.outbound.list(limit=1000)) == {run.id: 1 for run in runs}
     await store.close()
     assert max(Counter((tmp_path / "kept.txt").read_text().split()).values()) == 1
+
+
+def check_what_was_told(events: list[LoggedEvent], runs: list[Run]) -> None:
+    """Whoever catches up sees each task begin, speak and end, once each, and in the order of the messages."""
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    for run in runs:
+        names = [event.name for event in events if event.task_id == run.id]
+        assert names[0] == "task_queued"
+        assert names[-2:] == ["message", "task_completed"]
+        assert {name: names.count(name) for name in ONCE} == {"task_queued": 1, "message": 2, "task_completed": 1}
+        for kind in ("tool_call_completed", "approval_requested", "approval_resolved"):
+            assert names.count(kind) <= 1
+        assert names.count("approval_requested") == names.count("approval_resolved")
+    assert [event.task_id for event in events if event.name == "task_completed"] == [run.id for run in runs]
