@@ -100,9 +100,27 @@ class Desk:
             await self.own(session_id)
         return await self._host.feed.join(session_id, max(last_seq, 0), listener)
 
+    async def listen(self, session_id: str, listener: Listener) -> None:
+        """Hear every event of a session from now on, until `leave`. Raises NotFound, Forbidden."""
+        await self.session(session_id)
+        await self._host.feed.listen(session_id, listener)
+
+    def watch(self, listener: Listener) -> None:
+        """Hear every event of every session, until `unwatch`. Raises Forbidden."""
+        self.must_operate()
+        self._host.feed.watch(listener)
+
+    def unwatch(self, listener: Listener) -> None:
+        """No more."""
+        self._host.feed.unwatch(listener)
+
     def leave(self, session_id: str, listener: Listener) -> None:
         """Hear no more of it."""
         self._host.feed.leave(session_id, listener)
+
+    def new_id(self) -> str:
+        """For a session that nobody has named."""
+        return self._host.services.clock.new_id()
 
     async def own(self, session_id: str) -> SessionSummary:
         """A session of the user's own, made if there is none. Raises InputError, Forbidden."""

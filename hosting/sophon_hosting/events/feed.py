@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -40,10 +41,7 @@ class EventFeed:
 
     def emit(self, event: Event, /) -> None:
         """Take an event of a session; never waits."""
-        lane = self._lane(event.session_id)
-        lane.push(event)
-        if lane.waits and lane.work is None:
-            lane.work = asyncio.create_task(self._work_off(event.session_id, lane))
+        self._lane(event.session_id).push(event)
 
     def watch(self, listener: Listener) -> None:
         """Hear the events of all sessions."""
@@ -62,6 +60,12 @@ class EventFeed:
             if listener not in lane.listeners:
                 lane.listeners.append(listener)
             return Joined(joined.seq, [*joined.events, *lane.replies.frames(session_id)], joined.partial)
+
+    async def listen(self, session_id: str, listener: Listener) -> None:
+        """Hear every event from now on, until `leave`; listening twice is listening once."""
+        async with self._turn(session_id) as lane:
+            if listener not in lane.listeners:
+                lane.listeners.append(listener)
 
     def leave(self, session_id: str, listener: Listener) -> None:
         """Hear no more of it."""
@@ -128,8 +132,14 @@ class EventFeed:
     def _lane(self, session_id: str) -> Lane:
         lane = self._lanes.get(session_id)
         if lane is None:
-            lane = self._lanes[session_id] = Lane(session_id, self._log, _Outlet(self._outlet, self._watchers))
+            outlet = _Outlet(self._outlet, self._watchers)
+            lane = self._lanes[session_id] = Lane(session_id, self._log, outlet, partial(self._wake, session_id))
         return lane
+
+    def _wake(self, session_id: str) -> None:
+        lane = self._lanes[session_id]
+        if lane.work is None:
+            lane.work = asyncio.create_task(self._work_off(session_id, lane))
 
     @asynccontextmanager
     async def _turn(self, session_id: str) -> AsyncGenerator[Lane]:

@@ -1,8 +1,11 @@
 """One event as it goes over the wire."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import orjson
 
 from sophon.events import Event
 from sophon.stores.event_contracts import LoggedEvent
@@ -12,7 +15,7 @@ from sophon.stores.event_contracts import LoggedEvent
 class Frame:
     """Its name, and its payload as plain data; `seq` is None for what is gone when nobody listens.
 
-    The same frame goes to every listener: whoever encodes it can keep the bytes by its identity.
+    The same frame goes to every listener, and is encoded once for all of them.
     """
 
     name: str
@@ -20,10 +23,25 @@ class Frame:
     session_id: str
     task_id: str = ""
     seq: int | None = None
+    _text: list[str] = field(default_factory=lambda: [], init=False, repr=False)
+
+    def text(self) -> str:
+        """As JSON: the name and the payload in an array."""
+        if not self._text:
+            self._text.append(encoded([self.name, self.data]))
+        return self._text[0]
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a replay."""
         return {"event": self.name, "data": dict(self.data)}
+
+
+def encoded(value: Any) -> str:
+    """Plain data as JSON. Half a surrogate pair, which a model can produce, goes out as its escape."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
 
 
 Listener: TypeAlias = Callable[[Frame], None]

@@ -132,6 +132,7 @@ async def test_who_joins_in_mid_stream_gets_the_text_so_far(feed: EventFeed, ear
         feed.emit(event)
     joined = await feed.join("s", 0, ear)
     feed.emit(chunk("!", 1))
+    await feed.flush("s")
 
     assert [(frame.name, frame.data.get("text")) for frame in joined.events] == [
         ("stream_reset", None),
