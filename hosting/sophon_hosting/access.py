@@ -45,9 +45,7 @@ class Access:
 
     @classmethod
     def of(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
-        """The users of the settings. Raises SettingsError for a token that is missing, too short, or used twice, and
-        for an id that is.
-        """
+        """The users of the settings. Raises SettingsError for a token that is missing, too short, or used twice."""
         users: dict[str, User] = {}
         problems: list[str] = []
         for position, each in enumerate(hub.users):
@@ -59,8 +57,6 @@ class Access:
                 problems.append(f"{where}.Token: it has {len(token)} characters; give it at least {SHORTEST_TOKEN}")
             elif token in users:
                 problems.append(f"{where}.Token: {users[token].id} has the same one")
-            if any(each.id == user.id for user in users.values()):
-                problems.append(f"{where}.Id: there are two users {each.id!r}")
             users.setdefault(token, User(each.id, each.operator))
         if problems:
             raise SettingsError(problems)
