@@ -1,6 +1,7 @@
 """What one user may do with a host: Socket.IO, HTTP and whoever else asks go through here, so each rule exists once."""
 
 import unicodedata
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from sophon.approvals import Decision
@@ -52,18 +53,25 @@ class Desk:
         self._host, self.user = host, user
         self._store = host.services.store
 
-    async def send(self, message: SendMessage) -> Receipt:
+    async def send(self, message: SendMessage, *, before: Callable[[str], Awaitable[None]] | None = None) -> Receipt:
         """Accept a message, into a new session if it names none, or one that does not exist yet.
 
-        Raises Unavailable, InputError, TooLarge, Forbidden, QueueFull, NotFound for an unknown model.
+        `before` is awaited with the id of that session when the user may write into it and nothing has happened yet;
+        for a message that was accepted before, the receipt may name another one. Raises Unavailable, InputError,
+        TooLarge, Forbidden, QueueFull, NotFound for an unknown model.
         """
         if self._host.stopping:
             raise Unavailable("the host is about to stop; send it again when it is back")
         if len(message.content) > MAX_CONTENT_CHARACTERS:
             raise TooLarge("the message", len(message.content), MAX_CONTENT_CHARACTERS)
         check_id("client_message_id", message.client_message_id)
-        session_id = message.session_id if message.session_id is not None else self._host.services.clock.new_id()
-        await self.own(session_id)
+        session_id = message.session_id
+        if session_id is None:  # it is made with the task, so that a message that is sent again makes no empty one
+            session_id = self.new_id()
+        else:
+            await self.own(session_id)
+        if before is not None:
+            await before(session_id)
         return await self._host.accept(
             Incoming(
                 text=message.content,
