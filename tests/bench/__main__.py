@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent, queueing
+from tests.bench import baseline, concurrent, hosted, queueing
 from tests.bench.workloads import Streamed, Twelve, layers
 
 REPETITIONS = 7
@@ -122,6 +122,23 @@ async def queue() -> None:
         line(f"a task through the queue, behind {waiting} others", ours, "us", "asyncio.Queue, no lanes", raw)
 
 
+MESSAGES = 400
+
+
+async def hosts() -> None:
+    """Messages a second through a host, and the part of the time that the host adds to its chain."""
+    for store in hosted.STORES:
+        samples: dict[str, list[float]] = {"host": [], "chain": []}
+        async with hosted.Hosted(store) as here:
+            for _ in range(REPETITIONS):
+                samples["host"].append(await here.messages(MESSAGES))
+                samples["chain"].append(await here.turns(MESSAGES))
+        whole, chain = (statistics.median(each) for each in samples.values())
+        line(f"messages a second, store: {store}", 1 / whole, "", "the chain alone", 1 / chain)
+        share = statistics.median(1 - b / a for a, b in zip(samples["host"], samples["chain"], strict=True))
+        print(f"{f'share of it that is the host, store: {store}':<58}{share * 100:>10.0f} %")
+
+
 IMPORTS = ("import sophon", "from sophon import Pipeline", "from sophon import Services; Services()")
 TIME = "import time; print(time.process_time() * 1000)"
 MEMORY = "print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024)"
@@ -153,6 +170,7 @@ async def main() -> None:
     await streams()
     await crowds()
     await queue()
+    await hosts()
     imports()
 
 

@@ -1,0 +1,73 @@
+"""Messages through a host, from accept to outcome, with a model that answers at once; beside the chain alone."""
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sophon import ModelRequest, Services
+from sophon.stores.opening import store_from_url
+from sophon.testing import FunctionModel
+from sophon_hosting.host import Host, Incoming
+from sophon_middlewares.chains import twelve
+
+SESSIONS = 20
+STORES = {"memory": "memory://", "SQLite": "sqlite:///bench.db"}
+
+
+async def at_once(request: ModelRequest) -> str:
+    """Answer with what was said."""
+    return request.messages[-1].content
+
+
+class Hosted:
+    """A host over one kind of store, and the chain of it."""
+
+    def __init__(self, store: str) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        kept = store_from_url(STORES[store], folder=Path(self._folder.name))
+        settings = {"AgentExecution": {"MaxConcurrentTasks": SESSIONS}, "Queue": {"Capacity": 10_000}}
+        self._services = Services(models=FunctionModel(at_once), store=kept, settings=settings)
+        self._chain = twelve(self._services)
+        self._host = Host(self._services, self._chain)
+        self._rounds = 0
+
+    async def __aenter__(self) -> Self:
+        await self._host.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._host.__aexit__(kind, error, trace)
+        self._folder.cleanup()
+
+    async def messages(self, count: int) -> float:
+        """Wall seconds per message, sent by `SESSIONS` at once, each one after the other."""
+        return await self._all(count, self._sent)
+
+    async def turns(self, count: int) -> float:
+        """The same through the chain alone: no queue, no runs, no events."""
+        return await self._all(count, self._turned)
+
+    async def _all(self, count, each) -> float:
+        self._rounds += 1
+        began = time.perf_counter()
+        await asyncio.gather(*(each(f"{self._rounds}-{number}", count // SESSIONS) for number in range(SESSIONS)))
+        return (time.perf_counter() - began) / count
+
+    async def _sent(self, session: str, count: int) -> None:
+        over: asyncio.Queue[str] = asyncio.Queue()
+        await self._services.store.sessions.ensure(session, "bench")
+        await self._host.feed.listen(session, lambda frame: over.put_nowait(frame.name))
+        for _ in range(count):
+            await self._host.accept(Incoming("hello", session, "bench"))
+        for _ in range(count):
+            while await over.get() != "task_completed":
+                pass
+
+    async def _turned(self, session: str, count: int) -> None:
+        for _ in range(count):
+            await self._chain.run(self._services.turn("hello", session_id=session))
