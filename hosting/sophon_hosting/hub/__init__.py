@@ -1,0 +1,1 @@
+"""The hub: people chat, watch and decide over Socket.IO."""
