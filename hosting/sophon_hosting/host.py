@@ -78,7 +78,7 @@ class Host:
         approvers: Collection[str] = (),
         leaving: WhatLeaves = answer,
     ) -> None:
-        self.services = services
+        self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
         jobs = self._jobs = Jobs()
         self.feed = EventFeed(services.store.events, services.clock, services.events)
@@ -98,6 +98,8 @@ class Host:
         self._worker = Worker(services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings, self.feed)
         self.stopping = False
         """From the beginning of `stop` on: what is sent now would not be begun here any more."""
+        self.working = False
+        """Between `start` and `stop`."""
         self._watches: list[asyncio.Task[None]] = []
 
     async def accept(self, message: Incoming) -> Receipt:
@@ -143,10 +145,11 @@ class Host:
             asyncio.create_task(sweep.watch()),
         ]
         self._worker.start()
+        self.working = True
 
     async def stop(self, *, grace_seconds: float = GRACE_SECONDS) -> None:
         """Take nothing more, let what runs end, leave what does not end in time to the next start."""
-        self.stopping = True
+        self.stopping, self.working = True, False
         await self._worker.stop(grace_seconds)
         for watch in self._watches:
             watch.cancel()

@@ -60,12 +60,17 @@ class HubSettings(Section):
     host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
     port: Whole = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_origins: tuple[str, ...] = Field(default=(), description="Web origins besides its own that may connect.")
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(), description="Names under which it is reached besides its address, localhost and the origins' hosts."
+    )
     users: tuple[HubUserSettings, ...] = Field(
         default=(), description="Who may use it; without any there is one local user and Host is a loopback address."
     )
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         """A host without users is reached from its own machine only."""
+        if "*" in self.allowed_origins and not _is_loopback(self.host):
+            yield "AllowedOrigins", f"'*' lets every web page in, and {self.host!r} can be reached from other machines"
         if not self.users and not _is_loopback(self.host):
             yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; name a user first"
 

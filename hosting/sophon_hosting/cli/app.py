@@ -16,12 +16,14 @@ from sophon_hosting.cli.arguments import GlobalOptions, hoisted
 PROGRAM = "sophon"
 
 COMMANDS = {
+    "serve": "Run the host: web page, API, Socket.IO and worker.",
     "chat": "Talk with the agent: one message, or line by line.",
     "chain": "Show a chain as a table.",
     "doctor": "Say what is wrong on this machine, and how to mend it.",
     "config": "Show, check and describe the settings.",
     "sessions": "List, show, rename, copy, export and delete conversations.",
     "usage": "Show tokens and costs.",
+    "worker": "Carry out tasks without page, API and Socket.IO.",
     "init": "Write an appsettings.json to begin with.",
 }
 """Each is a module beside this one, with a typer application named `app`."""

@@ -41,6 +41,13 @@ def write_lines(lines: Iterable[str]) -> None:
     out = console()
     for line in lines:
         out.out(visible(line), highlight=False)
+    sys.stdout.flush()
+
+
+def note(line: str) -> None:
+    """A line on standard error that is no mistake."""
+    sys.stderr.write(f"{on_one_line(line)}\n")
+    sys.stderr.flush()
 
 
 def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

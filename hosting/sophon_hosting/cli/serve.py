@@ -1,0 +1,65 @@
+"""`sophon serve`: the host, until somebody stops it."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from sophon.services import Services
+from sophon_hosting.cli.arguments import GlobalOptions
+from sophon_hosting.cli.processes import run_until_stopped, store_lock_of
+from sophon_hosting.cli.screen import write_lines
+from sophon_hosting.cli.start import services_of, settings_of
+from sophon_hosting.site import Address, Site, bound, settle_memory
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+CONNECT = "It answers by the offline model; for another set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
+
+HostName = Annotated[str | None, typer.Option(metavar="HOST", help="Listen here; Hub.Host by default.")]
+Port = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes a free one.")]
+
+
+@app.command()
+def serve(ctx: typer.Context, host: HostName = None, port: Port = None) -> None:
+    """Run the host: web page, API, Socket.IO, and the worker behind them. Ctrl-C stops it in good order."""
+    raise typer.Exit(start(ctx.obj, host, port))
+
+
+def start(program: GlobalOptions, host: str | None = None, port: int | None = None) -> int:
+    """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
+    pairs = [
+        *([f"Hub.Host={host}"] if host is not None else []),
+        *([f"Hub.Port={port}"] if port is not None else []),
+    ]
+    settings = settings_of(program, pairs)
+    services = services_of(program, settings)
+    site = Site(services, os.environ)
+    with store_lock_of(program, settings):
+        address = bound(settings.hub.host, settings.hub.port)
+
+        async def opened() -> None:
+            await site.open(address)
+            settle_memory()
+            write_lines(greeting(services, address))
+
+        with address.socket:
+            return run_until_stopped(opened, site.close, site.host)
+
+
+def greeting(services: Services, address: Address) -> list[str]:
+    """What a person needs to know of a host that has just started."""
+    settings = services.settings
+    candidates = [each.info.id for each in services.gateway.candidates()]
+    lines = [
+        f"Sophon is at {address.url}",
+        f"  chain {settings.chain.factory or settings.chain.name}, models {', '.join(candidates) or 'none'}",
+        f"  talk with it: sophon chat --url {address.url}",
+    ]
+    if any(provider.id == "offline" for provider in services.gateway.providers):
+        lines.append(f"  {CONNECT}")
+    if settings.hub.users:
+        lines.append(f"  {len(settings.hub.users)} users may come in, each with their token.")
+    else:
+        lines.append("  Everybody on this machine may come in; name Hub.Users to let others in.")
+    return [*lines, "  Ctrl-C stops it."]

@@ -1,0 +1,37 @@
+"""The application of a host: its routes, and the guards before them."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from sophon_hosting.access import Access
+from sophon_hosting.host import Host
+from sophon_hosting.http import about, approvals, guards, health, memory, page, queue, sessions, tasks, usage
+from sophon_hosting.http.exchange import HOST, MOST_BYTES
+from sophon_hosting.http.health import Render
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """`metrics` gives what `/metrics` answers; without it there is no such path."""
+
+    metrics: Render | None = None
+
+
+def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> web.Application:
+    """Everything but `/socket.io/`, which the hub attaches to it; the guards are before that, too."""
+    chosen, hub = options or HttpOptions(), host.services.settings.hub
+    app = web.Application(
+        client_max_size=MOST_BYTES,
+        middlewares=[
+            guards.answered(),
+            guards.named(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
+            guards.from_here(hub.allowed_origins),
+            guards.signed_in(host, access),
+        ],
+    )
+    app[HOST] = host
+    for room in (sessions, tasks, approvals, queue, memory, usage, about, page):
+        app.add_routes(room.routes())
+    app.add_routes(health.routes(chosen.metrics))
+    return app

@@ -1,0 +1,142 @@
+"""`/api/sessions`: conversations, what was said in them, and what happened."""
+
+from typing import Annotated, Literal
+
+from aiohttp import web
+from pydantic import Field
+
+from sophon.stores.contracts import SessionSummary
+from sophon_hosting.cli.records import record_json, summary_json, told
+from sophon_hosting.events.frame import replayed
+from sophon_hosting.http.exchange import Body, Query, answer, body_of, desk_of, query_of
+from sophon_hosting.views import message_view, session_view
+
+Limit = Annotated[int, Field(ge=1, le=1000)]
+Offset = Annotated[int, Field(ge=0, le=2**31)]
+Seq = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Listed(Query):
+    """`q` is looked for in titles and ids; `everything` is for operators."""
+
+    q: str = ""
+    limit: Limit = 100
+    offset: Offset = 0
+    everything: bool = False
+
+
+class Paged(Query):
+    """What follows a seq."""
+
+    after: Seq = 0
+    limit: Limit = 200
+
+
+class Changed(Body):
+    """What is given is changed; `model: null` lets routing choose again."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    model: str | None = None
+
+
+class Forked(Body):
+    """The id of the copy, made up without one, and the seq up to which it is a copy."""
+
+    session_id: str | None = None
+    upto: Seq | None = None
+
+
+class Exported(Query):
+    """As `json`, everything that is kept; as `text`, to be read."""
+
+    format: Literal["json", "text"] = "json"
+
+
+def routes() -> list[web.RouteDef]:
+    """All of them."""
+    one = "/api/sessions/{session_id}"
+    return [
+        web.get("/api/sessions", listed),
+        web.get(one, shown),
+        web.patch(one, changed),
+        web.delete(one, deleted),
+        web.get(f"{one}/messages", messages),
+        web.get(f"{one}/events", events),
+        web.get(f"{one}/export", exported),
+        web.post(f"{one}/fork", forked),
+    ]
+
+
+async def listed(request: web.Request) -> web.Response:
+    """The newest first, a page of them; `total` counts all that match."""
+    query = query_of(request, Listed)
+    found = [each for each in await desk_of(request).sessions(everything=query.everything) if _matches(each, query.q)]
+    page = found[query.offset : query.offset + query.limit]
+    return answer({"items": [session_view(each) for each in page], "total": len(found)})
+
+
+async def shown(request: web.Request) -> web.Response:
+    """One session."""
+    return answer(session_view(await desk_of(request).session(_id(request))))
+
+
+async def changed(request: web.Request) -> web.Response:
+    """Rename it, or choose its model."""
+    body, desk = await body_of(request, Changed), desk_of(request)
+    session = await desk.session(_id(request))
+    if body.title is not None:
+        session = await desk.rename(session.id, body.title)
+    if "model" in body.model_fields_set:
+        session = await desk.choose_model(session.id, body.model)
+    return answer(session_view(session))
+
+
+async def deleted(request: web.Request) -> web.Response:
+    """Stop what runs in it, and forget it."""
+    await desk_of(request).delete(_id(request))
+    return answer({"ok": True})
+
+
+async def messages(request: web.Request) -> web.Response:
+    """The log of a conversation after a seq: messages with their tool calls, and how turns ended that failed."""
+    query = query_of(request, Paged)
+    records = await desk_of(request).records(_id(request), query.after)
+    page = records[: query.limit]
+    return answer({"items": [message_view(_id(request), each) for each in page], "more": len(records) > len(page)})
+
+
+async def events(request: web.Request) -> web.Response:
+    """The durable events after a seq, as over Socket.IO."""
+    query = query_of(request, Paged)
+    rows = await desk_of(request).events(_id(request), query.after, query.limit + 1)
+    page = [replayed(_id(request), row).to_json() for row in rows[: query.limit]]
+    return answer({"items": page, "more": len(rows) > query.limit})
+
+
+async def exported(request: web.Request) -> web.Response:
+    """A file to keep."""
+    query, desk = query_of(request, Exported), desk_of(request)
+    session = await desk.session(_id(request))
+    records = await desk.records(session.id)
+    if query.format == "text":
+        response = web.Response(text="\n".join(told(records)) + "\n", content_type="text/plain", charset="utf-8")
+    else:
+        response = answer({**summary_json(session), "records": [record_json(record) for record in records]})
+    kind = "txt" if query.format == "text" else "json"
+    response.headers["Content-Disposition"] = f'attachment; filename="session.{kind}"'
+    return response
+
+
+async def forked(request: web.Request) -> web.Response:
+    """A copy that goes its own way."""
+    body = await body_of(request, Forked)
+    copy = await desk_of(request).fork(_id(request), body.session_id, upto=body.upto)
+    return answer(session_view(copy), 201)
+
+
+def _id(request: web.Request) -> str:
+    return request.match_info["session_id"]
+
+
+def _matches(session: SessionSummary, words: str) -> bool:
+    return all(word in f"{session.title}\n{session.id}".lower() for word in words.lower().split())
