@@ -214,11 +214,11 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
     async def aclose(self) -> None:
         """Wait for the end of connections, which are closed before, and stop what runs in the background."""
         await asyncio.gather(*(websocket.ended() for websocket in list(self.eio.websockets.values())))
-        handle = self.eio.service_task_handle
-        await self.shutdown()
-        if handle is not None and not handle.done():  # it had not begun to listen
-            handle.cancel()
-            await asyncio.gather(handle, return_exceptions=True)
+        watch, self.eio.service_task_handle = self.eio.service_task_handle, None
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+        self.eio.start_service_task = True
 
     def _engineio_server_class(self) -> type[Engine]:
         return Engine
