@@ -111,13 +111,6 @@ class Waiting:
             taken.append(parcel)
         return taken
 
-    def move_to(self, other: "Waiting") -> None:
-        """All of it to the end of another."""
-        other._parcels += self._parcels  # its own kind
-        other.size += self.size
-        self._parcels.clear()
-        self.size = 0
-
     def __len__(self) -> int:
         return len(self._parcels)
 

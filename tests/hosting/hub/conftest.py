@@ -98,6 +98,7 @@ class House:
     telling: asyncio.Queue[str | None] = field(default_factory=asyncio.Queue)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     requests: list[str] = field(default_factory=list)
+    refusals: list[Any] = field(default_factory=list)
 
     async def open(self) -> None:
         services = Services(
@@ -172,11 +173,12 @@ class House:
         auth: Any = None,
         **options: Any,
     ) -> Peer:
-        """A client that has connected. Raises socketio's ConnectionError if it is refused."""
+        """A client that has connected. Raises socketio's ConnectionError if it is refused, and `refusals` says why."""
         client = socketio.AsyncClient(reconnection=False, **options)
         self.stack.push_async_callback(client.disconnect)
         peer = Peer(client, namespace)
         client.on("*", peer.hear, namespace=namespace)
+        client.on("connect_error", self.refusals.append, namespace=namespace)
         client.on("disconnect", lambda *_: peer.gone.set(), namespace=namespace)
         await client.connect(
             self.url,
@@ -223,11 +225,15 @@ class Raw:
         return message.data
 
     async def end(self) -> int | None:
-        """Read until the connection ends; how it was closed."""
+        """Read until the connection ends; the code it was closed with, None if it was cut."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            async for _ in self.socket:
+            while (message := await self.socket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 pass
-        return self.socket.close_code
+        return message.data if message.type is WSMsgType.CLOSE else None
+
+    def write(self, data: bytes) -> None:
+        """Bytes as they are, past everything that would make frames of them."""
+        self.socket._conn.transport.write(data)
 
 
 @pytest.fixture
