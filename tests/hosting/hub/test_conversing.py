@@ -1,7 +1,227 @@
-"""A conversation over Socket.IO: send, hear, approve, cancel, list."""
+"""A conversation over Socket.IO as contract.md tells it: send, hear, cancel, list; and what one user sees of another."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+WIRE = {
+    "task_queued": {"position"},
+    "task_started": {"started_at"},
+    "message": {"message_id", "role", "content"},
+    "stream_chunk": {"epoch", "text"},
+    "tool_call_started": {"call_id", "tool", "arguments_digest"},
+    "tool_call_completed": {"call_id", "tool", "outcome", "duration_ms"},
+    "task_completed": {"text", "finish_reason", "usage", "duration_ms"},
+}
+DURABLE = set(WIRE) - {"stream_chunk"}
 
 
 async def test_a_message_is_acknowledged_and_answered(house) -> None:
     ada = await house.peer()
     receipt = await ada.done("send_message", {"content": "hello"})
+    assert set(receipt) == {"ok", "task_id", "session_id", "position"}
     assert await ada.ended(receipt["task_id"]) == "HELLO"
+
+
+async def test_every_event_is_told_with_the_fields_of_the_contract(house) -> None:
+    ada = await house.peer()
+    house.release.set()
+    receipt = await ada.done("send_message", {"content": "stall here"})
+    await ada.ended(receipt["task_id"])
+    for text in ("Good", " morning", None):
+        house.telling.put_nowait(text)
+    await ada.ended((await ada.done("send_message", {"content": "tell me"}))["task_id"])
+    for name, fields in WIRE.items():
+        told = ada.of(name)
+        assert told, name
+        for data in told:
+            assert fields | {"session_id", "task_id"} <= set(data)
+            assert ("seq" in data) == (name in DURABLE)
+
+
+async def test_durable_events_are_numbered_without_gaps_in_the_order_in_which_they_come(house) -> None:
+    ada = await house.peer()
+    first = await ada.done("send_message", {"content": "one", "session_id": "s"})
+    second = await ada.done("send_message", {"content": "two", "session_id": "s"})
+    for receipt in (first, second):
+        await ada.ended(receipt["task_id"])
+    numbers = [data["seq"] for _, data in ada.heard if "seq" in data]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_the_sender_hears_its_task_from_the_first_event_and_after_the_acknowledgement(house) -> None:
+    async with house.raw() as raw:
+        await raw.say('427["send_message",{"content":"hello"}]')
+        assert (await raw.next()).startswith('437[{"ok":true')
+        assert (await raw.next()).startswith('42["task_queued"')
+
+
+async def test_the_pieces_of_a_reply_make_up_its_text(house) -> None:
+    ada = await house.peer()
+    for text in ("Good", " ", "morning", None):
+        house.telling.put_nowait(text)
+    receipt = await ada.done("send_message", {"content": "tell me"})
+    text = await ada.ended(receipt["task_id"])
+    assert "".join(data["text"] for data in ada.of("stream_chunk")) == text == "Good morning"
+
+
+async def test_without_streaming_there_are_no_pieces(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "hello", "stream": False})
+    assert (await ada.ended(receipt["task_id"]), ada.of("stream_chunk")) == ("HELLO", [])
+
+
+async def test_the_same_message_sent_again_is_the_same_task_and_answered_once(house) -> None:
+    ada = await house.peer()
+    message = {"content": "hello", "client_message_id": "m1"}
+    first, again = await ada.done("send_message", message), await ada.done("send_message", message)
+    await ada.ended(first["task_id"])
+    assert (again["task_id"], again["session_id"]) == (first["task_id"], first["session_id"])
+    assert (len(house.requests), len((await ada.done("list_sessions"))["items"])) == (1, 1)
+
+
+async def test_sent_again_over_a_new_connection_it_is_still_heard(house) -> None:
+    ada = await house.peer()
+    message = {"content": "stall here", "client_message_id": "m1"}
+    first = await ada.done("send_message", message)
+    await ada.close()
+    later = await house.peer()
+    assert (await later.done("send_message", message))["task_id"] == first["task_id"]
+    house.release.set()
+    assert await later.ended(first["task_id"]) == "Done: here"
+
+
+@pytest.mark.parametrize("settings", [{"Queue": {"Capacity": 1}, "AgentExecution": {"MaxConcurrentTasks": 1}}])
+async def test_a_full_queue_says_when_to_come_back_and_leaves_nothing(house, settings) -> None:
+    ada = await house.peer()
+    await ada.done("send_message", {"content": "stall here"})
+    await house.stalled.wait()
+    await ada.done("send_message", {"content": "waits"})
+    error = await ada.refused("send_message", {"content": "too many"})
+    assert (error["code"], error["retry_after_seconds"] > 0) == ("queue_full", True)
+    assert len((await ada.done("list_sessions"))["items"]) == house.hub.statistics().sessions == 2
+
+
+async def test_a_second_client_of_the_user_hears_what_it_joined(house) -> None:
+    phone, tablet = await house.peer(), await house.peer()
+    joined = await tablet.done("join_session", {"session_id": "s"})
+    assert (joined["seq"], joined["events"], "partial" in joined) == (0, [], False)
+    receipt = await phone.done("send_message", {"content": "hello", "session_id": "s"})
+    assert await phone.ended(receipt["task_id"]) == await tablet.ended(receipt["task_id"]) == "HELLO"
+    assert tablet.heard == phone.heard
+
+
+async def test_who_has_left_a_session_hears_no_more_of_it(house) -> None:
+    ada, other = await house.peer(), await house.peer()
+    await other.done("join_session", {"session_id": "s"})
+    await other.done("leave_session", {"session_id": "s"})
+    receipt = await ada.done("send_message", {"content": "hello", "session_id": "s"})
+    await ada.ended(receipt["task_id"])
+    await other.done("list_tasks")
+    assert other.heard == []
+
+
+async def test_a_task_is_cancelled_while_its_tool_runs_and_nothing_starts_after_it(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "stall here"})
+    await house.stalled.wait()
+    assert (await ada.done("cancel_task", {"task_id": receipt["task_id"]}))["status"] == "cancelled"
+    await ada.ended(receipt["task_id"])
+    house.release.set()
+    after = await ada.done("send_message", {"content": "hello"})
+    await ada.ended(after["task_id"])
+    assert house.requests == ["stall here", "hello"]
+    assert [name for name, data in ada.heard if data["task_id"] == receipt["task_id"]][-1] == "task_cancelled"
+
+
+async def test_a_task_that_is_over_keeps_its_outcome(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "hello"})
+    await ada.ended(receipt["task_id"])
+    assert (await ada.done("cancel_task", {"task_id": receipt["task_id"]}))["status"] == "completed"
+
+
+async def test_the_events_of_one_client_are_worked_off_in_their_order(house) -> None:
+    async with house.raw() as raw:
+        for number in range(30):
+            event = '["send_message",{"content":"m%d","session_id":"s"}]' % number
+            await raw.say(f"42{number}{event}" if number % 3 else f'42{number}["list_tasks",{{}}]')
+        acks = [packet async for packet in acknowledgements(raw, 30)]
+    assert acks == list(range(30))
+    runs = await house.host.services.store.runs.list(session_id="s")
+    assert [run.text for run in reversed(runs)] == [f"m{number}" for number in range(30) if number % 3]
+
+
+async def acknowledgements(raw, count: int):
+    while count:
+        packet = await raw.next()
+        if packet.startswith("43"):
+            yield int(packet[2:].partition("[")[0])
+            count -= 1
+
+
+SOMEBODY_ELSES: list[tuple[str, Any]] = [
+    ("join_session", {"session_id": "s"}),
+    ("send_message", {"content": "let me in", "session_id": "s"}),
+    ("cancel_task", {"task_id": "TASK"}),
+    ("decide_approval", {"approval_id": "APPROVAL", "decision": "approve"}),
+]
+
+
+@pytest.mark.parametrize(("event", "payload"), SOMEBODY_ELSES)
+async def test_what_belongs_to_somebody_else_is_forbidden_and_nothing_of_it_leaks(house, event, payload) -> None:
+    ada, bob = await house.peer("ada"), await house.peer("bob")
+    receipt = await ada.done("send_message", {"content": "pay Eve", "session_id": "s"})
+    question = await ada.until("approval_requested")
+    known = {"TASK": receipt["task_id"], "APPROVAL": question["approval_id"]}
+    error = await bob.refused(event, {key: known.get(value, value) for key, value in payload.items()})
+    assert (error["code"], "Eve" in str(error)) == ("forbidden", False)
+    await ada.done("decide_approval", {"approval_id": question["approval_id"], "decision": "approve"})
+    await ada.ended(receipt["task_id"])
+    for listing in ("list_sessions", "list_tasks", "list_approvals"):
+        assert (await bob.done(listing))["items"] == []
+    assert bob.heard == []
+
+
+async def test_the_lists_hold_what_is_the_users_own(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "pay Eve", "session_id": "s"})
+    question = await ada.until("approval_requested")
+    sessions, tasks, approvals = [
+        (await ada.done(listing, {}))["items"] for listing in ("list_sessions", "list_tasks", "list_approvals")
+    ]
+    assert [each["session_id"] for each in sessions] == ["s"]
+    assert [(each["task_id"], each["description"], "text" in each) for each in tasks] == [
+        (receipt["task_id"], "pay Eve", False)
+    ]
+    assert [each["approval_id"] for each in approvals] == [question["approval_id"]]
+
+
+async def test_a_list_that_is_too_long_to_send_is_an_error_and_no_silence(house) -> None:
+    house.hub._conversation._limits = type(house.limits)(answer_bytes=100)
+    ada = await house.peer()
+    await ada.done("send_message", {"content": "hello"})
+    assert (await ada.refused("list_tasks"))["code"] == "too_large"
+
+
+async def test_a_failing_store_is_an_internal_error_with_an_id_that_is_in_the_log(house, caplog) -> None:
+    ada = await house.peer()
+    await house.host.services.store.close()
+    house.host.services.store.runs.list = None  # what calls it raises TypeError
+    error = await ada.refused("list_tasks")
+    assert error["code"] == "internal"
+    assert error["id"] in caplog.text
+
+
+async def test_while_the_host_stops_nothing_more_is_taken(house) -> None:
+    ada = await house.peer()
+    house.host.stopping = True
+    assert (await ada.refused("send_message", {"content": "hello"}))["code"] == "unavailable"
+
+
+async def test_many_clients_at_once_are_each_answered(house) -> None:
+    peers = await asyncio.gather(*(house.peer() for _ in range(20)))
+    receipts = await asyncio.gather(*(peer.done("send_message", {"content": f"m{n}"}) for n, peer in enumerate(peers)))
+    texts = await asyncio.gather(*(peer.ended(each["task_id"]) for peer, each in zip(peers, receipts, strict=True)))
+    assert texts == [f"M{number}" for number in range(20)]
