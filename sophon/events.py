@@ -229,6 +229,13 @@ class LoopWarning(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionTitled(Event):
+    """The session has a title now, by a model or of the person's own words."""
+
+    title: str
+
+
+@dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
     """The turn has its one outcome and it is an answer, be it a refusal."""
 

@@ -15,6 +15,7 @@ from sophon_hosting.events.frame import Listener
 from sophon_hosting.events.replay import Joined
 from sophon_hosting.failures import Forbidden, TooLarge, Unavailable
 from sophon_hosting.host import Host, Incoming, Receipt
+from sophon_hosting.observing.traces import new_trace
 
 MAX_CONTENT_CHARACTERS = 200_000
 """Of one message. Longer texts belong in files."""
@@ -83,7 +84,7 @@ class Desk:
                 stream=message.stream,
                 model=message.model,
                 planning=message.planning,
-                trace=message.trace,
+                trace=message.trace or new_trace(),
             )
         )
 

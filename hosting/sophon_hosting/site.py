@@ -12,10 +12,12 @@ from aiohttp import web
 from sophon.errors import SophonError
 from sophon.services import Services
 from sophon_hosting.access import Access
+from sophon_hosting.afterwards.afterwards import Afterwards
 from sophon_hosting.composition import chain_of
 from sophon_hosting.host import GRACE_SECONDS, Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.hub.hub import Hub
+from sophon_hosting.observing.metrics import Metrics
 
 log = logging.getLogger("sophon")
 
@@ -69,9 +71,13 @@ class Site:
         hub = services.settings.hub
         access = Access.of(hub, environment)
         self.services = services
+        models = [model.info for provider in services.gateway.providers for model in provider.models]
+        self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
+        services.watched_by(self.metrics)
         self.host = Host(services, chain_of(services), approvers=access.operators)
         self.hub = Hub(self.host, access)
-        self._app = make_app(self.host, access, HttpOptions())
+        self.afterwards = Afterwards(services, self.host.feed)
+        self._app = make_app(self.host, access, HttpOptions(metrics=self._counted))
         self.hub.attach(self._app)
         self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
         self._warming: asyncio.Task[None] | None = None
@@ -80,6 +86,7 @@ class Site:
         """Raises StoreError."""
         await self.services.open()
         await self.host.start()
+        self.afterwards.start()
         await self._runner.setup()
         await web.SockSite(self._runner, address.socket).start()
         await self.hub.start()
@@ -92,10 +99,14 @@ class Site:
             self._warming.cancel()
         try:
             await self.host.stop(grace_seconds=grace_seconds)
+            await self.afterwards.stop()
             await self.hub.stop()
             await self._runner.cleanup()
         finally:
             await self.services.close()
+
+    async def _counted(self) -> bytes:
+        return self.metrics.render(await self.host.queue.statistics(), self.hub.statistics().clients)
 
     async def _warm_up(self) -> None:
         try:

@@ -8,6 +8,7 @@ from sophon.errors import NotFound, SophonError, StoreError
 from sophon.pipeline import Pipeline
 from sophon.services import Services
 from sophon_hosting.events.feed import EventFeed
+from sophon_hosting.observing.scope import log_scope
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.endings import Ended, Endings
 from sophon_hosting.runs.jobs import Job, Jobs
@@ -71,7 +72,8 @@ class Worker:
                 await other.over.wait()
             job = Job(delivery.entry.task_id)
             self._jobs.add(job)
-            job.work = asyncio.create_task(self._work(job, delivery))
+            with log_scope(task_id=job.task_id, session_id=delivery.entry.session_id):  # the task takes it along
+                job.work = asyncio.create_task(self._work(job, delivery))
             await asyncio.wait({job.work})
 
     async def _work(self, job: Job, delivery: Delivery) -> None:
@@ -129,7 +131,8 @@ class Worker:
         if job.task_id in self.cut_off:
             self.cut_off.discard(job.task_id)
             begin_reply_anew(job.ctx, run)
-        await self._run(job, job.ctx)
+        with log_scope(trace_id=run.options.get("trace"), user=run.owner):
+            await self._run(job, job.ctx)
 
     async def _run(self, job: Job, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time

@@ -9,7 +9,9 @@ from sophon.messages import Message, ToolCall, Usage
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
 
-Purpose: TypeAlias = Literal["reply", "step", "plan", "vote", "compaction", "title", "simulation", "evaluation"]
+Purpose: TypeAlias = Literal[
+    "reply", "step", "plan", "vote", "compaction", "title", "memory", "simulation", "evaluation"
+]
 """Why a call is made. Only `reply` streams to the person; `reply` and `step` pass through the call layers; all are
 billed and traced."""
 

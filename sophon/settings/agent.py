@@ -37,6 +37,8 @@ class AgentExecutionSettings(Section):
         default="Resume", description="What happens at start to tasks that a stop cut off: go on, or mark as failed."
     )
 
+    titles: Flag = Field(default=True, description="Whether a host names a session after its first answer.")
+
     def conflicts(self) -> Iterator[tuple[str, str]]:
         """The soft limit stays within the hard one."""
         if self.max_tool_iterations > self.max_tool_iterations_hard_limit:
@@ -130,3 +132,6 @@ class MemorySettings(Section):
     """The long-term memory."""
 
     enabled: Flag = Field(default=True, description="Whether the memory tools exist.")
+    learn: Flag = Field(
+        default=False, description="Whether a host keeps, after each answer, what people said of themselves."
+    )

@@ -75,6 +75,17 @@ class HubSettings(Section):
             yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; name a user first"
 
 
+class LoggingSettings(Section):
+    """What a host tells on standard error."""
+
+    level: Annotated[Literal["Debug", "Info", "Warning", "Error"], AnyCase()] = Field(
+        default="Info", description="The least that is told."
+    )
+    format: Annotated[Literal["Auto", "Json", "Text"], AnyCase()] = Field(
+        default="Auto", description="One JSON object per line, or text; Auto is text on a terminal and JSON elsewhere."
+    )
+
+
 class TelegramSettings(Section):
     """The Telegram channel."""
 

@@ -17,7 +17,7 @@ from sophon.settings.agent import (
     ToolFilterSettings,
     ToolsSettings,
 )
-from sophon.settings.host import ChannelsSettings, HubSettings, QueueSettings, StoreSettings
+from sophon.settings.host import ChannelsSettings, HubSettings, LoggingSettings, QueueSettings, StoreSettings
 from sophon.settings.layers import canonical
 from sophon.settings.plain import is_list, is_mapping, kind_of_json
 from sophon.settings.providers import EVERY_PROVIDER, BudgetSettings, ProviderSettings
@@ -53,6 +53,7 @@ class Settings(Section):
     queue: QueueSettings = Field(default_factory=QueueSettings, description="Where tasks wait.")
     store: StoreSettings = Field(default_factory=StoreSettings, description="Where everything durable is kept.")
     hub: HubSettings = Field(default_factory=HubSettings, description="The web server: page, API and Socket.IO.")
+    logging: LoggingSettings = Field(default_factory=LoggingSettings, description="What a host tells of itself.")
     channels: ChannelsSettings = Field(default_factory=ChannelsSettings, description="The platforms people write from.")
 
     @classmethod

@@ -10,6 +10,7 @@ from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.processes import run_until_stopped, store_lock_of
 from sophon_hosting.cli.screen import write_lines
 from sophon_hosting.cli.start import services_of, settings_of
+from sophon_hosting.observing.logs import set_up_host_logs
 from sophon_hosting.site import Address, Site, bound, settle_memory
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -33,6 +34,8 @@ def start(program: GlobalOptions, host: str | None = None, port: int | None = No
         *([f"Hub.Port={port}"] if port is not None else []),
     ]
     settings = settings_of(program, pairs)
+    if not program.debug:
+        set_up_host_logs(settings.logging.level, settings.logging.format)
     services = services_of(program, settings)
     site = Site(services, os.environ)
     with store_lock_of(program, settings):

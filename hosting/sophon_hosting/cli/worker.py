@@ -8,6 +8,7 @@ from sophon_hosting.cli.screen import write_lines
 from sophon_hosting.cli.start import services_of, settings_of
 from sophon_hosting.composition import chain_of
 from sophon_hosting.host import GRACE_SECONDS, Host
+from sophon_hosting.observing.logs import set_up_host_logs
 from sophon_hosting.site import settle_memory
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -22,6 +23,8 @@ def worker(ctx: typer.Context) -> None:
 def start(program: GlobalOptions) -> int:
     """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
     settings = settings_of(program)
+    if not program.debug:
+        set_up_host_logs(settings.logging.level, settings.logging.format)
     services = services_of(program, settings)
     host = Host(services, chain_of(services))
 

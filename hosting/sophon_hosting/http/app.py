@@ -24,6 +24,7 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
     app = web.Application(
         client_max_size=MOST_BYTES,
         middlewares=[
+            guards.traced(),
             guards.answered(),
             guards.named(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
             guards.from_here(hub.allowed_origins),

@@ -14,7 +14,7 @@ from sophon_hosting.failures import Failure, TooLarge
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
-DESK = "sophon.desk"
+DESK, TRACE = "sophon.desk", "sophon.trace"
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 

@@ -10,9 +10,11 @@ from sophon_hosting.access import Access
 from sophon_hosting.desk import Desk
 from sophon_hosting.failures import Failure, Forbidden, failure_of
 from sophon_hosting.host import Host
-from sophon_hosting.http.exchange import DESK, failed
+from sophon_hosting.http.exchange import DESK, TRACE, failed
 from sophon_hosting.http.names import NAMELESS, is_known
 from sophon_hosting.hub.origins import may_connect
+from sophon_hosting.observing.scope import log_scope
+from sophon_hosting.observing.traces import trace_of
 
 log = logging.getLogger("sophon")
 
@@ -48,6 +50,18 @@ def answered() -> Middleware:
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
         return response
+
+    return guard
+
+
+def traced() -> Middleware:
+    """What is logged of a request belongs to the trace of its sender (`traceparent`), or to one of its own."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        request[TRACE] = trace_of(request.headers.get("traceparent"))
+        with log_scope(trace_id=request[TRACE]):
+            return await handler(request)
 
     return guard
 

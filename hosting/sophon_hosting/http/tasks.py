@@ -8,7 +8,7 @@ from pydantic import Field
 from sophon.stores.run_contracts import RunStatus
 from sophon_hosting.desk import SendMessage
 from sophon_hosting.events.frame import replayed
-from sophon_hosting.http.exchange import Body, Query, answer, body_of, desk_of, query_of
+from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, desk_of, query_of
 from sophon_hosting.views import task_view
 
 READ_AT_ONCE = 1000
@@ -49,7 +49,7 @@ def routes() -> list[web.RouteDef]:
 async def sent(request: web.Request) -> web.Response:
     """Accept a message: 202, and once this is answered it is never lost."""
     body = await body_of(request, Sent)
-    receipt = await desk_of(request).send(SendMessage(**body.model_dump()))
+    receipt = await desk_of(request).send(SendMessage(**body.model_dump(), trace=request[TRACE]))
     return answer(
         {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
         202 if receipt.created else 200,

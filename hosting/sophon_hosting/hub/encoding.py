@@ -1,9 +1,10 @@
 """An event as a packet, made once however many clients it goes to."""
 
+import sys
 from collections.abc import Callable
 
 from sophon_hosting.events.frame import Frame
-from sophon_hosting.hub.packets import event_text, size_of
+from sophon_hosting.hub.packets import event_text
 
 Message = Callable[[str], object]
 """Makes a message of Engine.IO, which keeps its own encoding, of a packet."""
@@ -12,19 +13,27 @@ Message = Callable[[str], object]
 class Encoded:
     """A frame and its packet in each namespace, made when first asked for."""
 
-    __slots__ = ("_message", "_messages", "frame", "size")
+    __slots__ = ("_message", "_messages", "_texts", "frame", "size")
 
     def __init__(self, frame: Frame, message: Message) -> None:
         self.frame, self._message = frame, message
+        self._texts: dict[str, str] = {}
         self._messages: dict[str, object] = {}
-        self.size = size_of(frame.text())
-        """Bytes on the wire, but for a few of the packet around it."""
+        self.size = sys.getsizeof(frame.text())
+        """Bytes that the packet takes up in memory, about."""
+
+    def text(self, namespace: str) -> str:
+        """The packet."""
+        text = self._texts.get(namespace)
+        if text is None:
+            text = self._texts[namespace] = event_text(namespace, self.frame.text())
+        return text
 
     def packet(self, namespace: str) -> object:
         """The message that carries it."""
         message = self._messages.get(namespace)
         if message is None:
-            message = self._messages[namespace] = self._message(event_text(namespace, self.frame.text()))
+            message = self._messages[namespace] = self._message(self.text(namespace))
         return message
 
 

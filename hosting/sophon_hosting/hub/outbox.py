@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sophon.clock import Clock
 from sophon_hosting.hub.encoding import Encoded, Message
 from sophon_hosting.hub.limits import Limits
-from sophon_hosting.hub.waiting import Parcel, Told, Waiting
+from sophon_hosting.hub.waiting import Parcel, Waiting
 
 
 class Line(Protocol):
@@ -51,25 +51,23 @@ class Outbox:
 
     def tell(self, encoded: Encoded, namespace: str) -> None:
         """Send an event."""
+        if self.closed:
+            return
         if self._held is None and self._has_room(encoded.size):
             self._hand(encoded.packet(namespace), encoded.size)
         else:
-            self.send(Told(encoded, namespace))
+            self._last.tell(encoded, namespace)
+            self._grown()
 
     def send(self, parcel: Parcel) -> None:
         """Send a packet."""
         if self.closed:
             return
-        if self._held is not None:
-            self._held.add(parcel)
-        elif self._has_room(parcel.size):
+        if self._held is None and self._has_room(parcel.size):
             self._hand(parcel.packet(self._message), parcel.size)
         else:
-            self._waiting.add(parcel)
-            if self._sender is None:
-                self._sender = asyncio.create_task(self._send_waiting())
-        if self.buffered > self._limits.buffered_bytes:
-            self._give_up(f"{self.buffered:,} bytes wait for it")
+            self._last.add(parcel)
+            self._grown()
 
     def hold(self) -> None:
         """Keep back what comes from now on, until `release`."""
@@ -95,9 +93,21 @@ class Outbox:
         if self._sender is not None and self._sender is not asyncio.current_task():
             self._sender.cancel()
 
+    @property
+    def _last(self) -> Waiting:
+        """Where what is new has to wait."""
+        return self._waiting if self._held is None else self._held
+
+    def _grown(self) -> None:
+        """More waits than before."""
+        if self._held is None and self._sender is None:
+            self._sender = asyncio.create_task(self._send_waiting())
+        if self.buffered > self._limits.buffered_bytes:
+            self._give_up(f"{self.buffered:,} bytes wait for it")
+
     def _has_room(self, size: int) -> bool:
         """Whether something new may go into the queue; nothing overtakes what waits."""
-        if self.closed or self._sender is not None:
+        if self._sender is not None:
             return False
         if self._line.queue.empty():
             self._packets = self._bytes = 0

@@ -1,21 +1,25 @@
-"""What waits for a client that is slow: in order, counted in bytes, pieces of a reply joined to one."""
+"""What waits for a client that is slow: in order, counted in bytes of memory, pieces of a reply joined to one."""
 
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
 from sophon_hosting.events.frame import Frame
 from sophon_hosting.hub.encoding import Encoded, Message
-from sophon_hosting.hub.packets import event_text, size_of
+from sophon_hosting.hub.packets import event_text
 
 CHUNK = "stream_chunk"
 
-JOINED_BYTES = 32 * 1024
-"""Text of pieces that are joined; with more a new piece begins, so that none is long to send."""
+JOINED_CHARACTERS = 32 * 1024
+"""Of pieces that are joined; after as many a new one begins, so that none is long to send."""
+
+MOST_PIECES = 64
+"""Kept apart; then they become one text, since a short text takes up fifty bytes besides its own."""
 
 
 class Parcel(Protocol):
-    """Something that goes out as one packet of so many bytes."""
+    """Something that goes out as one packet, and takes up `size` bytes of memory until then."""
 
     @property
     def size(self) -> int:
@@ -33,46 +37,37 @@ class Words:
     __slots__ = ("_text", "size")
 
     def __init__(self, text: str) -> None:
-        self._text, self.size = text, size_of(text)
+        self._text, self.size = text, sys.getsizeof(text)
 
     def packet(self, message: Message) -> object:
         """The message that carries it."""
         return message(self._text)
 
 
-class Told:
-    """An event for the clients of one namespace."""
-
-    __slots__ = ("encoded", "namespace", "size")
-
-    def __init__(self, encoded: Encoded, namespace: str) -> None:
-        self.encoded, self.namespace, self.size = encoded, namespace, encoded.size
-
-    def packet(self, message: Message) -> object:
-        """The message that carries it, which others share."""
-        return self.encoded.packet(self.namespace)
-
-
 class Pieces:
     """Several pieces of one reply, which go out as one."""
 
-    __slots__ = ("_first", "_namespace", "_texts", "size")
+    __slots__ = ("_characters", "_first", "_namespace", "_texts", "size")
 
-    def __init__(self, first: Told) -> None:
-        self._first, self._namespace, self.size = first.encoded.frame, first.namespace, first.size
-        self._texts = [first.encoded.frame.data["text"]]
+    def __init__(self, first: Encoded, namespace: str) -> None:
+        self._first, self._namespace, self.size = first.frame, namespace, first.size
+        self._texts: list[str] = [first.frame.data["text"]]
+        self._characters = len(self._texts[0])
 
-    def take_up(self, later: Told) -> bool:
+    def take_up(self, later: Encoded, namespace: str) -> bool:
         """Whether the later one is in this one from now on."""
-        frame = later.encoded.frame
-        if later.namespace != self._namespace or not same_reply(self._first, frame):
+        if namespace != self._namespace or not same_reply(self._first, later.frame):
             return False
-        text = frame.data["text"]
-        added = size_of(text)
-        if self.size + added > JOINED_BYTES:
+        text: str = later.frame.data["text"]
+        if self._characters + len(text) > JOINED_CHARACTERS:
             return False
         self._texts.append(text)
-        self.size += added
+        self._characters += len(text)
+        self.size += sys.getsizeof(text)
+        if len(self._texts) > MOST_PIECES:
+            self.size -= sum(map(sys.getsizeof, self._texts))
+            self._texts = ["".join(self._texts)]
+            self.size += sys.getsizeof(self._texts[0])
         return True
 
     def packet(self, message: Message) -> object:
@@ -90,15 +85,20 @@ class Waiting:
 
     def add(self, parcel: Parcel) -> None:
         """At the end."""
-        if isinstance(parcel, Told) and parcel.encoded.frame.name == CHUNK:
-            last = self._parcels[-1] if self._parcels else None
-            before = last.size if last is not None else 0
-            if isinstance(last, Pieces) and last.take_up(parcel):
-                self.size += last.size - before
-                return
-            parcel = Pieces(parcel)
         self._parcels.append(parcel)
         self.size += parcel.size
+
+    def tell(self, encoded: Encoded, namespace: str) -> None:
+        """At the end, an event: of what it is made of only the text is kept, once."""
+        if encoded.frame.name != CHUNK:
+            self.add(Words(encoded.text(namespace)))
+            return
+        last = self._parcels[-1] if self._parcels else None
+        before = last.size if last is not None else 0
+        if isinstance(last, Pieces) and last.take_up(encoded, namespace):
+            self.size += last.size - before
+        else:
+            self.add(Pieces(encoded, namespace))
 
     def take(self, most_packets: int, most_bytes: int) -> Sequence[Parcel]:
         """The first ones, as many as fit, and at least one; nothing if nothing waits."""

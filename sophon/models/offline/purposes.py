@@ -24,6 +24,8 @@ def _internal(request: ModelRequest) -> str:
             return compacted(request.messages, min(LONGEST_SUMMARY, request.max_tokens * CHARACTERS_PER_TOKEN))
         case "title":
             return title(request.messages)
+        case "memory":
+            return "[]"  # it cannot tell what is worth remembering, so it remembers what it is asked to
         case "simulation":
             return (
                 "Nothing was run. The offline model knows tools by rules only and cannot foresee what this call would "
