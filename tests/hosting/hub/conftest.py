@@ -233,7 +233,22 @@ class Raw:
 
     def write(self, data: bytes) -> None:
         """Bytes as they are, past everything that would make frames of them."""
-        self.socket._conn.transport.write(data)
+        self._transport.write(data)
+
+    def stop_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def read_on(self) -> None:
+        self._transport.resume_reading()
+
+    def cut(self) -> None:
+        """End it without a word."""
+        self._transport.abort()
+
+    @property
+    def _transport(self) -> Any:
+        assert self.socket._conn is not None
+        return self.socket._conn.transport
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A conversation over Socket.IO as contract.md tells it: send, hear, cancel, list; and what one user sees of another."""
+"""A conversation over Socket.IO as contract.md tells it: send, hear, cancel, list; nobody sees what is another's."""
 
 import asyncio
 from typing import Any
@@ -145,7 +145,7 @@ async def test_a_task_that_is_over_keeps_its_outcome(house) -> None:
 async def test_the_events_of_one_client_are_worked_off_in_their_order(house) -> None:
     async with house.raw() as raw:
         for number in range(30):
-            event = '["send_message",{"content":"m%d","session_id":"s"}]' % number
+            event = f'["send_message",{{"content":"m{number}","session_id":"s"}}]'
             await raw.say(f"42{number}{event}" if number % 3 else f'42{number}["list_tasks",{{}}]')
         acks = [packet async for packet in acknowledgements(raw, 30)]
     assert acks == list(range(30))

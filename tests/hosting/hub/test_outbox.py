@@ -13,7 +13,7 @@ from sophon_hosting.hub.limits import Limits
 from sophon_hosting.hub.outbox import Outbox
 from sophon_hosting.hub.waiting import Words
 
-LIMITS = Limits(buffered_bytes=1000, handed_packets=3, handed_bytes=50, stalled_seconds=30)
+LIMITS = Limits(buffered_bytes=2000, handed_packets=3, handed_bytes=400, stalled_seconds=30)
 
 
 @dataclass
@@ -86,7 +86,7 @@ async def test_a_slow_client_gets_a_few_at_a_time_and_all_in_order(sender) -> No
 
 
 async def test_a_batch_is_bounded_in_bytes_too(sender) -> None:
-    sender.say("a" * 30, "b" * 30, "c" * 60, "d")
+    sender.say("a" * 200, "b" * 200, "c" * 600, "d")
     batches = await sender.all()
     assert [[text[0] for text in batch] for batch in batches] == [["a"], ["b"], ["c"], ["d"]]
 

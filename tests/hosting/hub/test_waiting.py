@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from sophon_hosting.events.frame import Frame
 from sophon_hosting.hub.encoding import Encoded
-from sophon_hosting.hub.waiting import JOINED_BYTES, Told, Waiting, Words
+from sophon_hosting.hub.waiting import JOINED_CHARACTERS, Waiting, Words
 
 
-def chunk(text: str, task: str = "t", epoch: int = 0) -> Told:
+def chunk(text: str, task: str = "t", epoch: int = 0) -> Encoded:
     data = {"session_id": "s", "task_id": task, "run_id": task, "epoch": epoch, "offset": 0, "text": text}
-    return Told(Encoded(Frame("stream_chunk", data, "s", task), str), "/")
+    return Encoded(Frame("stream_chunk", data, "s", task), str)
 
 
-def event(name: str) -> Told:
-    return Told(Encoded(Frame(name, {"task_id": "t"}, "s", "t", 1), str), "/")
+def event(name: str) -> Encoded:
+    return Encoded(Frame(name, {"task_id": "t"}, "s", "t", 1), str)
 
 
 def sent(waiting: Waiting) -> list[Any]:
@@ -25,10 +25,13 @@ def sent(waiting: Waiting) -> list[Any]:
     return [json.loads(str(parcel.packet(str))[1:]) for parcel in parcels]
 
 
-def filled(*parcels: Told | Words) -> Waiting:
+def filled(*parcels: Encoded | Words) -> Waiting:
     waiting = Waiting()
     for parcel in parcels:
-        waiting.add(parcel)
+        if isinstance(parcel, Words):
+            waiting.add(parcel)
+        else:
+            waiting.tell(parcel, "/")
     return waiting
 
 
@@ -49,13 +52,27 @@ def test_nothing_is_carried_past_another_event() -> None:
 
 def test_a_piece_that_became_long_takes_up_no_more() -> None:
     told = sent(filled(*(chunk("x" * 1000) for _ in range(100))))
-    assert all(len(data["text"]) <= JOINED_BYTES for _, data in told)
+    assert all(len(data["text"]) <= JOINED_CHARACTERS for _, data in told)
     assert sum(len(data["text"]) for _, data in told) == 100_000
 
 
+def test_many_short_pieces_take_up_little_more_than_their_text() -> None:
+    waiting = filled(*(chunk("ab ") for _ in range(10_000)))
+    assert waiting.size < 2 * 30_000
+
+
+def test_what_is_written_in_wide_letters_is_counted_as_it_is_kept() -> None:
+    assert filled(Words("\N{GRINNING FACE}" * 1000)).size > 4000
+
+
 def test_as_much_is_taken_as_fits_and_at_least_one() -> None:
-    waiting = filled(Words("x" * 100), Words("y"), Words("z"))
-    assert [len(waiting.take(8, 50)), len(waiting.take(1, 50)), len(waiting.take(8, 50)), len(waiting)] == [1, 1, 1, 0]
+    waiting = filled(Words("x" * 1000), Words("y"), Words("z"))
+    assert [len(waiting.take(8, 500)), len(waiting.take(1, 500)), len(waiting.take(8, 500)), len(waiting)] == [
+        1,
+        1,
+        1,
+        0,
+    ]
 
 
 PARCELS = st.lists(
@@ -70,13 +87,11 @@ PARCELS = st.lists(
 
 @given(PARCELS, st.integers(1, 10), st.integers(1, 500))
 def test_all_text_arrives_in_order_however_it_is_taken(parcels: list[Any], packets: int, size: int) -> None:
-    waiting, read = filled(*parcels), Waiting()
-    for parcel in parcels:
-        read.add(parcel)
+    waiting = filled(*parcels)
     taken: list[Any] = []
     while batch := waiting.take(packets, size):
         taken += [json.loads(str(parcel.packet(str))[1:]) for parcel in batch]
-    alone = [json.loads(str(parcel.packet(str))[1:]) for parcel in parcels]
+    alone = [each for parcel in parcels for each in sent(filled(parcel))]
     assert waiting.size == 0
     assert texts(taken) == texts(alone)
 

@@ -1,0 +1,116 @@
+"""Nothing stays of who has left, however they leave; and nothing of the hub once it has stopped."""
+
+import asyncio
+import gc
+
+import pytest
+
+
+def remains(house) -> dict[str, int]:
+    """Everything that is kept per connection, here and in the libraries."""
+    hub, server = house.hub, house.hub._server
+    return {
+        "connections": len(hub._connections) + len(hub._lines),
+        "clients": len(hub._clients),
+        "strangers": len(hub._strangers),
+        "work": len(hub._work),
+        "sockets": len(server.eio.sockets),
+        "websockets": len(server.eio.websockets),
+        "pings": len(server.eio._pings),
+        "environs": len(server.environ),
+        "rooms": len(server.manager.rooms),
+        "pending": len(server.manager.pending_connect) + len(server.manager.pending_disconnect),
+        "lanes": len(house.host.feed),
+        "watchers": len(house.host.feed._watchers),
+    }
+
+
+def nothing(house) -> bool:
+    return not any(remains(house).values())
+
+
+async def visit(house, number: int) -> None:
+    """One of the ways to come and go."""
+    namespace = "/operator" if number % 4 == 3 else "/"
+    transports = [["websocket"], ["polling"], ["polling", "websocket"]][number % 3]
+    peer = await house.peer("olga", namespace, transports=transports)
+    await peer.done("join_session", {"session_id": f"s{number % 5}"})
+    await peer.close()
+
+
+async def test_after_two_hundred_visits_nothing_is_left(house) -> None:
+    await visit(house, 0)
+    await house.settled(lambda: nothing(house))
+    tasks = len(asyncio.all_tasks())
+    for first in range(0, 200, 10):
+        await asyncio.gather(*(visit(house, first + each) for each in range(10)))
+    await house.settled(lambda: nothing(house))
+    await house.settled(lambda: len(asyncio.all_tasks()) <= tasks)
+
+
+async def test_a_line_that_is_cut_is_forgotten_too(house) -> None:
+    async with house.raw() as raw:
+        await raw.say('421["join_session",{"session_id":"s"}]')
+        await raw.next()
+        raw.cut()
+        await house.settled(lambda: nothing(house))
+
+
+async def test_who_was_refused_leaves_nothing(house) -> None:
+    for _ in range(20):
+        async with house.raw(None) as raw:
+            await raw.say('40{"token":"wrong"}')
+            await raw.next()
+    await house.settled(lambda: nothing(house))
+
+
+async def test_a_client_that_goes_while_it_is_being_answered_is_forgotten(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "stall here", "session_id": "s"})
+    await house.stalled.wait()
+    async with house.raw() as raw:
+        await raw.say('421["join_session",{"session_id":"s"}]422["cancel_task",{}]')
+        await raw.say(f'423["cancel_task",{{"task_id":"{receipt["task_id"]}"}}]')
+        await raw.say('424["join_session",{"session_id":"s"}]')
+        raw.cut()
+    await ada.until("task_cancelled")
+    await ada.close()
+    await house.settled(lambda: nothing(house))
+
+
+async def test_a_client_is_freed_from_memory(house) -> None:
+    peer = await house.peer()
+    (kept,) = house.hub._clients.values()
+    kind = type(kept)
+    del kept
+    await peer.close()
+    await house.settled(lambda: nothing(house))
+    gc.collect()
+    assert not [each for each in gc.get_objects() if type(each) is kind]
+
+
+async def test_a_hub_that_has_stopped_leaves_no_task(house) -> None:
+    before = asyncio.all_tasks()
+    peers = [await house.peer(transports=[each]) for each in ("websocket", "polling")]
+    await house.hub.stop()
+    for peer in peers:
+        await asyncio.wait_for(peer.gone.wait(), 20)
+        await peer.close()
+    await house.settled(lambda: nothing(house))
+    await house.settled(lambda: not [task for task in asyncio.all_tasks() - before if "sophon" in repr(task)])
+    await house.hub.stop()
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_clients_learn_at_once_that_the_hub_has_stopped(house, transport: str) -> None:
+    peer = await house.peer(transports=[transport])
+    await house.hub.stop()
+    await asyncio.wait_for(peer.gone.wait(), 20)
+
+
+async def test_what_waits_is_told_before_the_hub_stops(house) -> None:
+    async with house.raw() as raw:
+        await raw.say('421["send_message",{"content":"hello","session_id":"s"}]')
+        assert (await raw.next()).startswith("431[")
+        await house.hub.stop()
+        assert '"task_queued"' in await raw.next()
