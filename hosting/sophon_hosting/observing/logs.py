@@ -34,7 +34,7 @@ QUIET: Mapping[str, int] = {
 """Libraries that would tell every step."""
 
 _SECRETS = re.compile(
-    r"(?P<kept>\b(?:bearer|basic)\s+|\b(?:token|key|secret|password|api[_-]?key)\s*[=:]\s*[\"']?)[^\s\"'&,;]{4,}"
+    r"(?P<kept>\b(?:bearer|basic)\s+|\b(?:token|key|secret|password|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;]{4,}"
     r"|\bsk-[A-Za-z0-9_-]{8,}",
     re.IGNORECASE,
 )
