@@ -5,13 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := sophon middlewares hosting channels tests
 
-.PHONY: run chat test check fix bench docs clean help
+.PHONY: run serve chat test check fix bench docs clean help
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 # Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.
-run: $(VENV)/.run ## open the chat; without a terminal: answer standard input, or show a demonstration
+run: $(VENV)/.run ## start the host; without a terminal: answer standard input, or show a demonstration
+	@trap : INT; if [ -t 0 ]; then $(BIN)/sophon serve; else $(BIN)/sophon chat || test $$? -eq 130; fi
+
+serve: $(VENV)/.run ## start the host: web page, API, Socket.IO
+	@trap : INT; $(BIN)/sophon serve
+
+chat: $(VENV)/.run ## open the chat in this terminal
 	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
 
 test: $(VENV)/.dev ## run all tests

@@ -7,6 +7,7 @@ durable event of a host, `seq`. Durable events can be replayed; the others are g
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from sophon.messages import FinishReason, Outcome, Role, Usage
@@ -273,3 +274,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Usage):
         return value.to_json()
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
+
+
+def from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
+    """The event of a frame, as a client has it from a host; None for a name that this version does not know.
+
+    Fields that it does not know are left out. Raises TypeError for a payload that lacks one.
+    """
+    made = _named().get(name)
+    if made is None:
+        return None
+    known = {field.name for field in fields(made)}
+    given = {key: value for key, value in data.items() if key in known}
+    if isinstance(given.get("usage"), Mapping):
+        given["usage"] = Usage.from_json(given["usage"])
+    return made(**given)
+
+
+@cache
+def _named() -> Mapping[str, type[Event]]:
+    return {each.wire_name: each for each in Event.__subclasses__()}

@@ -5,8 +5,10 @@ from typing import Any
 
 from sophon.messages import Usage
 from sophon.stores.contracts import ApprovalRecord, MemoryEntry, SessionRecord, SessionSummary, UsageTotal
+from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.run_contracts import Run
 from sophon_hosting.approvals import task_of
+from sophon_hosting.events.frame import replayed
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 
 DESCRIPTION_CHARACTERS = 100
@@ -87,6 +89,11 @@ def approval_view(record: ApprovalRecord) -> dict[str, Any]:
         "decided_at": _time(record.decided_at),
         "reason": decision.reason if decision else None,
     }
+
+
+def logged_view(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
+    """An event as it was sent, with the time at which it was kept."""
+    return {**replayed(session_id, logged).to_json(), "at": _time(logged.at)}
 
 
 def memory_view(entry: MemoryEntry) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def finished(run: Run, outcome: RunOutcome, at: datetime) -> Run:
 
 def no_run(run_id: str, newest: Iterable[str]) -> NotFound:
     """The error for a run that does not exist, with the near ids among the newest."""
-    return NotFound("run", run_id, get_close_matches(run_id, list(newest), n=3))
+    return NotFound("task", run_id, get_close_matches(run_id, list(newest), n=3))
 
 
 def taken(run_id: str) -> InputError:

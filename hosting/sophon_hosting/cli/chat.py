@@ -5,6 +5,7 @@ import contextlib
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from sophon.services import planning_mode
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.asking import Desk, TerminalGate
+from sophon_hosting.cli.commands import carry_out
 from sophon_hosting.cli.conversation import Choices, Conversation, Front
 from sophon_hosting.cli.demonstration import demonstrate
 from sophon_hosting.cli.errors import tell
@@ -50,6 +52,7 @@ class ChatOptions:
     model: str | None = None
     planning: str | None = None
     stream: bool = True
+    url: str | None = None
 
 
 @app.command()
@@ -63,10 +66,11 @@ def chat(
     model: ModelName = None,
     planning: PlanningMode = None,
     stream: Annotated[bool, typer.Option(help="Show the text as it comes.")] = True,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="Talk with a running host.")] = None,
 ) -> None:
     """Talk with the agent. Ctrl-C stops a turn; a question is answered by the next line: approve, reject or edit."""
     text = " ".join(message) if message is not None else None
-    options = ChatOptions(text, session, new, as_json, approve_up_to, model, planning, stream)
+    options = ChatOptions(text, session, new, as_json, approve_up_to, model, planning, stream, url)
     raise typer.Exit(start(ctx.obj, options))
 
 
@@ -75,6 +79,8 @@ def start(program: GlobalOptions, options: ChatOptions | None = None) -> int:
     options = options or ChatOptions()
     if options.message is not None and not options.message.strip():
         raise InputError("the message is empty: write something")
+    if options.url is not None:
+        return _with_host(program, options, options.url)
     lines = Lines()
     view = JsonView(sys.stdout) if options.json else TerminalView(console())
     if options.message is None and not lines.interactive:
@@ -86,7 +92,21 @@ def start(program: GlobalOptions, options: ChatOptions | None = None) -> int:
             return conversation.say(options.message)
         if isinstance(view, TerminalView):
             view.quiets(welcome(conversation))
-        return converse(conversation, lines, _desk(view))
+        return converse(conversation, lines, _desk(view), partial(carry_out, conversation))
+
+
+def _with_host(program: GlobalOptions, options: ChatOptions, url: str) -> int:
+    """The same over Socket.IO; what is approved up to which risk is the host's own business."""
+    if options.approve_up_to is not None:
+        raise typer.BadParameter("--approve-up-to and --url do not go together: the host asks, and you answer")
+    # Lazy: the client of Socket.IO is heavy, and only this needs it.
+    from sophon_hosting.cli.remote.chat import talk
+
+    _check_planning(options.planning)
+    choices = Choices(_session(options, SystemClock()), options.model, options.planning, options.stream)
+    lines = Lines()
+    view = JsonView(sys.stdout) if options.json else TerminalView(console())
+    return talk(program, url, choices, options.message, lines, view, _desk(view))
 
 
 def _over_a_pipe(program: GlobalOptions, options: ChatOptions, lines: Lines, view: JsonView | TerminalView) -> int:
@@ -102,7 +122,9 @@ def _over_a_pipe(program: GlobalOptions, options: ChatOptions, lines: Lines, vie
     with _opened(program, options, lines, view) as conversation:
         if isinstance(view, TerminalView):
             view.quiets(offline_note(conversation))
-        return answer_lines(conversation, first, lambda: lines.prompt(""), _desk(view))
+        return answer_lines(
+            conversation, first, lambda: lines.prompt(""), _desk(view), partial(carry_out, conversation)
+        )
 
 
 @contextlib.contextmanager

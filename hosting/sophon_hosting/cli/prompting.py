@@ -1,12 +1,13 @@
 """The two ways to have a conversation over standard input: at a prompt, and a line per turn."""
 
 from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from sophon._version import __version__
 from sophon.errors import SophonError
 from sophon_hosting.cli.asking import Desk
-from sophon_hosting.cli.commands import Leave, carry_out, command_of
-from sophon_hosting.cli.conversation import Conversation
+from sophon_hosting.cli.commands import Leave, command_of
+from sophon_hosting.cli.conversation import Conversation, Front
 from sophon_hosting.cli.errors import FAILED, INTERRUPTED, lines_of
 from sophon_hosting.cli.lines import Lines
 from sophon_hosting.cli.narration import counted
@@ -39,7 +40,24 @@ def offline_note(conversation: Conversation) -> list[str]:
     return [OFFLINE] if ids == {"offline"} and not conversation.messages() else []
 
 
-def converse(conversation: Conversation, lines: Lines, desk: Desk) -> int:
+class Talk(Protocol):
+    """A conversation, in this process or with a host."""
+
+    @property
+    def front(self) -> Front:
+        """What it has towards its person."""
+        ...
+
+    def say(self, text: str) -> int:
+        """One turn; its exit code."""
+        ...
+
+
+Obey: TypeAlias = Callable[[str, str], list[str]]
+"""Carries out a command, by its name and what is behind it; the lines to show. Raises Leave, SophonError."""
+
+
+def converse(conversation: Talk, lines: Lines, desk: Desk, obey: Obey) -> int:
     """Ask for a line, answer it, until the input ends, `/quit`, or the second Ctrl-C in a row."""
     struck = False
     while True:
@@ -56,7 +74,7 @@ def converse(conversation: Conversation, lines: Lines, desk: Desk) -> int:
             desk.lines([""])
             return 0
         try:
-            struck = _answered(conversation, line, desk) == INTERRUPTED
+            struck = _answered(conversation, line, desk, obey) == INTERRUPTED
         except Leave:
             return 0
         except KeyboardInterrupt:  # during a command, or a second one while a turn was being stopped
@@ -65,7 +83,7 @@ def converse(conversation: Conversation, lines: Lines, desk: Desk) -> int:
             return INTERRUPTED
 
 
-def answer_lines(conversation: Conversation, first: str, rest: Callable[[], str | None], desk: Desk) -> int:
+def answer_lines(conversation: Talk, first: str, rest: Callable[[], str | None], desk: Desk, obey: Obey) -> int:
     """A turn per line that is not blank; 0 if all of them went well, else the code of the last that did not."""
     code = 0
     line: str | None = first
@@ -73,7 +91,7 @@ def answer_lines(conversation: Conversation, first: str, rest: Callable[[], str 
         if line.strip():
             desk.lines([PROMPT + on_one_line(line, ECHO_WIDTH)])
             try:
-                code = _answered(conversation, line, desk) or code
+                code = _answered(conversation, line, desk, obey) or code
             except Leave:
                 break
         if code == INTERRUPTED:
@@ -82,12 +100,12 @@ def answer_lines(conversation: Conversation, first: str, rest: Callable[[], str 
     return code
 
 
-def _answered(conversation: Conversation, line: str, desk: Desk) -> int:
+def _answered(conversation: Talk, line: str, desk: Desk, obey: Obey) -> int:
     command = command_of(line)
     if command is None:
         return conversation.say(line) if line.strip() else 0
     try:
-        desk.lines(carry_out(conversation, *command))
+        desk.lines(obey(*command))
     except SophonError as error:
         for each in lines_of(error):
             conversation.front.tell(each)
@@ -95,7 +113,7 @@ def _answered(conversation: Conversation, line: str, desk: Desk) -> int:
     return 0
 
 
-def _left(conversation: Conversation) -> int:
+def _left(conversation: Talk) -> int:
     if conversation.front.ending.asked:
         raise KeyboardInterrupt
     return INTERRUPTED

@@ -7,9 +7,8 @@ from pydantic import Field
 
 from sophon.stores.contracts import SessionSummary
 from sophon_hosting.cli.records import record_json, summary_json, told
-from sophon_hosting.events.frame import replayed
 from sophon_hosting.http.exchange import Body, Query, answer, body_of, desk_of, query_of
-from sophon_hosting.views import message_view, session_view
+from sophon_hosting.views import logged_view, message_view, session_view
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=2**31)]
@@ -109,7 +108,7 @@ async def events(request: web.Request) -> web.Response:
     """The durable events after a seq, as over Socket.IO."""
     query = query_of(request, Paged)
     rows = await desk_of(request).events(_id(request), query.after, query.limit + 1)
-    page = [replayed(_id(request), row).to_json() for row in rows[: query.limit]]
+    page = [logged_view(_id(request), row) for row in rows[: query.limit]]
     return answer({"items": page, "more": len(rows) > query.limit})
 
 

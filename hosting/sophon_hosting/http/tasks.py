@@ -7,9 +7,8 @@ from pydantic import Field
 
 from sophon.stores.run_contracts import RunStatus
 from sophon_hosting.desk import SendMessage
-from sophon_hosting.events.frame import replayed
 from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, desk_of, query_of
-from sophon_hosting.views import task_view
+from sophon_hosting.views import logged_view, task_view
 
 READ_AT_ONCE = 1000
 
@@ -75,7 +74,7 @@ async def events(request: web.Request) -> web.Response:
     found: list[dict[str, Any]] = []
     after = 0
     while rows := await desk.events(run.session_id, after, READ_AT_ONCE):
-        found += [replayed(run.session_id, row).to_json() for row in rows if row.task_id == run.id]
+        found += [logged_view(run.session_id, row) for row in rows if row.task_id == run.id]
         after = rows[-1].seq
     return answer({"items": found})
 

@@ -1,0 +1,82 @@
+"""`sophon queue`: what waits, what was given up, and the switches of an operator."""
+
+from typing import Annotated
+
+import typer
+
+from sophon_hosting.cli.remote.reach import Row, reach
+from sophon_hosting.cli.screen import write_json, write_lines, write_table
+from sophon_hosting.cli.tasks import AsJson, Url
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+All = Annotated[bool, typer.Option("--all", help="All dead letters.")]
+MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="The task of a dead letter.")]
+
+
+@app.callback()
+def queue() -> None:
+    """Look at the queue of a host, and switch it."""
+
+
+@app.command()
+def status(ctx: typer.Context, url: Url = None, as_json: AsJson = False) -> None:
+    """Show how full it is."""
+    _show(reach(ctx.obj, url).queue(), as_json=as_json)
+
+
+@app.command()
+def dead(ctx: typer.Context, url: Url = None, as_json: AsJson = False) -> None:
+    """List the tasks that were given up."""
+    found = reach(ctx.obj, url).dead()
+    if as_json:
+        write_json(list(found))
+    elif found:
+        rows = [[each["task_id"], each["session_id"], str(each["deliveries"]), each["died_at"][:19]] for each in found]
+        write_table(("task", "session", "tries#", "given up"), rows)
+    else:
+        write_lines(["Nothing was given up."])
+
+
+@app.command()
+def retry(ctx: typer.Context, task: MaybeTask = None, everything: All = False, url: Url = None) -> None:
+    """Let a dead letter in again as if it were new."""
+    if (task is None) == (not everything):
+        raise typer.BadParameter("name one task, or --all")
+    host = reach(ctx.obj, url)
+    ids = [task] if task is not None else [str(each["task_id"]) for each in host.dead()]
+    for each in ids:
+        host.retry(each)
+    write_lines([f"{len(ids)} {'task waits' if len(ids) == 1 else 'tasks wait'} again"])
+
+
+@app.command()
+def pause(ctx: typer.Context, url: Url = None) -> None:
+    """Begin no more turns; what is sent goes on being accepted."""
+    _show(reach(ctx.obj, url).switch("pause"))
+
+
+@app.command()
+def resume(ctx: typer.Context, url: Url = None) -> None:
+    """Go on."""
+    _show(reach(ctx.obj, url).switch("resume"))
+
+
+@app.command()
+def drain(ctx: typer.Context, url: Url = None) -> None:
+    """Pause, and wait until nothing runs any more."""
+    _show(reach(ctx.obj, url).switch("drain"))
+
+
+def _show(row: Row, *, as_json: bool = False) -> None:
+    if as_json:
+        write_json(row)
+        return
+    facts = {name: value for name, value in row.items() if name != "ok"}
+    write_lines(f"{name.replace('_', ' '):<24}{_said(value)}" for name, value in facts.items())
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

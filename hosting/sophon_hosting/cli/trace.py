@@ -1,0 +1,100 @@
+"""`sophon trace TASK`: what a task did, when, and what it cost."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from sophon_hosting.cli.narration import money
+from sophon_hosting.cli.remote.reach import Row, reach
+from sophon_hosting.cli.screen import write_json, write_lines
+from sophon_hosting.cli.tasks import AsJson, TaskId, Url
+from sophon_hosting.cli.visible import on_one_line
+
+WIDTH = 100
+Data = Mapping[str, Any]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def trace(
+    ctx: typer.Context,
+    task: TaskId,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a task did, with the time from its acceptance: models, tools, plans, approvals, outcome."""
+    host = reach(ctx.obj, url)
+    row, events = host.task(task), host.events(task)
+    if as_json:
+        write_json({"task": row, "events": list(events)})
+        return
+    write_lines(told(row, events, None if full else WIDTH))
+
+
+def told(task: Row, events: Sequence[Row], width: int | None) -> Iterator[str]:
+    """The lines of a trace. What happened in a step of a plan is set in."""
+    yield on_one_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
+    start = _at(events[0]) if events else None
+    for event in events:
+        said = SAID.get(event["event"])
+        if said is None:
+            continue
+        data: Data = event["data"]
+        at = _at(event)
+        offset = (at - start).total_seconds() if at and start else 0.0
+        depth = str(data.get("run_id", "")).count("/")
+        what, _, about = said(data).partition(" ")
+        yield f"{offset:>9.3f} s  {'    ' * depth}{what:<9}{on_one_line(about.strip(), width)}".rstrip()
+    usage = task["usage"]
+    tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
+    yield f"{'':<12}{tokens}, {money(usage['cost_micros'])}"
+
+
+def _at(event: Row) -> datetime | None:
+    at = event.get("at")
+    return datetime.fromisoformat(at) if at else None
+
+
+def _attempt(data: Data) -> str:
+    usage = data["usage"]
+    tokens = f"{usage['input_tokens']:,} + {usage['output_tokens']:,} tokens"
+    return f"model    {data['model']} ({data['purpose']}): {data['outcome']}, {data['duration_ms']} ms, {tokens}"
+
+
+def _asked(data: Data) -> str:
+    return f"asks     {data['tool']} ({data['risk']} risk), {data['approval_id']}"
+
+
+def _resolved(data: Data) -> str:
+    reason = f": {data['reason']}" if data["reason"] else ""
+    return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
+
+
+SAID: Mapping[str, Callable[[Data], str]] = {
+    "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
+    "task_started": lambda data: "begins",
+    "model_attempt": _attempt,
+    "tool_call_started": lambda data: f"tool     {data['tool']} begins",
+    "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
+    "plan_proposed": lambda data: (
+        f"plan     {data['plan'].get('goal', '')}, {len(data['plan'].get('steps', []))} steps"
+    ),
+    "plan_step_changed": lambda data: f"step     {data['step_id']}: {data['status']} {data['reason']}".rstrip(),
+    "approval_requested": _asked,
+    "approval_resolved": _resolved,
+    "context_compacted": lambda data: f"compacts {data['messages']} messages by {data['how']}",
+    "loop_warning": lambda data: (
+        f"loop     {data['level']}: {data['pattern']} of {data['tool']}, {data['count']} times"
+    ),
+    "budget_alert": lambda data: f"budget   {data['name']} of {data['provider']}: {data['share']:.0%} used",
+    "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
+    "session_titled": lambda data: f"title    {data['title']}",
+    "task_completed": lambda data: f"ends     {data['finish_reason']}, {data['duration_ms']} ms of work",
+    "task_failed": lambda data: f"fails    {data['error'].get('message', '')} ({data['error'].get('code', '')})",
+    "task_cancelled": lambda data: "stopped",
+}
+"""Events that are not here add nothing: what was said is shown by `sophon sessions show`."""
