@@ -1,7 +1,7 @@
 """How requests are read and answers written: JSON by orjson, bodies and queries checked by pydantic."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
@@ -14,7 +14,8 @@ from sophon_hosting.failures import Failure, TooLarge
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
-DESK, TRACE = "sophon.desk", "sophon.trace"
+DESK = web.RequestKey("desk", Desk)
+TRACE = web.RequestKey("trace", str)
 MOST_BYTES = 1_000_000
 """Of a request's body."""
 
@@ -41,7 +42,7 @@ def host_of(request: web.Request) -> Host:
 
 def desk_of(request: web.Request) -> Desk:
     """What the user of the request may do."""
-    return cast(Desk, request[DESK])
+    return request[DESK]
 
 
 async def body_of(request: web.Request, model: type[M]) -> M:

@@ -1,0 +1,113 @@
+"""The API of a real host on loopback, with three users; the model does what a message says."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+from aiohttp import web
+
+from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.testing import FunctionModel
+from sophon_hosting.access import Access, User
+from sophon_hosting.host import Host
+from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_middlewares.chains import twelve
+
+USERS = {
+    "token-of-ada": User("ada"),
+    "token-of-bob": User("bob"),
+    "token-of-olga": User("olga", operator=True),
+}
+
+
+@tool(risk=Risk.HIGH)
+async def pay(to: str) -> str:
+    """Pay somebody."""
+    return f"paid {to}"
+
+
+class Api:
+    """Requests as one user."""
+
+    def __init__(self, host: Host, url: str, release: asyncio.Event) -> None:
+        self.host, self.url, self.release = host, url, release
+        self._clients = AsyncExitStack()
+
+    async def open(self, user: str | None, **headers: str) -> httpx.AsyncClient:
+        """A client with a user's token, or with none."""
+        if user is not None:
+            headers["Authorization"] = f"Bearer token-of-{user}"
+        return await self._clients.enter_async_context(
+            httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=20)
+        )
+
+    async def until(self, task_id: str, *wanted: str) -> None:
+        """Let the host work until a task has one of these states."""
+        async with asyncio.timeout(10):
+            while (await self.host.services.store.runs.get(task_id)).status not in wanted:
+                await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        await self._clients.aclose()
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Callable[..., Any]]:
+    """Starts a host with an API; `users=False` is one that everybody on this machine may use."""
+    stack = AsyncExitStack()
+
+    async def start(*, users: bool = True, settings: dict[str, Any] | None = None) -> Api:
+        release = asyncio.Event()
+
+        async def answer(request: ModelRequest) -> str | ModelResponse:
+            last = request.messages[-1]
+            if last.content.startswith("pay"):
+                return ModelResponse("", [ToolCall("c", "pay", {"to": last.content[4:]})])
+            if last.content == "wait":
+                await release.wait()
+            return last.content.upper()
+
+        services = Services(
+            models=FunctionModel(answer), tools=[pay], settings={"Planning": {"Mode": "Never"}, **(settings or {})}
+        )
+        access = Access(USERS if users else {})
+        host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operators))
+
+        async def metrics() -> bytes:
+            return b"sophon_up 1\n"
+
+        runner = web.AppRunner(make_app(host, access, HttpOptions(metrics=metrics)), access_log=None)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        api = Api(host, f"http://127.0.0.1:{port}", release)
+        stack.push_async_callback(api.close)
+        return api
+
+    yield start
+    await stack.aclose()
+
+
+@pytest.fixture
+async def api(serve: Callable[..., Any]) -> Api:
+    return await serve()
+
+
+@pytest.fixture
+async def ada(api: Api) -> httpx.AsyncClient:
+    return await api.open("ada")
+
+
+@pytest.fixture
+async def bob(api: Api) -> httpx.AsyncClient:
+    return await api.open("bob")
+
+
+@pytest.fixture
+async def olga(api: Api) -> httpx.AsyncClient:
+    return await api.open("olga")
