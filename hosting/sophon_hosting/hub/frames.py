@@ -12,13 +12,16 @@ import re
 MOST_PACKETS = 16
 """In one payload. Source: Engine.IO libraries of both sides."""
 
-_TEXT = re.compile(r"4[0-9].*|[156]|[23](probe)?", re.DOTALL)
+_SPOKEN = re.compile(r"4[0-9].*|[156]|[23](probe)?", re.DOTALL)
+_POSTED = re.compile(r"4[0-9].*|[13]", re.DOTALL)
+"""By polling a client neither pings nor upgrades; on a ping the library would wait for ever."""
+
 _SEPARATOR = "\x1e"
 
 
 def is_frame(message: str | bytes) -> bool:
-    """Whether a WebSocket message is a packet; a binary one is the attachment of a message."""
-    return isinstance(message, bytes) or _TEXT.fullmatch(message) is not None
+    """Whether what came over a WebSocket is a packet; a binary one is the attachment of a message."""
+    return isinstance(message, bytes) or _SPOKEN.fullmatch(message) is not None
 
 
 def payload_problem(body: bytes) -> str:
@@ -29,7 +32,7 @@ def payload_problem(body: bytes) -> str:
         return "the body is not UTF-8"
     if len(packets) > MOST_PACKETS:
         return f"there are {len(packets)} packets in one request, and at most {MOST_PACKETS} are taken"
-    if not all(_is_attachment(packet) if packet[:1] == "b" else is_frame(packet) for packet in packets):
+    if not all(_is_attachment(packet) if packet[:1] == "b" else _POSTED.fullmatch(packet) for packet in packets):
         return "this is no Engine.IO packet"
     return ""
 

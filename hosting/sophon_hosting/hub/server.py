@@ -126,19 +126,27 @@ class Engine(_EngineServer):  # type: ignore[misc]
         connection_id = getattr(getattr(target, "__self__", None), "sid", None)
         if connection_id is not None:
             self._pings[connection_id] = task
+            task.add_done_callback(partial(self._pinged, connection_id))
         return task
+
+    async def disconnect(self, connection_id: str) -> None:
+        """End a connection that speaks no Engine.IO; the library would wait for its client to read what was sent."""
+        await self.sockets[connection_id].close(wait=False, abort=True, reason=self.reason.TRANSPORT_ERROR)
 
     def forget(self, connection_id: str, queue: "asyncio.Queue[Any]") -> None:
         """A connection has ended: let its reader and its writer go, and keep nothing."""
         self.sockets.pop(connection_id, None)
-        ping = self._pings.pop(connection_id, None)
-        if ping is not None:
-            ping.cancel()
+        if connection_id in self._pings:
+            self._pings[connection_id].cancel()
         queue.put_nowait(_EnginePacket(_CLOSE))
         queue.put_nowait(None)
         websocket = self.websockets.get(connection_id)
         if websocket is not None:
             websocket.finish()
+
+    def _pinged(self, connection_id: str, task: "asyncio.Task[None]") -> None:
+        if self._pings.get(connection_id) is task:
+            del self._pings[connection_id]
 
     def _websocket(self, handler: Any, _engine: object) -> Callable[[Environ], Any]:
         connection_id: str = handler.__self__.sid

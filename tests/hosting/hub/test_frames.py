@@ -37,6 +37,8 @@ def test_the_library_can_read_whatever_is_taken(text: str) -> None:
         (b"b!", "no Engine.IO packet"),
         (b"40\x1e", "no Engine.IO packet"),
         (b"d=40", "no Engine.IO packet"),
+        (b"2", "no Engine.IO packet"),
+        (b"1\x1e5", "no Engine.IO packet"),
         (b"\x1e".join([b"3"] * 17), "17 packets in one request"),
     ],
 )
