@@ -132,7 +132,9 @@ class Worker:
             self.cut_off.discard(job.task_id)
             begin_reply_anew(job.ctx, run)
         with log_scope(trace_id=run.options.get("trace"), user=run.owner):
+            log.info("the turn begins, start %d", run.starts)
             await self._run(job, job.ctx)
+            log.info("the turn waits for a person" if job.suspended else "the turn has ended")
 
     async def _run(self, job: Job, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time

@@ -29,7 +29,6 @@ _EngineServer: Any = engineio.AsyncServer
 _SocketServer: Any = socketio.AsyncServer
 _EnginePacket: Any = engineio.packet.Packet
 _MESSAGE: int = engineio.packet.MESSAGE
-_CLOSE: int = engineio.packet.CLOSE
 _CONNECT_ERROR: int = socketio.packet.CONNECT_ERROR
 
 
@@ -138,7 +137,7 @@ class Engine(_EngineServer):  # type: ignore[misc]
         self.sockets.pop(connection_id, None)
         if connection_id in self._pings:
             self._pings[connection_id].cancel()
-        queue.put_nowait(_EnginePacket(_CLOSE))
+        # No goodbye of Engine.IO either: clients in Python would not come back after it.
         queue.put_nowait(None)
         websocket = self.websockets.get(connection_id)
         if websocket is not None:
