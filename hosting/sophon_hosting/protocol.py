@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from sophon.events import Event
 from sophon.messages import Usage
 from sophon_hosting.failures import STATUS
-from sophon_hosting.hub.requests import Request
+from sophon_hosting.hub.requests import REQUESTS, Request
 
 COMMON = ("session_id", "task_id", "run_id", "seq")
 """What every event carries, said once above the table."""
@@ -26,9 +26,9 @@ _PLAIN: Mapping[Any, str] = {
 }
 
 
-def protocol_tables(requests: Mapping[str, type[Request]]) -> str:
-    """Markdown: what a client sends (`requests`: the payload of each event), what the host sends, and the codes."""
-    client = ["| event | payload | |", "|---|---|---|", *(_asked(name, model) for name, model in requests.items())]
+def protocol_tables() -> str:
+    """Markdown: what a client sends, what the host sends, and the codes."""
+    client = ["| event | payload | |", "|---|---|---|", *(_asked(name, model) for name, model in REQUESTS.items())]
     host = ["| event | kept | payload | |", "|---|---|---|---|", *(_told(event) for event in events())]
     codes = ["| code | over HTTP |", "|---|---|", *(f"| `{code}` | {status} |" for code, status in STATUS.items())]
     parts = zip(SECTIONS, (client, host, [*codes, "| anything else | 400 |", "| `internal` | 500 |"]), strict=True)

@@ -153,7 +153,7 @@ def test_help_and_version_load_nothing_heavy(sophon: Command) -> None:
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert "chat      Talk with the agent" in done.stdout
+    assert "chat       Talk with the agent" in done.stdout
     assert sophon("--version").out.startswith("sophon 0.")
 
 

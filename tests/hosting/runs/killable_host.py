@@ -1,7 +1,7 @@
 """A host for a test to kill: accepts the messages of some sessions, answers them, decides its own approvals.
 
-Arguments: the folder, the first message to send of each session, how many each has. Prints a line for whatever has happened, and ends when
-every message of every session has its outcome.
+Arguments: the folder, the first message to send of each session, how many each has. Prints a line for whatever has
+happened, and ends when every message of every session has its outcome.
 """
 
 import asyncio

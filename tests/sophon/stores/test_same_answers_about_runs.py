@@ -132,7 +132,9 @@ class TwoHosts(RuleBasedStateMachine):
         outbound: list[OutboundEntry],
         events: list[LoggedEvent],
     ) -> None:
-        self.same(lambda store: store.runs.finish(run, outcome, records=said, outbound=outbound, events=lambda _: events))
+        self.same(
+            lambda store: store.runs.finish(run, outcome, records=said, outbound=outbound, events=lambda _: events)
+        )
         self.same(lambda store: store.runs.get(run))
 
     @rule(session=st.none() | names, owner=st.none() | names, status=statuses, limit=limits)

@@ -230,7 +230,9 @@ async def test_the_outcome_answer_entries_and_events_are_kept_together(store: St
     await store.events.append("s", [LoggedEvent("task_queued", {"position": 0}, "r")])
     events = [LoggedEvent("message", {"content": "hello"}, "r"), LoggedEvent("task_completed", {}, "r")]
     parts = [part("second", 1), part("first")]
-    answer = await store.runs.finish("r", COMPLETED, records=[said("hello")], outbound=parts, events=lambda recorded: events)
+    answer = await store.runs.finish(
+        "r", COMPLETED, records=[said("hello")], outbound=parts, events=lambda recorded: events
+    )
     assert (answer.first, answer.seq, answer.recorded) == (True, 3, 1)
     assert [m.content for m in (await store.sessions.history("s")).messages] == ["hello"]
     assert [entry.id for entry in await store.outbound.list(run_id="r")] == ["first", "second"]
@@ -242,7 +244,9 @@ async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
     await store.runs.finish("r", CANCELLED, events=lambda recorded: [LoggedEvent("task_cancelled", {}, "r")])
     before = await store.runs.get("r")
     late = [LoggedEvent("task_completed", {}, "r")]
-    answer = await store.runs.finish("r", COMPLETED, records=[said("x")], outbound=[part("x")], events=lambda recorded: late)
+    answer = await store.runs.finish(
+        "r", COMPLETED, records=[said("x")], outbound=[part("x")], events=lambda recorded: late
+    )
     assert (answer.first, answer.seq) == (False, 1)
     assert await store.runs.get("r") == before
     assert (await store.sessions.history("s")).messages == []
@@ -253,7 +257,13 @@ async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
     await accepted(store, "r")
     outcomes = [COMPLETED, FAILED, CANCELLED, COMPLETED] * 5
     endings = [
-        store.runs.finish("r", outcome, records=[said(str(n))], outbound=[part(str(n))], events=lambda recorded: [LoggedEvent("e", {})])
+        store.runs.finish(
+            "r",
+            outcome,
+            records=[said(str(n))],
+            outbound=[part(str(n))],
+            events=lambda recorded: [LoggedEvent("e", {})],
+        )
         for n, outcome in enumerate(outcomes)
     ]
     answers = await asyncio.gather(*endings)

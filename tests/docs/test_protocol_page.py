@@ -1,0 +1,42 @@
+"""docs/protocol.md and docs/api.md say what the classes and the routes are."""
+
+import re
+from pathlib import Path
+
+from sophon import Services
+from sophon_hosting.access import Access
+from sophon_hosting.host import Host
+from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.protocol import protocol_tables
+from sophon_middlewares.chains import twelve
+
+DOCS = Path(__file__).parents[2] / "docs"
+REFRESH = "put the output of protocol_tables() from sophon_hosting.protocol at the end of docs/protocol.md"
+
+
+def test_the_page_ends_with_the_tables_of_all_events() -> None:
+    assert (DOCS / "protocol.md").read_text().endswith("\n\n" + protocol_tables()), REFRESH
+
+
+async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:
+    services = Services()
+
+    async def metrics() -> bytes:
+        return b""
+
+    app = make_app(Host(services, twelve(services)), Access({}), HttpOptions(metrics=metrics))
+    routes = {
+        f"{route.method} {route.resource.canonical}"
+        for route in app.router.routes()
+        if route.resource is not None and route.method != "HEAD"
+    }
+    page = (DOCS / "api.md").read_text()
+    assert set(re.findall(r"`((?:GET|POST|PATCH|DELETE) /[^`]*)`", page)) == routes
+
+
+def test_the_examples_on_the_page_are_the_files_and_have_about_twenty_lines() -> None:
+    page = (DOCS / "clients.md").read_text()
+    for name in ("client.py", "client.js"):
+        source = (DOCS / "examples" / name).read_text()
+        assert source in page
+        assert sum(bool(line.strip()) for line in source.splitlines()) <= 24
