@@ -1,6 +1,7 @@
 """The settings of the process around the turns: queue, store, hub and channels."""
 
 import ipaddress
+import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -19,6 +20,8 @@ GroupPolicy = Annotated[Literal["MentionOnly", "All", "AllowList", "Disabled"], 
 _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may answer approvals besides the one who asked."
 _DIRECT_POLICY = "Who may write directly: those with a pairing code, those in AllowFrom, everybody, nobody."
+
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
 class QueueSettings(Section):
@@ -68,9 +71,17 @@ class HubSettings(Section):
     )
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
-        """A host without users is reached from its own machine only."""
+        """A host without users is reached from its own machine only, and by no other web page."""
         if "*" in self.allowed_origins and not _is_loopback(self.host):
             yield "AllowedOrigins", f"'*' lets every web page in, and {self.host!r} can be reached from other machines"
+        if "*" in self.allowed_origins and not self.users:
+            yield "AllowedOrigins", "'*' lets every web page in, and without Hub.Users each would be the local user"
+        for origin in self.allowed_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                yield (
+                    "AllowedOrigins",
+                    f"{origin!r} is no origin; one is written as https://chat.example or with a port",
+                )
         if not self.users and not _is_loopback(self.host):
             yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; name a user first"
 

@@ -25,9 +25,6 @@ from sophon_hosting.hub.waiting import Words
 
 log = logging.getLogger("sophon")
 
-LAST_PACKETS = 8
-"""So many of what waits for a client go out when the host stops; it asks for the rest when it comes back."""
-
 
 @dataclass(frozen=True, slots=True)
 class HubStatistics:
@@ -88,8 +85,10 @@ class Hub:
         """Close every connection, and return when nothing is left. Clients come back by themselves."""
         self._stopping = True
         for connection_id in list(self._connections):
-            self._connections[connection_id].outbox.flush(LAST_PACKETS)
-            await self._lines[connection_id].close()
+            line = self._lines[connection_id]
+            if not line.polls:  # else nobody fetches it any more
+                self._connections[connection_id].outbox.flush()
+            await line.close()
         await self._server.aclose()
         await asyncio.gather(*self._work, return_exceptions=True)
 

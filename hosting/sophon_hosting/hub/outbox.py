@@ -81,9 +81,9 @@ class Outbox:
         for parcel in held.take(len(held), held.size):
             self.send(parcel)
 
-    def flush(self, most_packets: int) -> None:
-        """Hand over what waits, up to so many packets, however slow the client is: it is the last that it gets."""
-        for parcel in self._waiting.take(most_packets, self._waiting.size):
+    def flush(self) -> None:
+        """Hand over all that waits, however slow the client is: it is the last that it gets."""
+        for parcel in self._waiting.take(len(self._waiting), self._waiting.size):
             self._hand(parcel.packet(self._message), parcel.size)
 
     def close(self) -> None:

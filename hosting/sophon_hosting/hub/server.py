@@ -128,10 +128,6 @@ class Engine(_EngineServer):  # type: ignore[misc]
             task.add_done_callback(partial(self._pinged, connection_id))
         return task
 
-    async def disconnect(self, connection_id: str) -> None:
-        """End a connection that speaks no Engine.IO; the library would wait for its client to read what was sent."""
-        await self.sockets[connection_id].close(wait=False, abort=True, reason=self.reason.TRANSPORT_ERROR)
-
     def forget(self, connection_id: str, queue: "asyncio.Queue[Any]") -> None:
         """A connection has ended: let its reader and its writer go, and keep nothing."""
         self.sockets.pop(connection_id, None)

@@ -59,6 +59,7 @@ class WebSocket:
         socket = self._socket = web.WebSocketResponse(
             max_msg_size=self._limits.packet_bytes,
             compress=False,
+            autoclose=False,
             timeout=self._limits.closing_seconds,
             writer_limit=self._limits.handed_bytes,
         )
@@ -73,13 +74,18 @@ class WebSocket:
     async def wait(self) -> str | bytes:
         """The next message. Raises OSError when there is none: closed, too large, or no packet."""
         assert self._socket is not None
-        message = await self._socket.receive()
-        data: object = message.data
-        if isinstance(data, str | bytes) and message.type in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
+        data: object = None
+        try:
+            message = await self._socket.receive()
+            if message.type in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
+                data = message.data
+        finally:
+            if not (isinstance(data, str | bytes) and is_frame(data)):
+                self.finish()  # before anything is said, for which a client that does not read would have to wait
+        if isinstance(data, str | bytes):
             if is_frame(data):
                 return data
             await self._socket.close(code=NO_PACKET, message=b"this is no Engine.IO packet")
-        self.finish()
         raise OSError("the connection has ended")
 
     async def send(self, message: str | bytes) -> None:

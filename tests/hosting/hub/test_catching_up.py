@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from sophon.events import TaskQueued
+
 
 async def test_who_comes_back_is_told_what_was_missed_in_order_and_once(house) -> None:
     ada, witness = await house.peer(), await house.peer()
@@ -110,6 +112,33 @@ async def test_whoever_joins_while_much_happens_gets_one_line_without_gap_or_rep
         each.cancel()
     assert lines == [list(range(1, last + 1))] * len(lines)
     await asyncio.gather(*listening, return_exceptions=True)
+
+
+@pytest.mark.parametrize("namespace", ["", "/operator,"])
+async def test_what_happens_while_somebody_joins_is_told_once(house, namespace: str) -> None:
+    async with house.raw("olga") as raw:
+        await raw.say('40/operator,{"token":"token-of-olga"}')
+        await raw.next()
+        await raw.say(f'42{namespace}1["join_session",{{"session_id":"s"}}]')
+        await raw.next()
+        async with house.host.feed._turn("s") as lane:
+            await raw.say(f'42{namespace}2["join_session",{{"session_id":"s"}}]')
+            await house.settled(lambda: lane.users == 2)
+            lane.push(TaskQueued(session_id="s", task_id="t", run_id="t", position=1))
+            await lane.write()
+        joined = await raw.next()
+        house.host.feed.emit(TaskQueued(session_id="s", task_id="u", run_id="u", position=2))
+        later = [await raw.next()]
+        if namespace:
+            assert not house.host.feed._lanes["s"].waits
+        await raw.say(f'42{namespace}3["leave_session",{{"session_id":"s"}}]')
+        while not (packet := await raw.next()).startswith(f"43{namespace}3"):
+            later.append(packet)
+    replayed = [each["data"]["seq"] for each in json.loads(joined[joined.index("[") :])[0]["events"]]
+    told = [
+        json.loads(packet[packet.index("[") :])[1]["seq"] for packet in later if packet.startswith(f"42{namespace}[")
+    ]
+    assert (joined.startswith(f"43{namespace}2["), replayed, told) == (True, [1], [2])
 
 
 async def test_on_the_same_line_an_answer_comes_before_what_it_set_going(house) -> None:

@@ -153,6 +153,24 @@ async def test_the_events_of_one_client_are_worked_off_in_their_order(house) -> 
     assert [run.text for run in reversed(runs)] == [f"m{number}" for number in range(30) if number % 3]
 
 
+async def test_two_requests_of_a_polling_client_at_once_are_worked_off_in_their_order(house) -> None:
+    address = f"{house.url}/socket.io/?EIO=4&transport=polling"
+    async with house.http.get(address) as answer:
+        address += "&sid=" + (await answer.text()).partition('"sid":"')[2].partition('"')[0]
+    await house.http.post(address, data='40{"token":"token-of-ada"}')
+    async with house.http.get(address) as answer:
+        assert (await answer.text()).startswith("40{")
+    async with house.host.feed._turn("s") as lane:
+        first = asyncio.create_task(house.http.post(address, data='421["join_session",{"session_id":"s"}]'))
+        await house.settled(lambda: lane.users == 2)
+        second = asyncio.create_task(house.http.post(address, data='422["list_tasks",{}]'))
+        (connection,) = house.hub._connections.values()
+        await house.settled(lambda: second.done() or bool(connection.turnstile._waiters))
+    await asyncio.gather(first, second)
+    async with house.http.get(address) as answer:
+        assert [packet[:3] for packet in (await answer.text()).split("\x1e")] == ["431", "432"]
+
+
 async def acknowledgements(raw, count: int):
     while count:
         packet = await raw.next()

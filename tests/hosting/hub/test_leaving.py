@@ -2,8 +2,11 @@
 
 import asyncio
 import gc
+import json
 
 import pytest
+
+from sophon.events import AgentStatus
 
 
 def remains(house) -> dict[str, int]:
@@ -110,7 +113,21 @@ async def test_clients_learn_at_once_that_the_hub_has_stopped(house, transport: 
 
 async def test_what_waits_is_told_before_the_hub_stops(house) -> None:
     async with house.raw() as raw:
-        await raw.say('421["send_message",{"content":"hello","session_id":"s"}]')
-        assert (await raw.next()).startswith("431[")
+        await raw.say('421["join_session",{"session_id":"s"}]')
+        await raw.next()
+        for number in range(30):
+            house.host.feed.emit(AgentStatus(session_id="s", status="thinking", detail=str(number)))
         await house.hub.stop()
-        assert '"task_queued"' in await raw.next()
+        told = [json.loads((await raw.next())[2:])[1]["detail"] for _ in range(30)]
+        assert (told, await raw.end()) == ([str(number) for number in range(30)], 1000)
+
+
+async def test_a_client_that_was_sent_away_while_it_was_joining_is_forgotten(house) -> None:
+    async with house.raw() as raw:
+        async with house.host.feed._turn("s"):
+            await raw.say('421["join_session",{"session_id":"s"}]')
+            await house.settled(lambda: house.host.feed._lanes["s"].users == 2)
+            stopping = asyncio.create_task(house.hub.stop())
+            await house.settled(lambda: not house.hub._clients)
+        await stopping
+    await house.settled(lambda: nothing(house))

@@ -77,6 +77,14 @@ async def test_binary_data_is_refused_and_what_follows_it_is_understood(house) -
         assert await works(raw)
 
 
+async def test_binary_data_after_another_packet_belongs_to_none(house) -> None:
+    async with house.raw() as raw:
+        await answer(raw, '459-7["send_message",{"_placeholder":true,"num":0}]')
+        assert await works(raw)
+        await raw.say(b"late")
+        assert '"error"' in await raw.next()
+
+
 async def test_binary_data_that_nobody_announced_is_refused(house) -> None:
     async with house.raw() as raw:
         await raw.say(b"\x00\x01")
@@ -98,13 +106,11 @@ async def test_a_message_that_is_too_long_is_refused_with_its_limit(house) -> No
     assert (await ada.done("send_message", {"content": "x" * MAX_CONTENT_CHARACTERS}))["task_id"]
 
 
-TEN_MEGABYTES = b"\x81\xff" + (10_000_000).to_bytes(8, "big") + b"mask"
-"""The head of a text frame of that length, as a client sends it. Source: RFC 6455, 5.2."""
-
-
-async def test_ten_megabytes_close_the_connection_with_1009(house) -> None:
+@pytest.mark.parametrize("size", [10_000_000, 1_000_001])
+async def test_a_frame_that_is_too_large_closes_the_connection_with_1009(house, size: int) -> None:
     async with house.raw() as raw:
-        raw.write(TEN_MEGABYTES)
+        # The head of a text frame of that length, as a client sends it. Source: RFC 6455, 5.2.
+        raw.write(b"\x81\xff" + size.to_bytes(8, "big") + b"mask")
         assert await raw.end() == 1009
     await house.settled(lambda: house.hub.statistics().connections == 0)
 

@@ -1,7 +1,9 @@
 """Which web pages may connect."""
 
 import pytest
+from pydantic import ValidationError
 
+from sophon.settings import HubSettings
 from sophon_hosting.hub.origins import may_connect
 
 
@@ -46,3 +48,25 @@ def test_the_usual_port_need_not_be_named() -> None:
 
 def test_a_request_without_a_host_has_no_page_of_its_own() -> None:
     assert not may_connect("http://evil.example", {}, ())
+
+
+USER = {"Id": "ada", "Token": {"$env": "TOKEN_OF_ADA"}}
+
+
+@pytest.mark.parametrize(
+    ("hub", "words"),
+    [
+        ({"AllowedOrigins": ["*"]}, "each would be the local user"),
+        ({"AllowedOrigins": ["*"], "Host": "0.0.0.0", "Users": [USER]}, "can be reached from other machines"),
+        ({"AllowedOrigins": ["chat.example"]}, "'chat.example' is no origin"),
+        ({"AllowedOrigins": ["https://chat.example/chat"]}, "is no origin"),
+    ],
+)
+def test_settings_that_would_let_anybody_or_nobody_in_are_refused(hub: dict, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        HubSettings.model_validate(hub)
+
+
+@pytest.mark.parametrize("origin", ["*", "https://chat.example", "http://127.0.0.1:3000", "https://chat.example/"])
+def test_with_users_on_the_own_machine_any_origin_may_be_allowed(origin: str) -> None:
+    assert HubSettings.model_validate({"AllowedOrigins": [origin], "Users": [USER]}).allowed_origins == (origin,)

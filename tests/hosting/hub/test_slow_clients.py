@@ -148,3 +148,19 @@ async def test_while_one_has_stopped_reading_the_hub_still_stops(house) -> None:
         await stopping
         raw.cut()
     assert house.hub.statistics().connections == 0
+
+
+async def test_one_that_says_something_wrong_and_reads_nothing_ends_too(house) -> None:
+    async with house.raw() as raw:
+        await raw.say('421["join_session",{"session_id":"s"}]')
+        await raw.next()
+        raw.stop_reading()
+        while house.hub.statistics().buffered_bytes == 0:
+            house.host.feed.emit(status(0))
+            await asyncio.sleep(0)
+        (websocket,) = house.hub._server.eio.websockets.values()
+        await raw.say("this is no packet")
+        await house.settled(lambda: websocket._countdown is not None)
+        await house.clock.advance(5)
+        await house.settled(lambda: not house.hub._server.eio.websockets and not house.hub._connections)
+        raw.cut()
