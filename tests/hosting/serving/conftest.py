@@ -1,8 +1,10 @@
 """A host as people run it: the program, in a folder with settings, a model and a tool of its owner's."""
 
 import asyncio
+import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,8 +49,20 @@ async def answer(request):
     return last.content.upper()
 
 
+class Brain(FunctionModel):
+    async def complete(self, request):
+        if request.messages[-1].content != "tell" or request.on_text is None:
+            return await super().complete(request)
+        request.on_text("one ")
+        (HERE / "waiting").touch()
+        while not (HERE / "go").exists():
+            await asyncio.sleep(0.01)
+        request.on_text("two")
+        return ModelResponse("one two")
+
+
 def model():
-    return FunctionModel(answer, name="brain")
+    return Brain(answer, name="brain", stream=True)
 
 
 def chain(services):
@@ -220,3 +234,99 @@ async def connect():
     yield connect
     for client in clients:
         await client.socket.disconnect()
+
+
+NODE = Path(__file__).with_name("node")
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The program, once what the clients need is installed beside them.
+
+    Without Node or npm the tests of these clients are skipped; where SOPHON_CI is set they fail.
+    """
+    program, npm = shutil.which("node"), shutil.which("npm")
+    if program is None or npm is None:
+        missing = "needs node and npm: the tests of clients in JavaScript"
+        pytest.fail(missing) if os.environ.get("SOPHON_CI") else pytest.skip(missing)
+    installed = NODE / "node_modules" / ".package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < (NODE / "package-lock.json").stat().st_mtime:
+        subprocess.run([npm, "ci", "--silent"], cwd=NODE, check=True, timeout=300)
+    return program
+
+
+class NodeClient:
+    """socket.io-client in a process of its own, driven by lines of JSON."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._numbers = itertools.count(1)
+        self.heard: list[tuple[str, dict[str, Any]]] = []
+        self.said: list[dict[str, Any]] = []
+        self._news = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            said = json.loads(line)
+            self.said.append(said)
+            if "event" in said:
+                self.heard.append((said["event"], said["data"]))
+            self._news.set()
+
+    async def tell(self, **command: Any) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command).encode() + b"\n")
+        await self._process.stdin.drain()
+
+    async def ask(self, event: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """The acknowledgement of an event."""
+        number = next(self._numbers)
+        await self.tell(number=number, event=event, payload=payload)
+        return (await self.until(lambda said: said.get("number") == number))["answer"]
+
+    async def event(self, name: str, **fields: Any) -> dict[str, Any]:
+        """The data of the first event of that name with these fields."""
+        said = await self.until(
+            lambda said: (
+                said.get("event") == name and all(said["data"].get(key) == value for key, value in fields.items())
+            )
+        )
+        return said["data"]
+
+    async def connected(self, times: int = 1) -> None:
+        """Wait until it has connected so often."""
+        await self.until(lambda _: sum(said.get("connected") is True for said in self.said) >= times)
+
+    async def until(self, found: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                for said in self.said:
+                    if found(said):
+                        return said
+                self._news.clear()
+                await self._news.wait()
+
+    async def close(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        await self._reading
+
+
+@pytest.fixture
+async def in_node(node: str):
+    """Starts a client in Node."""
+    clients: list[NodeClient] = []
+
+    async def start(url: str, token: str = "any") -> NodeClient:
+        process = await asyncio.create_subprocess_exec(
+            node, str(NODE / "driver.js"), url, token, stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=2**24
+        )
+        clients.append(NodeClient(process))
+        return clients[-1]
+
+    yield start
+    for client in clients:
+        await client.close()
