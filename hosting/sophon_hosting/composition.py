@@ -1,8 +1,9 @@
 """The chain that a process runs: by its name, or by a function of the user's that the settings point to."""
 
 import difflib
+from collections.abc import Coroutine
 
-from sophon.errors import NotFound, SettingsError
+from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.import_paths import import_object
 from sophon.pipeline import Pipeline
 from sophon.plugins import MIDDLEWARES, loaded, offered
@@ -29,7 +30,7 @@ def chain_named(services: Services, name: str) -> Pipeline:
 def chain_of(services: Services) -> Pipeline:
     """The chain of the settings: `Chain.Factory` if it is given, else `Chain.Name`.
 
-    Raises SettingsError for a factory that cannot be loaded or gives no chain, NotFound, CompositionError.
+    Raises SettingsError for a factory that cannot be loaded, fails or gives no chain, NotFound, CompositionError.
     """
     chain = services.settings.chain
     if chain.factory is None:
@@ -41,7 +42,15 @@ def chain_of(services: Services) -> Pipeline:
 def _made(make: object, services: Services, path: str, setting: str) -> Pipeline:
     if not callable(make):
         raise SettingsError([f"{setting}: {path!r} is no function"])
-    pipeline: object = make(services)
+    try:
+        pipeline: object = make(services)
+    except SophonError:  # says itself what is wrong, as a chain that cannot work does
+        raise
+    except Exception as error:
+        raise SettingsError([f"{setting}: {path!r} failed: {type(error).__name__}: {error}"]) from error
+    if isinstance(pipeline, Coroutine):
+        pipeline.close()
+        raise SettingsError([f"{setting}: {path!r} is async; it gives the Pipeline at once"])
     if not isinstance(pipeline, Pipeline):
         raise SettingsError([f"{setting}: {path!r} gave a {type(pipeline).__name__}, not a Pipeline"])
     return pipeline

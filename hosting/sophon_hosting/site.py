@@ -18,11 +18,15 @@ from sophon_hosting.host import GRACE_SECONDS, Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.observing.metrics import Metrics
+from sophon_hosting.queue.configured import queue_of
 
 log = logging.getLogger("sophon")
 
 COLLECT_AFTER = 50_000
 """Objects, before the collector looks at the young ones. Source: reference/performance.md section 3, rule 11."""
+
+HANGING_SECONDS = 2.0
+"""For requests under way when all else has stopped: who sends a body by drops does not keep the host from its end."""
 
 
 class AddressTaken(SophonError):
@@ -74,12 +78,12 @@ class Site:
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.watched_by(self.metrics)
-        self.host = Host(services, chain_of(services), approvers=access.operators)
+        self.host = Host(services, chain_of(services), queue=queue_of(services), approvers=access.operators)
         self.hub = Hub(self.host, access)
         self.afterwards = Afterwards(services, self.host.feed)
         self._app = make_app(self.host, access, HttpOptions(metrics=self._counted))
         self.hub.attach(self._app)
-        self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS)
         self._warming: asyncio.Task[None] | None = None
 
     async def open(self, address: Address) -> None:

@@ -7,67 +7,118 @@ chat takes no lock: it carries out no tasks.
 import fcntl
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import URL, Connection, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sophon.errors import StoreError
+from sophon.stores.opening import MEMORY_SCHEME
+from sophon.stores.sql.dialects import name_of
+from sophon.stores.sql.faults import store_error
+from sophon.stores.sql.location import located
 
 ADVISORY_KEY = 0x50_50_48_4F_4E
 """Of PostgreSQL's advisory lock, which belongs to the database: any number that nobody else takes."""
+
+LONGEST_NAME = 63
+"""Characters that PostgreSQL keeps of an application's name."""
+
+_HOLDER = text(
+    "SELECT held.application_name FROM pg_locks JOIN pg_stat_activity AS held USING (pid) "
+    "WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = :key "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 
 
 class StoreLock:
     """Held from `with` to its end, or to the end of the process, however that comes.
 
-    Raises StoreError, naming who holds it, when another process does. A store in memory needs none.
+    For SQLite a lock on a file beside the database, which the kernel lets go of; for PostgreSQL an advisory lock of a
+    connection of its own (through a pooler such as PgBouncer: in its session mode). A store in memory needs none.
+
+    Raises StoreError: another process holds it, who is named, or it cannot be taken.
     """
 
     def __init__(self, url: str, *, folder: Path | None = None) -> None:
         self._url, self._folder = url, folder or Path()
-        self._file: int | None = None
-        self._connection: object | None = None
+        self._let_go: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
-        parsed = make_url(self._url)
-        if parsed.get_backend_name() == "postgresql":
-            self._lock_server()
-        elif parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
-            self._lock_file(self._folder / f"{parsed.database}.lock")
+        if self._url != MEMORY_SCHEME:
+            url = located(self._url, self._folder)
+            self._let_go = _held_file(url) if url.get_backend_name() == "sqlite" else _held_by_server(url)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-        self._connection = None
+        let_go, self._let_go = self._let_go, None
+        if let_go is not None:
+            let_go()
 
-    def _lock_file(self, path: Path) -> None:
-        """The kernel lets go of it when the process ends, so that a kill leaves nothing behind."""
+
+def _held_file(url: URL) -> Callable[[], None]:
+    """Beside the database itself, wherever a link to it lies. The file stays: another may be about to lock it."""
+    name, path = name_of(url), Path(f"{Path(url.database or '').resolve()}.lock")
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(file, 200, 0).decode(errors="replace").strip()
+            _lock(file, name)
+        except BaseException:
             os.close(file)
-            raise StoreError(self._url, _held(holder)) from None
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-        self._file = file
+            raise
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise store_error(name, error) from error
+    return lambda: os.close(file)
 
-    def _lock_server(self) -> None:
-        connection = create_engine(self._url, poolclass=NullPool).connect()
-        if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY}).scalar():
+
+def _lock(file: int, name: str) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _taken(name, os.pread(file, 200, 0).decode(errors="replace").strip()) from None
+    os.ftruncate(file, 0)
+    os.pwrite(file, _this_process().encode(), 0)
+
+
+def _held_by_server(url: URL) -> Callable[[], None]:
+    name = name_of(url)
+    try:
+        # Autocommit: a transaction that stays open for weeks would keep the server from cleaning up.
+        engine = create_engine(
+            url,
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"application_name": f"sophon {_this_process()}"[:LONGEST_NAME]},
+        )
+        connection = engine.connect()
+        try:
+            _lock_at_server(connection, name)
+        except BaseException:
             connection.close()
-            raise StoreError(make_url(self._url).render_as_string(hide_password=True), _held("another process"))
-        self._connection = connection
+            raise
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        raise store_error(name, error) from error
+    return connection.close
 
 
-def _held(holder: str) -> str:
-    return f"{holder or 'another process'} works on it already; stop that one, or choose another Store.Url"
+def _lock_at_server(connection: Connection, name: str) -> None:
+    if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY}).scalar():
+        raise _taken(name, connection.execute(_HOLDER, {"key": ADVISORY_KEY}).scalar() or "")
+
+
+def _this_process() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def _taken(name: str, holder: str) -> StoreError:
+    return StoreError(
+        name, f"{holder or 'another process'} works on it already; stop that one, or choose another Store.Url"
+    )

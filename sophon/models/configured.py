@@ -1,7 +1,7 @@
 """From settings and environment to providers that can be asked."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -188,6 +188,9 @@ class _Making:
             model = _called(factory, settings)
         except Exception as error:
             raise self._problem("Factory", f"{path!r} failed: {type(error).__name__}: {error}") from error
+        if isinstance(model, Coroutine):
+            model.close()
+            raise self._problem("Factory", f"{path!r} is async; it gives the model at once")
         if not callable(getattr(model, "complete", None)) or not hasattr(model, "info"):
             raise self._problem(
                 "Factory", f"{path!r} gave a {type(model).__name__}, which is no model: it needs `info` and `complete`"

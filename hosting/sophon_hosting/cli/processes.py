@@ -1,19 +1,47 @@
 """A process that runs until it is told to stop: the first signal drains it, the second leaves."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import note
+from sophon_hosting.cli.start import settings_of
 from sophon_hosting.host import GRACE_SECONDS, Host
+from sophon_hosting.observing.logs import set_up_host_logs
 from sophon_hosting.store_lock import StoreLock
 
+log = logging.getLogger("sophon")
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+LogForm = Annotated[
+    str | None, typer.Option("--log", metavar="FORM", help="The log as json or text; Logging.Format by default.")
+]
+
+
+def running_settings(options: GlobalOptions, log_form: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
+    """The settings of a process that goes on, whose log is set up as they say. Raises SettingsError."""
+    settings = settings_of(options, [*pairs, *([f"Logging.Format={log_form}"] if log_form is not None else [])])
+    if not options.debug:
+        set_up_host_logs(settings.logging.level, settings.logging.format)
+    return settings
+
+
+def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
+    """The lock of whoever works on the store of the settings, not taken yet. Raises SettingsError."""
+    url = settings.store.url.resolve(os.environ)
+    if url is None:
+        raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
+    return StoreLock(url, folder=options.folder)
 
 
 def run_until_stopped(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]], host: Host) -> int:
@@ -23,14 +51,6 @@ def run_until_stopped(opened: Callable[[], Awaitable[None]], close: Callable[[],
     a kill.
     """
     return asyncio.run(_run(opened, close, host))
-
-
-def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
-    """The lock of whoever works on the store of the settings, not taken yet. Raises SettingsError."""
-    url = settings.store.url.resolve(os.environ)
-    if url is None:
-        raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
-    return StoreLock(url, folder=options.folder)
 
 
 async def _run(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]], host: Host) -> int:
@@ -48,13 +68,26 @@ async def _run(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaita
     try:
         await opened()
         await asked.wait()
-        running = (await host.queue.statistics()).in_flight
-        note(
-            f"stopping: {running} {'turn' if running == 1 else 'turns'} may take up to {GRACE_SECONDS:g} s to end; "
-            "once more leaves at once, and they go on with the next start"
-            if running
-            else "stopping"
-        )
+        _tell(farewell((await host.queue.statistics()).in_flight))
     finally:
         await close()
     return 0
+
+
+def farewell(running: int) -> str:
+    """What a person needs to know of a host that has just been told to stop, with so many turns under way."""
+    if not running:
+        return "stopping"
+    turns = "1 turn" if running == 1 else f"{running} turns"
+    return (
+        f"stopping: {turns} may take up to {GRACE_SECONDS:g} s to end; "
+        "once more leaves at once, and they go on with the next start"
+    )
+
+
+def _tell(line: str) -> None:
+    """To whoever sits there; elsewhere into the log, in whose lines no other may stand."""
+    if sys.stderr.isatty():
+        note(line)
+    else:
+        log.warning(line)

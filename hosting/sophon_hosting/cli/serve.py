@@ -7,10 +7,9 @@ import typer
 
 from sophon.services import Services
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.processes import run_until_stopped, store_lock_of
+from sophon_hosting.cli.processes import LogForm, run_until_stopped, running_settings, store_lock_of
 from sophon_hosting.cli.screen import write_lines
-from sophon_hosting.cli.start import services_of, settings_of
-from sophon_hosting.observing.logs import set_up_host_logs
+from sophon_hosting.cli.start import services_of
 from sophon_hosting.site import Address, Site, bound, settle_memory
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -22,20 +21,16 @@ Port = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help
 
 
 @app.command()
-def serve(ctx: typer.Context, host: HostName = None, port: Port = None) -> None:
+def serve(ctx: typer.Context, host: HostName = None, port: Port = None, log: LogForm = None) -> None:
     """Run the host: web page, API, Socket.IO, and the worker behind them. Ctrl-C stops it in good order."""
-    raise typer.Exit(start(ctx.obj, host, port))
+    raise typer.Exit(start(ctx.obj, host, port, log))
 
 
-def start(program: GlobalOptions, host: str | None = None, port: int | None = None) -> int:
+def start(program: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
     """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
-    pairs = [
-        *([f"Hub.Host={host}"] if host is not None else []),
-        *([f"Hub.Port={port}"] if port is not None else []),
-    ]
-    settings = settings_of(program, pairs)
-    if not program.debug:
-        set_up_host_logs(settings.logging.level, settings.logging.format)
+    given = {"Hub.Host": host, "Hub.Port": port}
+    pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
+    settings = running_settings(program, log, pairs)
     services = services_of(program, settings)
     site = Site(services, os.environ)
     with store_lock_of(program, settings):
@@ -56,7 +51,8 @@ def greeting(services: Services, address: Address) -> list[str]:
     candidates = [each.info.id for each in services.gateway.candidates()]
     lines = [
         f"Sophon is at {address.url}",
-        f"  chain {settings.chain.factory or settings.chain.name}, models {', '.join(candidates) or 'none'}",
+        f"  chain {settings.chain.factory or settings.chain.name}, models {', '.join(candidates) or 'none'}, "
+        f"store {settings.store.url}",
         f"  talk with it: sophon chat --url {address.url}",
     ]
     if any(provider.id == "offline" for provider in services.gateway.providers):
