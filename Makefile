@@ -11,11 +11,12 @@ help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 # Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.
+# The host takes the shell's place: a SIGTERM that make passes on reaches the host itself.
 run: $(VENV)/.run ## start the host; without a terminal: answer standard input, or show a demonstration
-	@trap : INT; if [ -t 0 ]; then $(BIN)/sophon serve; else $(BIN)/sophon chat || test $$? -eq 130; fi
+	@trap : INT; if [ -t 0 ]; then exec $(BIN)/sophon serve; else $(BIN)/sophon chat || test $$? -eq 130; fi
 
 serve: $(VENV)/.run ## start the host: web page, API, Socket.IO
-	@trap : INT; $(BIN)/sophon serve
+	@exec $(BIN)/sophon serve
 
 chat: $(VENV)/.run ## open the chat in this terminal
 	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
