@@ -1,0 +1,89 @@
+"""One process works on a store at a time; whoever comes second is told who has it.
+
+A PostgreSQL joins when SOPHON_TEST_POSTGRES holds its URL.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sophon.errors import StoreError
+from sophon_hosting.store_lock import StoreLock
+
+URLS = [
+    "sqlite:///data/sophon.db",
+    pytest.param(
+        os.environ.get("SOPHON_TEST_POSTGRES", ""),
+        id="postgres",
+        marks=pytest.mark.skipif("not os.environ.get('SOPHON_TEST_POSTGRES')", reason="needs a PostgreSQL"),
+    ),
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) -> None:
+    with StoreLock(url, folder=tmp_path), pytest.raises(StoreError) as told, StoreLock(url, folder=tmp_path):
+        pass
+    assert f"process {os.getpid()} on " in told.value.problem
+    assert "stop that one, or choose another Store.Url" in told.value.problem
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_it_can_be_taken_again_once_it_was_let_go(url: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with StoreLock(url, folder=tmp_path):
+            pass
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_who_was_refused_takes_nothing_with_him(url: str, tmp_path: Path) -> None:
+    with StoreLock(url, folder=tmp_path):
+        with pytest.raises(StoreError), StoreLock(url, folder=tmp_path):
+            pass
+        with pytest.raises(StoreError, match=f"process {os.getpid()} on "), StoreLock(url, folder=tmp_path):
+            pass
+
+
+def test_stores_beside_each_other_have_locks_of_their_own(tmp_path: Path) -> None:
+    with StoreLock("sqlite:///one.db", folder=tmp_path), StoreLock("sqlite:///two.db", folder=tmp_path):
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["one.db.lock", "two.db.lock"]
+
+
+def test_a_link_to_a_database_leads_to_the_same_lock(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "sophon.db")
+    with StoreLock("sqlite:///sophon.db", folder=tmp_path), pytest.raises(StoreError, match="works on it already"):
+        StoreLock("sqlite:///link.db", folder=tmp_path).__enter__()
+
+
+def test_the_home_folder_is_found_where_the_store_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with StoreLock("sqlite:///~/sophon.db", folder=tmp_path):
+        assert (tmp_path / "home" / "sophon.db.lock").exists()
+
+
+def test_a_lock_of_a_process_that_is_gone_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "sophon.db.lock").write_text("process 4194305 on elsewhere, and more than the next one will write")
+    with StoreLock("sqlite:///sophon.db", folder=tmp_path):
+        assert (tmp_path / "sophon.db.lock").read_text().startswith(f"process {os.getpid()} on ")
+
+
+def test_a_store_in_memory_needs_none(tmp_path: Path) -> None:
+    with StoreLock("memory://", folder=tmp_path), StoreLock("memory://", folder=tmp_path):
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("sqlite:///file/sophon.db", "exists"),
+        ("sqlite:///folder.db", "Is a directory"),
+        ("mysql://host/database", "no such kind of store"),
+        ("nothing", "no URL"),
+    ],
+)
+def test_a_place_where_no_lock_can_be_is_told(url: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    (tmp_path / "folder.db.lock").mkdir()
+    with pytest.raises(StoreError, match=told), StoreLock(url, folder=tmp_path):
+        pass
