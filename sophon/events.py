@@ -33,7 +33,10 @@ class Event:
 
     def to_wire(self) -> dict[str, Any]:
         """The payload as plain data, ready for JSON; `seq` only where there is one."""
-        data = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        data: dict[str, Any] = {}
+        for name in _names(type(self)):
+            value = getattr(self, name)
+            data[name] = value if type(value) in _SIMPLE else _plain(value)
         if self.seq is None:
             del data["seq"]
         return data
@@ -268,6 +271,15 @@ class TaskCancelled(Event):
     finish_reason: FinishReason = "cancelled"
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
+
+
+_SIMPLE = frozenset({str, int, float, bool, type(None)})
+
+
+@cache
+def _names(event: type[Event]) -> tuple[str, ...]:
+    """Read once per class: every event of a host goes through `to_wire`."""
+    return tuple(field.name for field in fields(event))
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from tests.bench import baseline, concurrent, hosted, queueing
+from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
 
 REPETITIONS = 7
@@ -139,6 +140,23 @@ async def hosts() -> None:
         print(f"{f'share of it that is the host, store: {store}':<58}{share * 100:>10.0f} %")
 
 
+async def hubs() -> None:
+    """Over Socket.IO, beside the bare library; the clients are in another process."""
+    kinds = {"ours": hub_servers.ours, "bare": hub_servers.bare}
+    for clients, chunks in ((1, 4000), (100, 400)):
+        found = {
+            name: statistics.median([await hub_servers.chunk_seconds(kind, clients, chunks) for _ in range(3)])
+            for name, kind in kinds.items()
+        }
+        whom = "1 client" if clients == 1 else f"{clients} clients"
+        line(f"chunks a second of CPU, to {whom}", 1 / found["ours"], "", "bare python-socketio", 1 / found["bare"])
+    first = {name: await hub_servers.first_chunk_seconds(kind, 100) * 1e3 for name, kind in kinds.items()}
+    line("from send to the first chunk", first["ours"], "ms", "bare python-socketio", first["bare"])
+    held = {name: await hub_servers.client_kilobytes(kind, 200) for name, kind in kinds.items()}
+    line("memory of an idle client", held["ours"], "KB", "bare python-socketio", held["bare"])
+    print(f"{'memory of an idle session':<58}{await hosted.session_kilobytes(2000):>10.2f} KB")
+
+
 IMPORTS = ("import sophon", "from sophon import Pipeline", "from sophon import Services; Services()")
 TIME = "import time; print(time.process_time() * 1000)"
 MEMORY = "print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024)"
@@ -171,6 +189,7 @@ async def main() -> None:
     await crowds()
     await queue()
     await hosts()
+    await hubs()
     imports()
 
 

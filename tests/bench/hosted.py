@@ -1,8 +1,10 @@
 """Messages through a host, from accept to outcome, with a model that answers at once; beside the chain alone."""
 
 import asyncio
+import gc
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,6 +12,7 @@ from typing import Self
 from sophon import ModelRequest, Services
 from sophon.stores.opening import store_from_url
 from sophon.testing import FunctionModel
+from sophon_hosting.events.frame import Frame
 from sophon_hosting.host import Host, Incoming
 from sophon_middlewares.chains import twelve
 
@@ -30,8 +33,10 @@ class Hosted:
         kept = store_from_url(STORES[store], folder=Path(self._folder.name))
         settings = {"AgentExecution": {"MaxConcurrentTasks": SESSIONS}, "Queue": {"Capacity": 10_000}}
         self._services = Services(models=FunctionModel(at_once), store=kept, settings=settings)
-        self._chain = twelve(self._services)
-        self._host = Host(self._services, self._chain)
+        self._host = Host(self._services, twelve(self._services))
+        # The chain alone has no host that listens to its events and writes its outcomes.
+        self._alone = Services(models=FunctionModel(at_once), store=kept, settings=settings)
+        self._chain = twelve(self._alone)
         self._rounds = 0
 
     async def __aenter__(self) -> Self:
@@ -61,13 +66,32 @@ class Hosted:
     async def _sent(self, session: str, count: int) -> None:
         over: asyncio.Queue[str] = asyncio.Queue()
         await self._services.store.sessions.ensure(session, "bench")
-        await self._host.feed.listen(session, lambda frame: over.put_nowait(frame.name))
+
+        def hear(frame: Frame) -> None:
+            over.put_nowait(frame.name)
+
+        await self._host.feed.listen(session, hear)
         for _ in range(count):
             await self._host.accept(Incoming("hello", session, "bench"))
         for _ in range(count):
             while await over.get() != "task_completed":
                 pass
+        self._host.feed.leave(session, hear)
 
     async def _turned(self, session: str, count: int) -> None:
         for _ in range(count):
-            await self._chain.run(self._services.turn("hello", session_id=session))
+            await self._chain.run(self._alone.turn("hello", session_id=session))
+
+
+async def session_kilobytes(sessions: int) -> float:
+    """What a host holds of a session in which nothing goes on any more, the store left out: it is SQLite's business."""
+    async with Hosted("SQLite") as here:
+        await here.messages(SESSIONS)
+        gc.collect()
+        tracemalloc.start()
+        for _ in range(sessions // SESSIONS):
+            await here.messages(SESSIONS)
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return held / sessions / 1024
