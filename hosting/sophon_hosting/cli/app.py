@@ -1,6 +1,7 @@
 """The commands of `sophon` by name; the module of a command is loaded when it is called, so that `--help` is fast."""
 
 import difflib
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -53,7 +54,12 @@ class LazyGroup(TyperGroup):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {cmd_name!r}{hint}")
-        return get_command(import_module(f"sophon_hosting.cli.{cmd_name}").app)
+        # What an import makes stays: without the collector looking for rubbish meanwhile it takes a tenth less time.
+        gc.disable()
+        try:
+            return get_command(import_module(f"sophon_hosting.cli.{cmd_name}").app)
+        finally:
+            gc.enable()
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Without loading any."""

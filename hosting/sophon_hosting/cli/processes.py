@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -22,6 +23,8 @@ from sophon_hosting.store_lock import StoreLock
 log = logging.getLogger("sophon")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+HANGUP = signal.SIGHUP
+"""Of a terminal that was closed; as the others, unless it is ignored (`nohup`)."""
 
 LogForm = Annotated[
     str | None, typer.Option("--log", metavar="FORM", help="The log as json or text; Logging.Format by default.")
@@ -63,7 +66,7 @@ async def _run(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaita
         asked.set()
 
     loop = asyncio.get_running_loop()
-    for number in SIGNALS:
+    for number in (*SIGNALS, *([HANGUP] if signal.getsignal(HANGUP) is signal.SIG_DFL else [])):
         loop.add_signal_handler(number, stop, number)
     try:
         await opened()
@@ -88,6 +91,7 @@ def farewell(running: int) -> str:
 def _tell(line: str) -> None:
     """To whoever sits there; elsewhere into the log, in whose lines no other may stand."""
     if sys.stderr.isatty():
-        note(line)
+        with suppress(OSError):  # the terminal is gone
+            note(line)
     else:
         log.warning(line)

@@ -78,12 +78,27 @@ def test_a_message_larger_than_the_window_is_refused_before_any_call(process: Co
     assert sophon("usage", "--json").json == []
 
 
+ODD = """
+from sophon import Pipeline
+from sophon_middlewares.chains import twelve
+
+
+class Odd(Pipeline):
+    def explain(self):
+        raise RuntimeError("oh no")
+
+
+def chain(services):
+    return Odd.compose(*twelve(services))
+"""
+
+
 def test_an_unexpected_error_is_one_line_and_debug_shows_where(sophon: Command, folder: Path) -> None:
-    (folder / "mine.py").write_text("def chain(services):\n    raise RuntimeError('oh no')\n")
-    quiet = sophon("chat", "--set", "Chain.Factory=mine:chain", "hi")
+    (folder / "mine.py").write_text(ODD)
+    quiet = sophon("chain", "--set", "Chain.Factory=mine:chain")
     assert quiet.code == 1
     assert quiet.err == "error: unexpected RuntimeError: oh no; the same with --debug shows where\n"
-    assert "Traceback" in sophon("--debug", "chat", "--set", "Chain.Factory=mine:chain", "hi").err
+    assert "Traceback" in sophon("--debug", "chain", "--set", "Chain.Factory=mine:chain").err
 
 
 def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:

@@ -1,6 +1,7 @@
 """A host as people run it: the program, in a folder with settings, a model and a tool of its owner's."""
 
 import asyncio
+import fcntl
 import itertools
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,6 +134,12 @@ class Program:
         path = self.folder / "paid.txt"
         return path.read_text().split() if path.exists() else []
 
+    def until(self, found: Callable[[], Any]) -> None:
+        """Ask again and again until it is so."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not found():
+            assert time.monotonic() < deadline, "waited in vain"
+
     async def appears(self, name: str) -> None:
         """Wait for a file that the model leaves."""
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -250,8 +258,11 @@ def node() -> str:
         missing = "needs node and npm: the tests of clients in JavaScript"
         pytest.fail(missing) if os.environ.get("SOPHON_CI") else pytest.skip(missing)
     installed = NODE / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < (NODE / "package-lock.json").stat().st_mtime:
-        subprocess.run([npm, "ci", "--silent"], cwd=NODE, check=True, timeout=300)
+    with (NODE / ".lock").open("w") as lock:  # tests run in several processes
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not installed.exists() or installed.stat().st_mtime < (NODE / "package-lock.json").stat().st_mtime:
+            subprocess.run([npm, "ci", "--silent"], cwd=NODE, check=True, timeout=300)
+            installed.touch()
     return program
 
 

@@ -1,5 +1,6 @@
 """Starting and stopping: what is wrong is told in a line before anything runs, and what was accepted survives."""
 
+import json
 import signal
 import socket
 
@@ -41,8 +42,7 @@ async def test_a_second_signal_leaves_at_once_and_the_next_start_goes_on(program
     assert host.end(signal.SIGTERM)[0] == 128 + signal.SIGTERM
     (here.folder / "go").touch()
     again = here.serve()
-    while again.get(f"/api/tasks/{task}")["status"] != "completed":
-        pass
+    here.until(lambda: again.get(f"/api/tasks/{task}")["status"] == "completed")
     assert again.get(f"/api/tasks/{task}")["answer"] == "WAIT"
 
 
@@ -76,8 +76,7 @@ def test_a_worker_works_off_what_the_store_holds(program) -> None:
     worker = here.start("worker")
     assert worker.stdout is not None
     assert "Working off" in worker.stdout.readline()
-    while '"completed"' not in here.run("tasks", "show", task, "--json")[1]:
-        pass
+    here.until(lambda: '"completed"' in here.run("tasks", "show", task, "--json")[1])
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
 
@@ -105,8 +104,6 @@ def test_wrong_settings_are_told_before_anything_runs(program, settings, told: s
 
 
 def test_the_log_of_a_host_is_json_with_the_task_in_it(program) -> None:
-    import json
-
     here = program()
     host = here.serve()
     task = httpx.post(
@@ -115,12 +112,10 @@ def test_the_log_of_a_host_is_json_with_the_task_in_it(program) -> None:
         headers={"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
         trust_env=False,
     ).json()["task_id"]
-    while not host.get("/api/approvals")["items"]:
-        pass
+    here.until(lambda: host.get("/api/approvals")["items"])
     [asked] = host.get("/api/approvals")["items"]
     httpx.post(f"{host.url}/api/approvals/{asked['approval_id']}", json={"decision": "approve"}, trust_env=False)
-    while host.get(f"/api/tasks/{task}")["status"] != "completed":
-        pass
+    here.until(lambda: host.get(f"/api/tasks/{task}")["status"] == "completed")
     _, errors = host.end(signal.SIGTERM)
     lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
     assert any("approve by local" in line["message"] for line in lines)

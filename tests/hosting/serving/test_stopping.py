@@ -40,6 +40,21 @@ async def test_ctrl_c_twice_leaves_at_once(program) -> None:
     assert host.end(signal.SIGINT)[0] == 128 + signal.SIGINT
 
 
+def test_a_terminal_that_is_closed_stops_it_in_good_order(program) -> None:
+    assert program().serve().end(signal.SIGHUP)[0] == 0
+
+
+def test_a_hangup_that_is_ignored_stays_so(program) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    try:
+        host = program().serve()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    host.process.send_signal(signal.SIGHUP)
+    assert host.get("/readyz")["status"] == "ready"
+    assert host.end(signal.SIGTERM)[0] == 0
+
+
 def test_who_sends_a_request_by_drops_keeps_no_host_from_its_end(program) -> None:
     host = program().serve()
     with socket.create_connection(("127.0.0.1", host.port)) as slow:
@@ -81,10 +96,6 @@ def test_a_worker_names_the_session_that_it_has_answered(program) -> None:
     sent(host.url, "hello")
     host.end(signal.SIGTERM)
     worker = here.start("worker")
-    for _ in range(60):
-        [session] = json.loads(here.run("sessions", "list", "--json")[1])
-        if session["title"]:
-            break
-    assert session["title"]
+    here.until(lambda: json.loads(here.run("sessions", "list", "--json")[1])[0]["title"])
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
