@@ -10,6 +10,7 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
+    GCCollector,
     Histogram,
     PlatformCollector,
     ProcessCollector,
@@ -20,21 +21,29 @@ from sophon import events
 from sophon._version import __version__
 from sophon.messages import FinishReason, Outcome
 from sophon.models.model import Purpose
+from sophon_hosting.observing.series import Series, bounded
 from sophon_hosting.queue.contract import QueueStatistics
 
-OTHER = "other"
 TURN_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 TOOL_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
 ERROR_CODES = frozenset(
     {
-        "authentication", "bad_request", "budget_exceeded", "chain", "context_overflow", "error", "gave_up", "input",
-        "internal", "interrupted", "message_too_large", "model", "model_timeout", "no_provider", "not_found", "ok",
-        "overloaded", "provider_unavailable", "rate_limited", "store", "timeout",
+        "authentication", "bad_request", "budget_exceeded", "cancelled", "chain", "composition", "context_overflow",
+        "error", "gave_up", "illegal_transition", "input", "internal", "interrupted", "invalid_arguments",
+        "message_too_large", "model", "model_timeout", "no_provider", "not_found", "ok", "overloaded", "plan",
+        "provider_unavailable", "queue_full", "rate_limited", "settings", "ssrf_blocked", "state", "store", "timeout",
+        "tool", "unknown_tool",
     }
 )  # fmt: skip
-"""Of tasks that failed and of attempts; what is not here is counted as `other`."""
+"""Of tasks that failed and of attempts; what is not here is counted as `other`. Source: the tree in sophon/errors.py,
+and what a host ends runs with."""
 
 DECISIONS = frozenset({"approve", "edit", "reject"})
+FINISH_REASONS = frozenset[str](get_args(FinishReason))
+OUTCOMES = frozenset[str](get_args(Outcome))
+PURPOSES = frozenset[str](get_args(Purpose))
+LEVELS = frozenset({"warning", "critical", "breaker"})
+WAYS = frozenset({"summary", "truncation"})
 STATISTICS: Mapping[str, str] = {
     "waiting": "Tasks that wait.",
     "in_flight": "Tasks that are worked on.",
@@ -47,29 +56,22 @@ STATISTICS: Mapping[str, str] = {
 
 
 class Metrics:
-    """Listens to the events of a host. `tools` and `models` are the names that have a label of their own."""
+    """Listens to the events of a host. `tools` and `models` (`provider/name`) have a label of their own, and so has
+    each provider among them.
+    """
 
     def __init__(self, tools: Collection[str] = (), models: Collection[str] = ()) -> None:
         self.registry = CollectorRegistry()
-        self._tools, self._models = frozenset(tools), frozenset(models)
-        self._counters()
+        self._tools = frozenset(tools)
+        self._models = {model: (model.partition("/")[0], model) for model in models}
+        self._providers = frozenset(provider for provider, _ in self._models.values())
+        self._tasks()
+        self._calls()
+        self._incidents()
         self._gauges()
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        self._heard: Mapping[type[events.Event], Callable[[Any], None]] = {
-            events.TaskQueued: lambda _: self.queued.inc(),
-            events.TaskStarted: lambda _: self.started.inc(),
-            events.TaskCompleted: self._completed,
-            events.TaskFailed: self._failed,
-            events.TaskCancelled: self._cancelled,
-            events.ToolCallCompleted: self._tool,
-            events.ModelAttempt: self._attempt,
-            events.ApprovalRequested: lambda _: self.asked.inc(),
-            events.ApprovalResolved: self._decided,
-            events.BudgetAlert: lambda _: self.budget_alerts.inc(),
-            events.LoopWarning: lambda _: self.loop_warnings.inc(),
-            events.ContextCompacted: lambda _: self.compactions.inc(),
-        }
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._heard = self._listeners()
 
     def emit(self, event: events.Event, /) -> None:
         """Count an event."""
@@ -84,36 +86,55 @@ class Metrics:
         self.clients.set(clients)
         return generate_latest(self.registry)
 
-    def _counters(self) -> None:
+    def _listeners(self) -> Mapping[type[events.Event], Callable[[Any], None]]:
+        return {
+            events.TaskQueued: lambda _: self.queued.inc(),
+            events.TaskStarted: lambda _: self.started.inc(),
+            events.TaskCompleted: lambda event: self._over(
+                "completed", bounded(event.finish_reason, FINISH_REASONS), event.duration_ms
+            ),
+            events.TaskFailed: lambda event: self._over(
+                "failed", bounded(str(event.error.get("code", "")), ERROR_CODES), event.duration_ms
+            ),
+            events.TaskCancelled: lambda event: self._over("cancelled", "cancelled", event.duration_ms),
+            events.ToolCallCompleted: self._tool,
+            events.ModelAttempt: self._attempt,
+            events.ApprovalRequested: lambda _: self.asked.inc(),
+            events.ApprovalResolved: self._decided,
+            events.BudgetAlert: lambda event: self.budget_alerts.of(bounded(event.provider, self._providers)).inc(),
+            events.LoopWarning: lambda event: self.loop_warnings.of(bounded(event.level, LEVELS)).inc(),
+            events.ContextCompacted: lambda event: self.compactions.of(bounded(event.how, WAYS)).inc(),
+        }
+
+    def _tasks(self) -> None:
         self.queued = self._counter("sophon_tasks_queued", "Messages that were accepted.")
         self.started = self._counter("sophon_tasks_started", "Turns that began.")
-        self.ended = self._counter("sophon_tasks_ended", "Tasks that have their outcome.", "status", "reason")
-        self.turn = Histogram(
-            "sophon_turn_duration_seconds", "How long turns worked.", registry=self.registry, buckets=TURN_SECONDS
+        self.ended = Series(self._counter("sophon_tasks_ended", "Tasks that have their outcome.", "status", "reason"))
+        self.turn = self._histogram("sophon_turn_duration_seconds", "How long turns worked.", TURN_SECONDS)
+
+    def _calls(self) -> None:
+        whose = ("provider", "model")
+        self.tool_calls = Series(self._counter("sophon_tool_calls", "Tool calls that ended.", "tool", "outcome"))
+        self.tool_time = Series(
+            self._histogram("sophon_tool_duration_seconds", "How long tools ran.", TOOL_SECONDS, "tool")
         )
-        self.tool_calls = self._counter("sophon_tool_calls", "Tool calls that ended.", "tool", "outcome")
-        self.tool_time = Histogram(
-            "sophon_tool_duration_seconds",
-            "How long tools ran.",
-            ["tool"],
-            registry=self.registry,
-            buckets=TOOL_SECONDS,
+        self.attempts = Series(self._counter("sophon_model_attempts", "Calls of models.", *whose, "purpose", "outcome"))
+        self.model_time = Series(
+            self._histogram("sophon_model_duration_seconds", "How long models took.", TURN_SECONDS, *whose)
         )
-        self.attempts = self._counter("sophon_model_attempts", "Calls of models.", "model", "purpose", "outcome")
-        self.model_time = Histogram(
-            "sophon_model_duration_seconds",
-            "How long models took.",
-            ["model"],
-            registry=self.registry,
-            buckets=TURN_SECONDS,
-        )
-        self.tokens = self._counter("sophon_model_tokens", "Tokens.", "model", "direction")
-        self.cost = self._counter("sophon_model_cost_usd", "Cost in US dollars.", "model")
+        self.tokens = Series(self._counter("sophon_model_tokens", "Tokens.", *whose, "direction"))
+        self.cost = Series(self._counter("sophon_model_cost_usd", "Cost in US dollars.", *whose))
+
+    def _incidents(self) -> None:
         self.asked = self._counter("sophon_approvals_requested", "Questions to people.")
-        self.decided = self._counter("sophon_approvals_resolved", "Answers, by people or by time.", "decision")
-        self.budget_alerts = self._counter("sophon_budget_alerts", "Limits that were near or met.")
-        self.loop_warnings = self._counter("sophon_loop_warnings", "Patterns that the loop detector saw.")
-        self.compactions = self._counter("sophon_compactions", "Conversations that were shortened for a model.")
+        self.decided = Series(self._counter("sophon_approvals_resolved", "Answers, by people or by time.", "decision"))
+        self.budget_alerts = Series(self._counter("sophon_budget_alerts", "Limits that were near or met.", "provider"))
+        self.loop_warnings = Series(
+            self._counter("sophon_loop_warnings", "Patterns that the loop detector saw.", "level")
+        )
+        self.compactions = Series(
+            self._counter("sophon_compactions", "Conversations that were shortened for a model.", "how")
+        )
 
     def _gauges(self) -> None:
         self.queue = {
@@ -127,35 +148,30 @@ class Metrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
 
-    def _completed(self, event: events.TaskCompleted) -> None:
-        self.ended.labels("completed", _of(event.finish_reason, get_args(FinishReason))).inc()
-        self.turn.observe(event.duration_ms / 1000)
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
 
-    def _failed(self, event: events.TaskFailed) -> None:
-        self.ended.labels("failed", _of(str(event.error.get("code", "")), ERROR_CODES)).inc()
-        self.turn.observe(event.duration_ms / 1000)
-
-    def _cancelled(self, event: events.TaskCancelled) -> None:
-        self.ended.labels("cancelled", "cancelled").inc()
-        self.turn.observe(event.duration_ms / 1000)
+    def _over(self, status: str, reason: str, duration_ms: int) -> None:
+        self.ended.of(status, reason).inc()
+        self.turn.observe(duration_ms / 1000)
 
     def _tool(self, event: events.ToolCallCompleted) -> None:
-        tool = _of(event.tool, self._tools)
-        self.tool_calls.labels(tool, _of(event.outcome, get_args(Outcome))).inc()
-        self.tool_time.labels(tool).observe(event.duration_ms / 1000)
+        tool = bounded(event.tool, self._tools)
+        self.tool_calls.of(tool, bounded(event.outcome, OUTCOMES)).inc()
+        self.tool_time.of(tool).observe(event.duration_ms / 1000)
 
     def _attempt(self, event: events.ModelAttempt) -> None:
-        model = _of(event.model, self._models)
-        self.attempts.labels(model, _of(event.purpose, get_args(Purpose)), _of(event.outcome, ERROR_CODES)).inc()
-        self.model_time.labels(model).observe(event.duration_ms / 1000)
-        self.tokens.labels(model, "input").inc(event.usage.input_tokens)
-        self.tokens.labels(model, "output").inc(event.usage.output_tokens)
-        self.cost.labels(model).inc(event.usage.cost_micros / 1_000_000)
+        whose = self._models.get(event.model) or self._unlisted(event.model)
+        self.attempts.of(*whose, bounded(event.purpose, PURPOSES), bounded(event.outcome, ERROR_CODES)).inc()
+        self.model_time.of(*whose).observe(event.duration_ms / 1000)
+        # Counters only rise, and a model of one's own may report what it likes.
+        self.tokens.of(*whose, "input").inc(max(event.usage.input_tokens, 0))
+        self.tokens.of(*whose, "output").inc(max(event.usage.output_tokens, 0))
+        self.cost.of(*whose).inc(max(event.usage.cost_micros, 0) / 1_000_000)
+
+    def _unlisted(self, model: str) -> tuple[str, str]:
+        return bounded(model.partition("/")[0], self._providers), bounded(model, ())
 
     def _decided(self, event: events.ApprovalResolved) -> None:
         by_time = event.decided_by == "expiry"
-        self.decided.labels("expired" if by_time else _of(event.decision, DECISIONS)).inc()
-
-
-def _of(name: str, known: Collection[str]) -> str:
-    return name if name in known else OTHER
+        self.decided.of("expired" if by_time else bounded(event.decision, DECISIONS)).inc()

@@ -1,14 +1,18 @@
+import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from sophon import events
+from sophon import errors, events
+from sophon.errors import SophonError
 from sophon.messages import FinishReason, Outcome, Usage
 from sophon.models.model import Purpose
 from sophon_hosting.observing.metrics import DECISIONS, ERROR_CODES, Metrics
+from sophon_hosting.observing.series import OTHER
 from sophon_hosting.queue.contract import QueueStatistics
 
 IDLE = QueueStatistics(
@@ -46,9 +50,11 @@ def test_each_event_is_counted_once() -> None:
     assert found["sophon_tasks_queued_total",] == 1
     assert found["sophon_tasks_started_total",] == 1
     assert found["sophon_tool_calls_total", "outcome=denied", "tool=pay"] == 1
-    assert found["sophon_model_attempts_total", "model=openai/gpt", "outcome=ok", "purpose=reply"] == 1
-    assert found["sophon_model_tokens_total", "direction=output", "model=openai/gpt"] == 5
-    assert found["sophon_model_cost_usd_total", "model=openai/gpt"] == 2
+    assert (
+        found["sophon_model_attempts_total", "model=openai/gpt", "outcome=ok", "provider=openai", "purpose=reply"] == 1
+    )
+    assert found["sophon_model_tokens_total", "direction=output", "model=openai/gpt", "provider=openai"] == 5
+    assert found["sophon_model_cost_usd_total", "model=openai/gpt", "provider=openai"] == 2
     assert found["sophon_approvals_resolved_total", "decision=expired"] == 1
     assert found["sophon_tasks_ended_total", "reason=stop", "status=completed"] == 1
     assert found["sophon_turn_duration_seconds_sum",] == 1.5
@@ -62,44 +68,158 @@ def test_two_hosts_in_one_process_count_apart() -> None:
     assert read(other)["sophon_tasks_queued_total",] == 0
 
 
-NAMES = st.text(max_size=8)
-KNOWN = {
+ONE_OF_EACH: list[events.Event] = [
+    events.TaskCompleted(text="", finish_reason="stop", usage=Usage(), duration_ms=1),
+    events.ToolCallCompleted(call_id="c", tool="pay", outcome="completed"),
+    events.ModelAttempt(purpose="reply", model="openai/gpt", outcome="ok", duration_ms=1),
+    events.ApprovalResolved(approval_id="a", decision="approve"),
+    events.BudgetAlert(provider="openai", name="DailyTokens", limit=1, used=1, share=1),
+    events.LoopWarning(level="warning", pattern="generic_repeat", tool="pay", count=3),
+    events.ContextCompacted(how="summary", messages=2, tokens_before=9, tokens_after=1),
+]
+"""All that has labels."""
+
+TOOLS, MODELS = ["pay"], ["openai/gpt", "ollama/llama"]
+LABELS = {
     "tool": {"pay"},
-    "model": {"openai/gpt"},
+    "provider": {"openai", "ollama"},
+    "model": set(MODELS),
     "purpose": set(get_args(Purpose)),
-    "outcome": {*ERROR_CODES, *get_args(Outcome)},
     "decision": {*DECISIONS, "expired"},
+    "direction": {"input", "output"},
+    "status": {"completed", "failed", "cancelled"},
+    "level": {"warning", "critical", "breaker"},
+    "how": {"summary", "truncation"},
     "reason": {*ERROR_CODES, *get_args(FinishReason)},
+    "outcome": {*ERROR_CODES, *get_args(Outcome)},
 }
+"""What each label may say besides `other`."""
 
-
-@given(
-    st.lists(
-        st.one_of(
-            st.builds(events.ToolCallCompleted, call_id=NAMES, tool=NAMES, outcome=NAMES),
-            st.builds(events.ModelAttempt, purpose=NAMES, model=NAMES, outcome=NAMES, duration_ms=st.just(1)),
-            st.builds(events.ApprovalResolved, approval_id=NAMES, decision=NAMES, decided_by=NAMES),
-            st.builds(events.TaskFailed, error=st.fixed_dictionaries({"code": NAMES})),
-        ),
-        max_size=40,
-    )
+KNOWN_NAMES = sorted({name for names in LABELS.values() for name in names})
+NAMES = st.text(max_size=8) | st.sampled_from([*KNOWN_NAMES, "openai/another", "/", "expiry"])
+NUMBERS = st.integers(-5, 10**9)
+USAGE = st.builds(Usage, NUMBERS, NUMBERS, NUMBERS)
+EVENTS = st.one_of(
+    st.builds(events.TaskCompleted, text=NAMES, finish_reason=NAMES, usage=USAGE, duration_ms=NUMBERS),
+    st.builds(events.TaskFailed, error=st.dictionaries(st.just("code"), NAMES), duration_ms=NUMBERS),
+    st.builds(events.TaskCancelled, session_id=NAMES, task_id=NAMES),
+    st.builds(events.ToolCallCompleted, call_id=NAMES, tool=NAMES, outcome=NAMES, duration_ms=NUMBERS),
+    st.builds(events.ModelAttempt, purpose=NAMES, model=NAMES, outcome=NAMES, duration_ms=NUMBERS, usage=USAGE),
+    st.builds(events.ApprovalResolved, approval_id=NAMES, decision=NAMES, decided_by=NAMES),
+    st.builds(
+        events.BudgetAlert, provider=NAMES, name=NAMES, limit=st.just(1.0), used=st.just(1.0), share=st.just(0.8)
+    ),
+    st.builds(events.LoopWarning, level=NAMES, pattern=NAMES, tool=NAMES, count=st.just(3)),
+    st.builds(events.ContextCompacted, how=NAMES, messages=NUMBERS, tokens_before=NUMBERS, tokens_after=NUMBERS),
 )
+
+
+@given(st.lists(EVENTS, max_size=60))
 def test_whatever_is_named_there_is_only_so_much_to_count(heard: list[events.Event]) -> None:
-    metrics = Metrics(tools=["pay"], models=["openai/gpt"])
+    metrics = Metrics(TOOLS, MODELS)
     for event in heard:
         metrics.emit(event)
-    for _, *labels in read(metrics):
-        for label in labels:
-            key, _, value = label.partition("=")
-            assert key not in KNOWN or value in KNOWN[key] | {"other"}
+    for family in metrics.registry.collect():
+        if not family.name.startswith("sophon_") or family.name == "sophon_build_info":
+            continue
+        for sample in family.samples:
+            said = {label: value for label, value in sample.labels.items() if label != "le"}
+            assert all(value in LABELS[label] | {OTHER} for label, value in said.items())
 
 
-def test_every_metric_is_on_its_page() -> None:
+def test_the_number_of_series_is_that_of_what_is_configured() -> None:
+    metrics = Metrics(TOOLS, MODELS)
+    for number in range(500):
+        for event in (
+            events.ToolCallCompleted(call_id=f"c{number}", tool=f"tool {number}", outcome="completed"),
+            events.ModelAttempt(purpose="reply", model=f"p{number}/m{number}", outcome=f"E{number}", duration_ms=1),
+            events.TaskFailed(session_id=f"s{number}", task_id=f"t{number}", error={"code": f"E{number}"}),
+        ):
+            metrics.emit(event)
+        if number == 0:
+            first = set(read(metrics))
+    assert set(read(metrics)) == first
+
+
+def test_a_model_that_the_settings_do_not_name_still_counts_for_its_provider() -> None:
+    metrics = Metrics(TOOLS, MODELS)
+    metrics.emit(events.ModelAttempt(purpose="reply", model="openai/new", outcome="cancelled", duration_ms=1))
+    metrics.emit(events.ModelAttempt(purpose="reply", model="who/what", outcome="ok", duration_ms=1))
+    found = read(metrics)
+    assert found["sophon_model_attempts_total", "model=other", "outcome=cancelled", "provider=openai", "purpose=reply"]
+    assert found["sophon_model_attempts_total", "model=other", "outcome=ok", "provider=other", "purpose=reply"]
+
+
+def test_a_model_that_reports_less_than_nothing_stops_no_counting() -> None:
+    metrics = Metrics(TOOLS, MODELS)
+    usage = Usage(input_tokens=-1, output_tokens=7, cost_micros=-1)
+    metrics.emit(events.ModelAttempt(purpose="reply", model="openai/gpt", outcome="ok", duration_ms=1, usage=usage))
+    found = read(metrics)
+    assert found["sophon_model_tokens_total", "direction=input", "model=openai/gpt", "provider=openai"] == 0
+    assert found["sophon_model_tokens_total", "direction=output", "model=openai/gpt", "provider=openai"] == 7
+
+
+@pytest.mark.parametrize(
+    ("event", "sample"),
+    [
+        (
+            events.BudgetAlert(provider="openai", name="DailyTokens", limit=1, used=1, share=1),
+            ("sophon_budget_alerts_total", "provider=openai"),
+        ),
+        (
+            events.LoopWarning(level="breaker", pattern="generic_repeat", tool="pay", count=9),
+            ("sophon_loop_warnings_total", "level=breaker"),
+        ),
+        (
+            events.ContextCompacted(how="summary", messages=9, tokens_before=9, tokens_after=1),
+            ("sophon_compactions_total", "how=summary"),
+        ),
+        (
+            events.ApprovalResolved(approval_id="a", decision="approve"),
+            ("sophon_approvals_resolved_total", "decision=approve"),
+        ),
+        (events.TaskCancelled(), ("sophon_tasks_ended_total", "reason=cancelled", "status=cancelled")),
+        (
+            events.TaskFailed(error={"code": "state"}),
+            ("sophon_tasks_ended_total", "reason=state", "status=failed"),
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, events.Event) else value[0],
+)
+def test_each_kind_of_incident_is_told_apart(event: events.Event, sample: tuple[str, ...]) -> None:
+    metrics = Metrics(TOOLS, MODELS)
+    metrics.emit(event)
+    assert read(metrics)[sample] == 1
+
+
+def test_every_code_of_ours_is_counted_under_its_own_name() -> None:
+    ours = {each.code for each in vars(errors).values() if isinstance(each, type) and issubclass(each, SophonError)}
+    assert ours - ERROR_CODES == set()
+
+
+def test_the_process_is_measured_too() -> None:
+    names = {name[0] for name in read(Metrics())}
+    assert {"process_resident_memory_bytes", "python_info", "python_gc_collections_total"} <= names
+
+
+def row(line: str) -> tuple[str, frozenset[str]]:
+    """The metric and the labels of a line of the table."""
+    name, labels = line.split("|")[1:3]
+    return name.strip(" `").removesuffix("_total"), frozenset(re.findall(r"`(\w+)`", labels))
+
+
+def test_every_metric_is_on_its_page_with_its_labels() -> None:
     page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
-    metrics = Metrics()
-    own = {each.name for each in metrics.registry.collect() if each.name.startswith("sophon_")}
-    listed = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `sophon_")}
-    assert {name.removesuffix("_total") for name in listed} == own
+    listed = {row(line) for line in page.splitlines() if line.startswith("| `sophon_")}
+    metrics = Metrics(TOOLS, MODELS)
+    for event in ONE_OF_EACH:
+        metrics.emit(event)
+    own = {
+        (family.name, frozenset(label for sample in family.samples for label in sample.labels if label != "le"))
+        for family in metrics.registry.collect()
+        if family.name.startswith("sophon_")
+    }
+    assert listed == own
 
 
 def test_an_event_that_nothing_counts_changes_nothing() -> None:
