@@ -29,7 +29,7 @@ class Line:
 
     def __init__(self, url: str, auth: Mapping[str, str], on_break: Callable[[], None] = lambda: None) -> None:
         self._url, self._auth = url, dict(auth)
-        self._client: Any = socketio.AsyncClient()  # it has no types
+        self._client: Any = socketio.AsyncClient(handle_sigint=False)  # it has no types
         self._refusal: Mapping[str, Any] = {}
         self._was_connected = False
         self._closing = False

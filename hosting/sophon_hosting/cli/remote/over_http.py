@@ -35,13 +35,7 @@ class OverHttp:
     """See `Reach`. An operator's token shows everything, another only what is its own."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            self._client = httpx.Client(
-                base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
-            )
-        except (httpx.InvalidURL, ValueError) as error:
-            raise Refused("input", f"{url!r} is no address: {error}; write http://host:port") from error
+        self._url, self._headers = url.rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}
         self._everything = {"everything": "true"} if self._ask("GET", "/api/me")["operator"] else {}
 
     def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
@@ -96,17 +90,25 @@ class OverHttp:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
     ) -> Row:
         try:
-            found = self._client.request(method, path, json=body, params=query)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            found = httpx.request(
+                method,
+                self._url + path,
+                json=body,
+                params=query,
+                headers=self._headers,
+                timeout=TIMEOUT_SECONDS,
+                trust_env=False,
+            )
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             reason = str(error) or type(error).__name__
-            raise Refused("no_host", f"no host answers at {self._client.base_url}: {reason}") from error
+            raise Refused("no_host", f"no host answers at {self._url}: {reason}") from error
         try:
             data: Any = found.json()
             if found.is_success:
                 return cast(Row, data)
             raise Refused(data["error"]["code"], data["error"]["message"])
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused("no_host", f"what answers at {self._client.base_url} is no Sophon host") from error
+            raise Refused("no_host", f"what answers at {self._url} is no Sophon host") from error
 
 
 def _part(given: str) -> str:

@@ -1,0 +1,265 @@
+"""The verbs against a host that runs, and against the store that it left; the chat with a host."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from sophon_hosting.cli.app import run
+
+Sophon = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def sophon(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Sophon:
+    """A command in this process; the program fixture's folder is where it stands."""
+
+    def command(here, *arguments: str) -> tuple[int, str, str]:
+        monkeypatch.chdir(here.folder)
+        capsys.readouterr()
+        code = run(arguments)
+        out, errors = capsys.readouterr()
+        return code, out, errors
+
+    return command
+
+
+def sent(host, content: str, session: str = "s") -> str:
+    answer = httpx.post(f"{host.url}/api/tasks", json={"content": content, "session_id": session}, trust_env=False)
+    return answer.json()["task_id"]
+
+
+def reached(host, task: str, status: str) -> None:
+    while host.get(f"/api/tasks/{task}")["status"] != status:
+        pass
+
+
+def test_tasks_approvals_and_traces_of_a_running_host(program, sophon) -> None:
+    here = program()
+    host = here.serve()
+    at = ("--url", host.url)
+    task = sent(host, "pay Bob")
+    reached(host, task, "suspended")
+    code, out, _ = sophon(here, "approvals", "list", *at)
+    assert code == 0
+    assert "Run pay" in out
+    assert "to: Bob" in out
+    approval = json.loads(sophon(here, "approvals", "list", "--json", *at)[1])[0]["approval_id"]
+    code, out, _ = sophon(here, "approvals", "approve", approval[4:12], "--arguments", '{"to": "Eve"}', *at)
+    assert (code, out) == (0, "pay is approved with other arguments\n")
+    reached(host, task, "completed")
+    assert here.paid() == ["Eve"]
+    code, _, errors = sophon(here, "approvals", "reject", approval, *at)
+    assert code == 1
+    assert "local decided this before" in errors
+    assert task in sophon(here, "tasks", "list", "--status", "completed", *at)[1]
+    assert "PAID EVE" in sophon(here, "tasks", "show", task, *at)[1]
+    trace = sophon(here, "trace", task, *at)[1]
+    for line in (
+        "queued",
+        "begins",
+        "asks     pay (high risk)",
+        "decided  edit by local",
+        "pay: completed",
+        "ends     stop",
+    ):
+        assert line in trace
+    assert trace.index("asks") < trace.index("decided") < trace.index("completed,")
+    events = json.loads(sophon(here, "trace", task, "--json", *at)[1])["events"]
+    assert [each["data"]["seq"] for each in events] == list(range(1, len(events) + 1))
+
+
+def test_a_running_task_is_stopped_and_the_queue_switched(program, sophon) -> None:
+    here = program()
+    host = here.serve()
+    at = ("--url", host.url)
+    task = sent(host, "wait")
+    reached(host, task, "running")
+    assert sophon(here, "tasks", "cancel", task, *at) == (0, f"{task} is cancelled\n", "")
+    assert "paused                  yes" in sophon(here, "queue", "pause", *at)[1]
+    assert json.loads(sophon(here, "queue", "status", "--json", *at)[1])["paused"] is True
+    assert "drained                 yes" in sophon(here, "queue", "drain", *at)[1]
+    assert "paused                  no" in sophon(here, "queue", "resume", *at)[1]
+    assert sophon(here, "queue", "dead", *at)[1] == "Nothing was given up.\n"
+    code, _, errors = sophon(here, "queue", "retry", "nothing", *at)
+    assert code == 1
+    assert "no dead letter 'nothing'" in errors
+
+
+def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(program, sophon) -> None:
+    here = program(Hub={"Port": 1})
+    host = here.serve()
+    first, second = sent(host, "pay Bob"), sent(host, "pay Eve", "t")
+    for task in (first, second):
+        reached(host, task, "suspended")
+    host.end(signal.SIGTERM)
+
+    code, out, errors = sophon(here, "tasks", "list", "--json")
+    assert code == 0
+    assert {row["task_id"]: row["status"] for row in json.loads(out)} == {first: "suspended", second: "suspended"}
+    assert "no host runs at http://127.0.0.1:1; this is from the store" in errors
+    approvals = {
+        row["task_id"]: row["approval_id"] for row in json.loads(sophon(here, "approvals", "list", "--json")[1])
+    }
+    code, out, errors = sophon(here, "approvals", "approve", approvals[first])
+    assert (code, out) == (0, "pay is approved\n")
+    assert "takes effect when the host starts" in errors
+    assert "decided this before" in sophon(here, "approvals", "reject", approvals[first])[2]
+    assert sophon(here, "tasks", "cancel", second)[1] == f"{second} is cancelling\n"
+    assert "held lanes              2" in sophon(here, "queue", "status")[1]
+    code, _, errors = sophon(here, "queue", "pause")
+    assert code == 1
+    assert "needs a running host" in errors
+
+    again = here.serve()
+    reached(again, first, "completed")
+    reached(again, second, "cancelled")
+    assert here.paid() == ["Bob"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "code"),
+    [
+        (("tasks", "show", "nothing"), "there is no task 'nothing'", 1),
+        (("tasks", "list", "--status", "lost"), "'lost' is none of", 2),
+        (("tasks", "list", "--url", "http://127.0.0.1:1"), "no host answers at http://127.0.0.1:1", 1),
+        (("tasks", "list", "--url", "nonsense"), "nonsense", 1),
+        (("trace", "nothing"), "there is no task 'nothing'", 1),
+        (("approvals", "approve", "nothing"), "there is no approval 'nothing'", 1),
+        (("approvals", "approve", "x", "--arguments", "{"), "--arguments is no JSON", 1),
+        (("approvals", "approve", "x", "--arguments", "[]"), "--arguments is a JSON object", 1),
+        (("queue", "retry"), "name one task, or --all", 2),
+        (("queue", "dead"), "needs a running host", 1),
+        (("chat", "--url", "http://127.0.0.1:1", "hello"), "no host answers at http://127.0.0.1:1", 1),
+        (("chat", "--url", "nonsense", "hello"), "no host answers at nonsense", 1),
+        (("chat", "--url", "http://127.0.0.1:1", "--approve-up-to", "low", "x"), "do not go together", 2),
+    ],
+)
+def test_a_mistake_is_one_line(program, sophon, arguments, told: str, code: int) -> None:
+    found, out, errors = sophon(program(Hub={"Port": 1}), *arguments)
+    mistakes = [line for line in errors.splitlines() if line.startswith("error")]
+    assert (found, out, len(mistakes)) == (code, "", 1)
+    assert told in mistakes[0]
+    assert "Traceback" not in errors
+
+
+def test_what_answers_and_is_no_host_is_told(program, sophon) -> None:
+    import http.server
+    import threading
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        code, _, errors = sophon(program(), "tasks", "list", "--url", f"http://127.0.0.1:{server.server_port}")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert code == 1
+    assert "is no Sophon host" in errors
+
+
+class Chat:
+    """`sophon chat --url` over pipes."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.shown = ""
+
+    async def until(self, words: str) -> None:
+        """Read until something is shown."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(30):
+            while words not in self.shown:
+                piece = await self.process.stdout.read(4096)
+                assert piece, self.shown
+                self.shown += piece.decode()
+
+    async def type(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n".encode())
+        await self.process.stdin.drain()
+
+    async def end(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await asyncio.wait_for(self.process.wait(), 30)
+
+
+@pytest.fixture
+async def chat():
+    chats: list[Chat] = []
+
+    async def start(here, *arguments: str) -> Chat:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "sophon_hosting.cli", "chat", *arguments, cwd=here.folder,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        chats.append(Chat(process))
+        return chats[-1]
+
+    yield start
+    for each in chats:
+        if each.process.returncode is None:
+            each.process.kill()
+        await each.process.wait()
+
+
+async def test_a_conversation_with_a_host_has_its_questions_and_its_memory(program, chat) -> None:
+    here = program()
+    host = here.serve()
+    talk = await chat(here, "--url", host.url)
+    await talk.type("hello")
+    await talk.until("HELLO")
+    await talk.type("pay Bob")
+    await talk.until("approve, reject")
+    await talk.type("continue")
+    await talk.until("that is no answer")
+    await talk.type("approve")
+    await talk.until("PAID BOB")
+    assert await talk.end() == 0
+    assert here.paid() == ["Bob"]
+    assert host.get("/api/sessions/main")["messages"] == 4
+
+
+async def test_the_chat_goes_on_where_it_was_when_its_host_is_killed(program, chat) -> None:
+    here = program()
+    host = here.serve()
+    talk = await chat(here, "--url", host.url)
+    await talk.type("wait")
+    await here.appears("waiting")
+    await host.ended(signal.SIGKILL)
+    await talk.until("the connection is lost")
+    (here.folder / "go").touch()
+    await asyncio.to_thread(here.serve, host.port)
+    await talk.until("WAIT")
+    assert await talk.end() == 0
+    assert talk.shown.count("WAIT") == 1
+
+
+async def test_ctrl_c_stops_the_task_in_the_host(program, chat) -> None:
+    here = program()
+    host = here.serve()
+    talk = await chat(here, "--url", host.url, "wait")
+    await here.appears("waiting")
+    talk.process.send_signal(signal.SIGINT)
+    assert await talk.end() == 130, talk.shown
+    [task] = host.get("/api/tasks")["items"]
+    assert task["status"] == "cancelled"
+
+
+async def test_the_chat_as_json_is_the_wire(program, chat) -> None:
+    here = program()
+    host = here.serve()
+    talk = await chat(here, "--url", host.url, "--json", "hello")
+    await talk.until('"event": "response"')
+    assert await talk.end() == 0
+    events = [json.loads(line) for line in talk.shown.splitlines() if line.startswith("{")]
+    assert events[-1]["data"]["text"] == "HELLO"
+    seqs = [each["data"]["seq"] for each in events if "seq" in each["data"]]
+    assert seqs == sorted(set(seqs))
