@@ -11,8 +11,9 @@ import orjson
 
 from sophon_hosting.observing.plain import clean, plain, told
 from sophon_hosting.observing.redaction import HIDDEN, Redaction, names_a_secret
+from sophon_hosting.observing.scope import ATTRIBUTE
 
-OWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "scope", "taskName"}
+OWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", ATTRIBUTE}
 """What every record has; the rest was given with `extra=`."""
 
 _ACTING = (
@@ -42,7 +43,9 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": clean(message_of(record), redact),
         }
-        line.update({name: clean(value, redact) for name, value in _scope_of(record).items()})
+        line.update(
+            {clean(name, redact): clean(value, redact) for name, value in _scope_of(record).items() if name not in line}
+        )
         error = _error_of(record)
         if error is not None:
             line["error"] = {
@@ -88,8 +91,12 @@ def message_of(record: logging.LogRecord) -> str:
         return f"{told(record.msg)} (its arguments do not fit: {told(record.args)})"
 
 
-def _scope_of(record: logging.LogRecord) -> Mapping[str, str]:
-    return cast(Mapping[str, str], getattr(record, "scope", {}))
+def _scope_of(record: logging.LogRecord) -> dict[str, str]:
+    """As text, whatever it is: nobody is kept from giving an `extra` of that name where no filter stands."""
+    found: object = getattr(record, ATTRIBUTE, None)
+    if not isinstance(found, Mapping):
+        return {}
+    return {told(name): told(value) for name, value in cast(Mapping[object, object], found).items()}
 
 
 def _error_of(record: logging.LogRecord) -> BaseException | None:

@@ -7,6 +7,9 @@ from contextvars import ContextVar
 
 _SCOPE: ContextVar[Mapping[str, str]] = ContextVar("sophon_log_scope", default={})  # noqa: B039 - never written to
 
+ATTRIBUTE = "sophon_scope"
+"""Of a record; a plainer name would be taken from whoever gives it as `extra`."""
+
 
 @contextmanager
 def log_scope(**about: str | None) -> Generator[None]:
@@ -28,5 +31,5 @@ class Scoped(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Takes it in the context in which the line was logged, not in which it is written."""
-        record.scope = scope()
+        setattr(record, ATTRIBUTE, scope())
         return True

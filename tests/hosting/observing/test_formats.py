@@ -18,7 +18,7 @@ class Unshowable:
     __repr__ = __str__
 
 
-def record(message: object, *arguments: object, **extra: object) -> logging.LogRecord:
+def record(message: object, /, *arguments: object, **extra: object) -> logging.LogRecord:
     made = logging.LogRecord("sophon.test", logging.INFO, "here.py", 1, message, arguments, None)
     made.__dict__.update(extra)
     return made
@@ -54,9 +54,15 @@ def test_whatever_comes_as_extra_has_a_place_in_json(value: object, shown: objec
 
 
 def test_an_extra_cannot_take_the_place_of_what_every_line_has() -> None:
-    line = json.loads(JSON.format(record("hello", level="ERROR", time="never", scope={"user": "ada"}, user="eve")))
+    line = json.loads(
+        JSON.format(record("hello", level="ERROR", time="never", user="eve", sophon_scope={"user": "ada"}))
+    )
     assert (line["level"], line["user"]) == ("INFO", "ada")
     assert line["time"] != "never"
+
+
+def test_an_extra_that_is_called_scope_is_one_like_any_other() -> None:
+    assert json.loads(JSON.format(record("hello", scope=None)))["scope"] is None
 
 
 def test_an_extra_that_is_named_for_a_secret_is_blacked_out() -> None:
@@ -103,7 +109,12 @@ LOGGED = st.recursive(
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
-@given(ANY_TEXT, st.dictionaries(ANY_TEXT, LOGGED, max_size=4))
+NAMES = ANY_TEXT | st.sampled_from(
+    ["scope", "sophon_scope", "error", "stack", "time", "user", "asctime", "message", ""]
+)
+
+
+@given(ANY_TEXT, st.dictionaries(NAMES, LOGGED, max_size=4))
 def test_whatever_is_logged_is_one_object_on_one_line(text: str, extra: dict[str, object]) -> None:
     # What a record has of its own is the logging module's; `extra=` may not be named like it.
     given_extra = {name: value for name, value in extra.items() if name not in logging.makeLogRecord({}).__dict__}

@@ -20,7 +20,7 @@ def test_every_field_of_a_line_is_on_the_page() -> None:
     scope = {"session_id": "s", "task_id": "t", "user": "ada", "trace_id": "f" * 32}
     error = ValueError("what?")
     record = logging.LogRecord("sophon", logging.INFO, "here.py", 1, "hello", (), (ValueError, error, None))
-    record.__dict__.update(scope=scope, stack_info="Stack:")
+    record.__dict__.update(sophon_scope=scope, stack_info="Stack:")
     line = json.loads(JsonFormatter().format(record))
     named = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert named == set(line)
@@ -32,7 +32,7 @@ def test_the_line_on_the_page_looks_as_lines_do() -> None:
     example = json.loads(shown)
     scope = {name: example[name] for name in ("task_id", "session_id", "trace_id", "user")}
     record = logging.LogRecord("sophon", logging.INFO, "here.py", 1, example["message"], (), None)
-    record.__dict__.update(scope=scope)
+    record.__dict__.update(sophon_scope=scope)
     made = json.loads(JsonFormatter().format(record))
     assert list(made) == list(example)
     assert {**made, "time": ""} == {**example, "time": ""}
