@@ -7,18 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from sophon.errors import StoreError
+from sophon.stores.sql.location import located
 from sophon_hosting.store_lock import StoreLock
 
-URLS = [
-    "sqlite:///data/sophon.db",
-    pytest.param(
-        os.environ.get("SOPHON_TEST_POSTGRES", ""),
-        id="postgres",
-        marks=pytest.mark.skipif("not os.environ.get('SOPHON_TEST_POSTGRES')", reason="needs a PostgreSQL"),
-    ),
-]
+POSTGRES = os.environ.get("SOPHON_TEST_POSTGRES", "")
+with_postgres = pytest.mark.skipif(not POSTGRES, reason="SOPHON_TEST_POSTGRES names no database")
+URLS = ["sqlite:///data/sophon.db", pytest.param(POSTGRES, id="postgres", marks=with_postgres)]
 
 
 @pytest.mark.parametrize("url", URLS)
@@ -43,6 +40,39 @@ def test_who_was_refused_takes_nothing_with_him(url: str, tmp_path: Path) -> Non
             pass
         with pytest.raises(StoreError, match=f"process {os.getpid()} on "), StoreLock(url, folder=tmp_path):
             pass
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_who_has_it_can_make_sure(url: str, tmp_path: Path) -> None:
+    with StoreLock(url, folder=tmp_path) as lock:
+        lock.renew()
+        with pytest.raises(StoreError), StoreLock(url, folder=tmp_path):
+            pass
+
+
+def cut_off() -> None:
+    """End the connections that hold locks, as a server does that is started again."""
+    engine = create_engine(located(POSTGRES, Path()))
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+    engine.dispose()
+
+
+@with_postgres
+def test_a_lock_that_was_lost_is_taken_again() -> None:
+    with StoreLock(POSTGRES) as lock:
+        cut_off()
+        lock.renew()
+        with pytest.raises(StoreError, match=f"process {os.getpid()}"), StoreLock(POSTGRES):
+            pass
+
+
+@with_postgres
+def test_a_lock_that_another_has_taken_meanwhile_is_told() -> None:
+    with StoreLock(POSTGRES) as lock:
+        cut_off()
+        with StoreLock(POSTGRES), pytest.raises(StoreError, match="works on it already"):
+            lock.renew()
 
 
 def test_stores_beside_each_other_have_locks_of_their_own(tmp_path: Path) -> None:

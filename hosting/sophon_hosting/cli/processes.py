@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from sophon.errors import SettingsError
+from sophon.clock import Clock
+from sophon.errors import SettingsError, StoreError
 from sophon.settings import Settings
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import note
@@ -25,6 +26,9 @@ log = logging.getLogger("sophon")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 HANGUP = signal.SIGHUP
 """Of a terminal that was closed; as the others, unless it is ignored (`nohup`)."""
+
+RENEW_SECONDS = 10.0
+"""Between two looks at whether the lock on the store is still ours."""
 
 LogForm = Annotated[
     str | None, typer.Option("--log", metavar="FORM", help="The log as json or text; Logging.Format by default.")
@@ -47,34 +51,55 @@ def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
     return StoreLock(url, folder=options.folder)
 
 
-def run_until_stopped(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]], host: Host) -> int:
-    """Open, wait for a signal, close in good order; the exit code.
+def run_until_stopped(
+    opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
+) -> int:
+    """Open, wait for a signal, close in good order; the exit code. `close` is told how many seconds what runs has.
 
     A second signal ends the process where it stands: what it leaves unfinished is taken up by the next start, as after
-    a kill.
+    a kill. Raises StoreError, at once, when another process has got hold of the store.
     """
-    return asyncio.run(_run(opened, close, host))
+    return asyncio.run(_run(opened, close, host, lock))
 
 
-async def _run(opened: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]], host: Host) -> int:
-    asked = asyncio.Event()
+async def _run(
+    opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
+) -> int:
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Future[None] = loop.create_future()
 
     def stop(number: int) -> None:
-        if asked.is_set():
+        if asked.done():
             sys.stderr.flush()
             os._exit(128 + number)
-        asked.set()
+        asked.set_result(None)
 
-    loop = asyncio.get_running_loop()
     for number in (*SIGNALS, *([HANGUP] if signal.getsignal(HANGUP) is signal.SIG_DFL else [])):
         loop.add_signal_handler(number, stop, number)
+    watch = loop.create_task(_watch(lock, host.services.clock, asked))
+    grace_seconds = GRACE_SECONDS
     try:
         await opened()
-        await asked.wait()
+        await asked
         _tell(farewell((await host.queue.statistics()).in_flight))
+    except StoreError:
+        grace_seconds = 0.0  # another works on it: whatever goes on here is done twice
+        raise
     finally:
-        await close()
+        watch.cancel()
+        await close(grace_seconds)
     return 0
+
+
+async def _watch(lock: StoreLock, clock: Clock, asked: "asyncio.Future[None]") -> None:
+    while True:
+        await clock.sleep(RENEW_SECONDS)
+        try:
+            await asyncio.to_thread(lock.renew)
+        except StoreError as error:
+            if not asked.done():
+                asked.set_exception(error)
+            return
 
 
 def farewell(running: int) -> str:

@@ -33,7 +33,7 @@ def start(program: GlobalOptions, host: str | None = None, port: int | None = No
     settings = running_settings(program, log, pairs)
     services = services_of(program, settings)
     site = Site(services, os.environ)
-    with store_lock_of(program, settings):
+    with store_lock_of(program, settings) as lock:
         address = bound(settings.hub.host, settings.hub.port)
 
         async def opened() -> None:
@@ -42,7 +42,7 @@ def start(program: GlobalOptions, host: str | None = None, port: int | None = No
             write_lines(greeting(services, address))
 
         with address.socket:
-            return run_until_stopped(opened, site.close, site.host)
+            return run_until_stopped(opened, site.close, site.host, lock)
 
 
 def greeting(services: Services, address: Address) -> list[str]:

@@ -9,7 +9,7 @@ from sophon_hosting.cli.processes import LogForm, run_until_stopped, running_set
 from sophon_hosting.cli.screen import write_lines
 from sophon_hosting.cli.start import services_of
 from sophon_hosting.composition import chain_of
-from sophon_hosting.host import GRACE_SECONDS, Host
+from sophon_hosting.host import Host
 from sophon_hosting.queue.configured import queue_of
 from sophon_hosting.site import settle_memory
 
@@ -36,15 +36,15 @@ def start(program: GlobalOptions, log: str | None = None) -> int:
         settle_memory()
         write_lines(greeting(services))
 
-    async def close(grace_seconds: float = GRACE_SECONDS) -> None:
+    async def close(grace_seconds: float) -> None:
         try:
             await host.stop(grace_seconds=grace_seconds)
             await afterwards.stop()
         finally:
             await services.close()
 
-    with store_lock_of(program, settings):
-        return run_until_stopped(opened, close, host)
+    with store_lock_of(program, settings) as lock:
+        return run_until_stopped(opened, close, host, lock)
 
 
 def greeting(services: Services) -> list[str]:
