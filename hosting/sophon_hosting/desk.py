@@ -13,7 +13,7 @@ from sophon_hosting.access import User
 from sophon_hosting.approvals import task_of
 from sophon_hosting.events.frame import Listener
 from sophon_hosting.events.replay import Joined
-from sophon_hosting.failures import Forbidden, TooLarge, Unavailable
+from sophon_hosting.failures import Busy, Forbidden, TooLarge, Unavailable
 from sophon_hosting.host import Host, Incoming, Receipt
 from sophon_hosting.observing.traces import new_trace
 
@@ -182,11 +182,15 @@ class Desk:
         return await self._store.sessions.get(copy)
 
     async def delete(self, session_id: str) -> None:
-        """Stop what runs in it, then forget it. Raises NotFound, Forbidden."""
+        """Stop what runs in it, then forget it. Raises NotFound, Forbidden, Busy.
+
+        Busy: a turn in it does not stop within a second. The session is still there: try again when that has ended.
+        """
         await self.session(session_id)
-        for run in await self._store.runs.unfinished():
-            if run.session_id == session_id:
-                await self._host.cancel(run.id)
+        while unfinished := [run for run in await self._store.runs.unfinished() if run.session_id == session_id]:
+            for run in unfinished:
+                if not (await self._host.cancel(run.id)).over:
+                    raise Busy(f"task {run.id!r} is being stopped; delete the session when it has ended")
         await self._store.sessions.delete(session_id)
 
     async def task(self, task_id: str) -> Run:

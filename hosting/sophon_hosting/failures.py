@@ -27,6 +27,12 @@ class Unavailable(SophonError):
     code = "unavailable"
 
 
+class Busy(SophonError):
+    """It cannot be done while something runs that takes longer to stop; try again when it has ended."""
+
+    code = "busy"
+
+
 class TooLarge(InputError):
     """A message, or a list, that is longer than the host takes. Sizes in `unit`."""
 
@@ -41,12 +47,15 @@ STATUS: Mapping[str, int] = {
     "unauthorized": 401,
     "forbidden": 403,
     "not_found": 404,
+    "method_not_allowed": 405,
     "already_decided": 409,
     "expired": 409,
     "not_editable": 409,
     "illegal_transition": 409,
+    "busy": 409,
     "too_large": 413,
     "queue_full": 429,
+    "internal": 500,
     "unavailable": 503,
 }
 """The HTTP status of a code; any other mistake of the client is 400."""
@@ -85,4 +94,4 @@ def _sentence(error: SophonError) -> str:
     return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else str(error)
 
 
-__all__ = ["Failure", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "failure_of"]
+__all__ = ["Busy", "Failure", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "failure_of"]
