@@ -83,7 +83,9 @@ class Site:
         self.afterwards = Afterwards(services, self.host.feed)
         self._app = make_app(self.host, access, HttpOptions(metrics=self._counted))
         self.hub.attach(self._app)
-        self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS)
+        self._runner = web.AppRunner(
+            self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS, auto_decompress=False
+        )
         self._warming: asyncio.Task[None] | None = None
 
     async def open(self, address: Address) -> None:

@@ -6,9 +6,10 @@ from aiohttp import web
 
 from sophon_hosting.access import Access
 from sophon_hosting.host import Host
-from sophon_hosting.http import about, approvals, guards, health, memory, page, queue, sessions, tasks, usage
+from sophon_hosting.http import about, approvals, errors, guards, health, memory, page, queue, sessions, tasks, usage
 from sophon_hosting.http.exchange import HOST, MOST_BYTES
 from sophon_hosting.http.health import Render
+from sophon_hosting.openai_api import routes as openai_api
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,19 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
         client_max_size=MOST_BYTES,
         middlewares=[
             guards.traced(),
-            guards.answered(),
+            errors.dressed(),
             guards.named(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
             guards.from_here(hub.allowed_origins),
+            errors.answered(),
             guards.signed_in(host, access),
+            guards.in_json(),
         ],
     )
     app[HOST] = host
-    for room in (sessions, tasks, approvals, queue, memory, usage, about, page):
+    for room in (sessions, tasks, approvals, queue, memory, usage, about):
         app.add_routes(room.routes())
+    app.add_routes(page.routes(access, metrics=chosen.metrics is not None))
     app.add_routes(health.routes(chosen.metrics))
+    if hub.open_ai_api:
+        app.add_routes(openai_api.routes())
     return app

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sophon.errors import InputError
@@ -18,6 +19,9 @@ DESK = web.RequestKey("desk", Desk)
 TRACE = web.RequestKey("trace", str)
 MOST_BYTES = 1_000_000
 """Of a request's body."""
+
+MOST_PROBLEMS = 10
+"""That are told at once."""
 
 
 class Body(BaseModel):
@@ -47,15 +51,7 @@ def desk_of(request: web.Request) -> Desk:
 
 async def body_of(request: web.Request, model: type[M]) -> M:
     """The body as a model; none is an empty object. Raises InputError, TooLarge."""
-    if request.can_read_body and request.content_type != "application/json":
-        raise InputError(f"the body is {request.content_type}; send it as application/json")
-    if (request.content_length or 0) > MOST_BYTES:
-        raise TooLarge("the body", request.content_length or 0, MOST_BYTES, "bytes")
-    raw = await request.content.read(MOST_BYTES + 1)
-    while raw and len(raw) <= MOST_BYTES and (more := await request.content.read(MOST_BYTES + 1 - len(raw))):
-        raw += more
-    if len(raw) > MOST_BYTES:
-        raise TooLarge("the body", len(raw), MOST_BYTES, "bytes")
+    raw = await _read(request)
     try:
         given: object = orjson.loads(raw) if raw.strip() else {}
     except orjson.JSONDecodeError as error:
@@ -63,8 +59,17 @@ async def body_of(request: web.Request, model: type[M]) -> M:
     return _checked(model, given, "body")
 
 
+def check_length(length: int) -> None:
+    """Raise TooLarge for a body of more than `MOST_BYTES`."""
+    if length > MOST_BYTES:
+        raise TooLarge("the body", length, MOST_BYTES, "bytes")
+
+
 def query_of(request: web.Request, model: type[M]) -> M:
     """The parameters of the address as a model. Raises InputError."""
+    twice = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
+    if twice:
+        raise InputError("; ".join(f"{name}: given more than once" for name in twice[:MOST_PROBLEMS]))
     return _checked(model, dict(request.query), "query")
 
 
@@ -87,5 +92,20 @@ def _checked(model: type[M], given: object, where: str) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        problems = [f"{'.'.join(map(str, each['loc'])) or where}: {each['msg']}" for each in error.errors()[:10]]
+        problems = [
+            f"{'.'.join(map(str, each['loc'])) or where}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors()[:MOST_PROBLEMS]
+        ]
         raise InputError("; ".join(problems)) from None
+
+
+async def _read(request: web.Request) -> bytes:
+    """All of the body. One of unknown length is read as far as it may be long."""
+    raw = bytearray()
+    try:
+        while len(raw) <= MOST_BYTES and (more := await request.content.read(MOST_BYTES + 1 - len(raw))):
+            raw += more
+    except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
+        raise InputError("the body broke off") from None
+    check_length(len(raw))
+    return bytes(raw)

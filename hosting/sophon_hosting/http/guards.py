@@ -1,57 +1,31 @@
-"""What stands before every request: who may ask, from where, and what becomes of an error."""
+"""What stands before every request: under which name, from which page, by whom, and with what kind of body."""
 
-import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
+from sophon.errors import InputError
 from sophon_hosting.access import Access
 from sophon_hosting.desk import Desk
-from sophon_hosting.failures import Failure, Forbidden, failure_of
+from sophon_hosting.failures import Failure
 from sophon_hosting.host import Host
-from sophon_hosting.http.exchange import DESK, TRACE, failed
+from sophon_hosting.http.errors import Handler
+from sophon_hosting.http.exchange import DESK, TRACE, check_length, failed
 from sophon_hosting.http.names import NAMELESS, is_known
 from sophon_hosting.hub.origins import may_connect
 from sophon_hosting.observing.scope import log_scope
 from sophon_hosting.observing.traces import trace_of
 
-log = logging.getLogger("sophon")
-
-API = "/api/"
-SIGNED = (API, "/v1/")
+SIGNED = ("/api/", "/v1/")
 WEBHOOKS = "/webhooks/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-ALLOWED_METHODS = "GET, POST, PATCH, DELETE"
-
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+PREFLIGHT = {
+    hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST, PATCH, DELETE",
+    hdrs.ACCESS_CONTROL_ALLOW_HEADERS: "Authorization, Content-Type",
+    hdrs.ACCESS_CONTROL_MAX_AGE: "600",
 }
-"""On every answer that does not say otherwise itself."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def answered() -> Middleware:
-    """Every error becomes an answer in JSON under `/api/`; nothing of an error that nobody foresaw goes out."""
-
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:
-            response = _of_aiohttp(request, error)
-        except Exception as error:  # noqa: BLE001 - the outermost layer of a request
-            response = failed(failure_of(error))
-        if not response.prepared:
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
-        return response
-
-    return guard
+"""What a page of another site is told before it asks; for ten minutes, so that a changed setting is soon seen."""
 
 
 def traced() -> Middleware:
@@ -79,7 +53,7 @@ def named(host: str, others: Collection[str]) -> Middleware:
 
 
 def from_here(origins: Collection[str]) -> Middleware:
-    """Only pages of this host and of `Hub.AllowedOrigins` may change anything; these are told so (CORS)."""
+    """Only pages of this host and of `Hub.AllowedOrigins` may ask for anything; these may read errors, too (CORS)."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -88,15 +62,13 @@ def from_here(origins: Collection[str]) -> Middleware:
             return await handler(request)
         environ = {"HTTP_HOST": request.headers.get(hdrs.HOST, "")}
         if not may_connect(origin, environ, origins):
-            raise Forbidden("this page is none of this host; see Hub.AllowedOrigins")
+            return failed(Failure("forbidden", "this page is none of this host; see Hub.AllowedOrigins", 403))
         preflight = request.method == "OPTIONS" and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-        response = web.Response(status=204) if preflight else await handler(request)
+        response = web.Response(status=204, headers=PREFLIGHT) if preflight else await handler(request)
         if not response.prepared:
             response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
+            response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition"
             response.headers[hdrs.VARY] = hdrs.ORIGIN
-            if preflight:
-                response.headers[hdrs.ACCESS_CONTROL_ALLOW_METHODS] = ALLOWED_METHODS
-                response.headers[hdrs.ACCESS_CONTROL_ALLOW_HEADERS] = "Authorization, Content-Type"
         return response
 
     return guard
@@ -116,14 +88,21 @@ def signed_in(host: Host, access: Access) -> Middleware:
     return guard
 
 
-def _of_aiohttp(request: web.Request, error: web.HTTPException) -> web.StreamResponse:
-    """What aiohttp itself refuses: no such path, no such method, a body that is too large."""
-    if error.status < 400:
-        return error
-    codes = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-    sentences = {404: f"there is nothing at {request.path}", 405: f"{request.method} is not possible at {request.path}"}
-    code = codes.get(error.status, "input" if error.status < 500 else "internal")
-    response = failed(Failure(code, sentences.get(error.status, error.reason), error.status))
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        response.headers[hdrs.ALLOW] = ", ".join(sorted(error.allowed_methods))
-    return response
+def in_json() -> Middleware:
+    """What changes something comes as JSON, plain and not too long, or with no body and no word of one.
+
+    A form of a foreign page can send neither: where a browser leaves the origin out, this is left against it.
+    """
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.startswith(SIGNED) and request.method not in SAFE:
+            if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+                raise InputError("the body is compressed; send it as it is")
+            if request.can_read_body or hdrs.CONTENT_TYPE in request.headers:
+                check_length(request.content_length or 0)
+                if request.content_type != "application/json":
+                    raise InputError(f"the body is {request.content_type}; send it as application/json")
+        return await handler(request)
+
+    return guard

@@ -1,5 +1,6 @@
 """Whether the process lives, whether it takes work, and what it counts."""
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -7,9 +8,17 @@ from aiohttp import web
 from sophon_hosting.host import Host
 from sophon_hosting.http.exchange import answer, host_of
 
+log = logging.getLogger("sophon")
+
 Render = Callable[[], Awaitable[bytes]]
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+CHECK_SECONDS = 2.0
+"""For each check; who asks usually gives up after a few."""
+
+NO_RUN = "readyz"
+"""An id that no run has."""
 
 
 def routes(metrics: Render | None) -> list[web.RouteDef]:
@@ -31,19 +40,33 @@ async def alive(request: web.Request) -> web.Response:
 
 async def ready(request: web.Request) -> web.Response:
     """200 while it takes and works off messages, else 503; each check by its name."""
-    checks = await checked(host_of(request))
+    host = host_of(request)
+    checks = {
+        "worker": "ok" if host.working else "no turn is begun: the host starts or stops",
+        "store": await _tried(host, "store", _store),
+        "queue": await _tried(host, "queue", _queue),
+    }
     good = all(each == "ok" for each in checks.values())
     return answer({"status": "ready" if good else "not ready", "checks": checks}, 200 if good else 503)
 
 
-async def checked(host: Host) -> dict[str, str]:
-    """`ok`, or what is wrong."""
-    checks = {"worker": "ok" if host.working else "no turn is begun: the host starts or stops"}
+async def _store(host: Host) -> str:
+    await host.services.store.journal.entries(NO_RUN)
+    return "ok"
+
+
+async def _queue(host: Host) -> str:
+    paused = (await host.queue.statistics()).paused
+    return "paused: messages are taken, and wait" if paused else "ok"
+
+
+async def _tried(host: Host, name: str, check: Callable[[Host], Awaitable[str]]) -> str:
+    """What a check says. Why it fails is for the log: anybody may ask."""
     try:
-        await host.services.store.sessions.history("readyz")
-        checks["store"] = "ok"
+        async with host.services.clock.timeout(CHECK_SECONDS):
+            return await check(host)
+    except TimeoutError:
+        return f"no answer within {CHECK_SECONDS:g} s"
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what the check is for
-        checks["store"] = str(error) or type(error).__name__
-    statistics = await host.queue.statistics()
-    checks["queue"] = "ok" if not statistics.paused else "paused: messages are taken, and wait"
-    return checks
+        log.warning("not ready: the %s does not answer: %s", name, error)
+        return "it does not answer; the log of the host says why"

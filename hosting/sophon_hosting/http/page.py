@@ -1,47 +1,51 @@
-"""`/`: what a browser meets."""
+"""`/`: what a browser meets, from `page.html` beside this file."""
 
 from html import escape
+from importlib.resources import files
+from string import Template
 
 from aiohttp import web
 
 from sophon._version import __version__
+from sophon_hosting.access import Access
+from sophon_hosting.host import Host
 from sophon_hosting.http.exchange import host_of
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sophon</title>
-</head>
-<body>
-<h1>Sophon {version} is running</h1>
-<p>This host answers over Socket.IO at <code>/socket.io/</code> and over HTTP at <code>/api/</code>.
-The terminal chat reaches it with <code>sophon chat --url {address}</code>.</p>
-<p>Its models: {models}.</p>
-<h2>Its chain</h2>
-<pre>{chain}</pre>
-<p><a href="/healthz">Health</a> · <a href="/readyz">Readiness</a> · <a href="/metrics">Metrics</a></p>
-</body>
-</html>
-"""
+OFFLINE = "offline"
+
+SIGN_IN = "Both want your token: <code>auth: {token}</code> there, <code>Authorization: Bearer</code> here."
+OPEN = "There are no users (<code>Hub.Users</code>), so no token is needed, and only this machine reaches it."
+CLOSED = "<p>Which chain and models run here is for users: <code>/api/chain</code> and <code>/api/models</code>.</p>"
+REHEARSAL = (
+    "<p>That is the offline model: it answers by rules, without a key or a network, and uses the tools. For a real "
+    "one, set a key (<code>OPENAI_API_KEY</code>, say) or start Ollama, and start the host again.</p>"
+)
+METRICS = '<li><a href="/metrics">/metrics</a>: what it counts, for Prometheus</li>'
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
+def routes(access: Access, *, metrics: bool) -> list[web.RouteDef]:
+    """`/`; without `metrics` there is no link to them."""
+    template = Template((files("sophon_hosting.http") / "page.html").read_text(encoding="utf-8"))
+
+    async def shown(request: web.Request) -> web.Response:
+        """What runs here, and how to talk with it. A host with users tells strangers nothing of its models."""
+        text = template.substitute(
+            version=escape(__version__),
+            address=escape(f"{request.scheme}://{request.host}"),
+            token=OPEN if access.open else SIGN_IN,
+            answers=answers(host_of(request)) if access.open else CLOSED,
+            metrics=METRICS if metrics else "",
+        )
+        return web.Response(text=text, content_type="text/html", charset="utf-8")
+
     return [web.get("/", shown)]
 
 
-async def shown(request: web.Request) -> web.Response:
-    """What runs here, and how to talk with it."""
-    host = host_of(request)
-    models = [
-        f"{model.info.provider}/{model.info.name}" for each in host.services.gateway.providers for model in each.models
-    ]
-    text = PAGE.format(
-        version=escape(__version__),
-        address=escape(f"{request.scheme}://{request.host}"),
-        models=escape(", ".join(models)),
-        chain=escape(host.chain.explain()),
-    )
-    return web.Response(text=text, content_type="text/html", charset="utf-8")
+def answers(host: Host) -> str:
+    """The models in the order in which they are asked, and the chain, as HTML."""
+    providers = host.services.gateway.providers
+    models = [f"{model.info.provider}/{model.info.name}" for each in providers for model in each.models]
+    parts = [f"<p>Models: {escape(', '.join(models)) or 'none'}.</p>"]
+    if providers and all(each.id == OFFLINE for each in providers):
+        parts.append(REHEARSAL)
+    return "\n".join([*parts, f"<pre>{escape(host.chain.explain())}</pre>"])

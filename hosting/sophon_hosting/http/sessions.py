@@ -3,16 +3,20 @@
 from typing import Annotated, Literal
 
 from aiohttp import web
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from sophon.stores.contracts import SessionSummary
 from sophon_hosting.cli.records import record_json, summary_json, told
 from sophon_hosting.http.exchange import Body, Query, answer, body_of, desk_of, query_of
+from sophon_hosting.http.markdown import as_markdown
 from sophon_hosting.views import logged_view, message_view, session_view
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=2**31)]
 Seq = Annotated[int, Field(ge=0, le=2**53)]
+
+
+ENDINGS = {"json": "json", "markdown": "md", "text": "txt"}
 
 
 class Listed(Query):
@@ -34,7 +38,7 @@ class Paged(Query):
 class Changed(Body):
     """What is given is changed; `model: null` lets routing choose again."""
 
-    title: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
     model: str | None = None
 
 
@@ -46,9 +50,9 @@ class Forked(Body):
 
 
 class Exported(Query):
-    """As `json`, everything that is kept; as `text`, to be read."""
+    """As `json`, everything that is kept; as `markdown` or plain `text`, to be read."""
 
-    format: Literal["json", "text"] = "json"
+    format: Literal["json", "markdown", "text"] = "json"
 
 
 def routes() -> list[web.RouteDef]:
@@ -80,18 +84,18 @@ async def shown(request: web.Request) -> web.Response:
 
 
 async def changed(request: web.Request) -> web.Response:
-    """Rename it, or choose its model."""
+    """Rename it, or choose its model; nothing is changed if the model is none."""
     body, desk = await body_of(request, Changed), desk_of(request)
     session = await desk.session(_id(request))
-    if body.title is not None:
-        session = await desk.rename(session.id, body.title)
     if "model" in body.model_fields_set:
         session = await desk.choose_model(session.id, body.model)
+    if body.title is not None:
+        session = await desk.rename(session.id, body.title)
     return answer(session_view(session))
 
 
 async def deleted(request: web.Request) -> web.Response:
-    """Stop what runs in it, and forget it."""
+    """Stop what runs in it, and forget it; `busy` while something does not stop."""
     await desk_of(request).delete(_id(request))
     return answer({"ok": True})
 
@@ -117,12 +121,13 @@ async def exported(request: web.Request) -> web.Response:
     query, desk = query_of(request, Exported), desk_of(request)
     session = await desk.session(_id(request))
     records = await desk.records(session.id)
-    if query.format == "text":
+    if query.format == "markdown":
+        response = web.Response(text=as_markdown(session, records), content_type="text/markdown", charset="utf-8")
+    elif query.format == "text":
         response = web.Response(text="\n".join(told(records)) + "\n", content_type="text/plain", charset="utf-8")
     else:
         response = answer({**summary_json(session), "records": [record_json(record) for record in records]})
-    kind = "txt" if query.format == "text" else "json"
-    response.headers["Content-Disposition"] = f'attachment; filename="session.{kind}"'
+    response.headers["Content-Disposition"] = f'attachment; filename="session.{ENDINGS[query.format]}"'
     return response
 
 

@@ -13,15 +13,20 @@ from sophon_hosting.views import logged_view, task_view
 READ_AT_ONCE = 1000
 
 
-class Sent(Body):
+class Said(Body):
     """A message; `client_message_id` is the sender's own: the same one again is the same task."""
 
     content: str
-    session_id: str | None = None
     client_message_id: str | None = None
     stream: bool = True
     model: str | None = None
     planning: str | None = None
+
+
+class Sent(Said):
+    """A message, into a new session if it names none."""
+
+    session_id: str | None = None
 
 
 class Listed(Query):
@@ -38,6 +43,7 @@ def routes() -> list[web.RouteDef]:
     one = "/api/tasks/{task_id}"
     return [
         web.post("/api/tasks", sent),
+        web.post("/api/sessions/{session_id}/messages", said),
         web.get("/api/tasks", listed),
         web.get(one, shown),
         web.get(f"{one}/events", events),
@@ -48,11 +54,13 @@ def routes() -> list[web.RouteDef]:
 async def sent(request: web.Request) -> web.Response:
     """Accept a message: 202, and once this is answered it is never lost."""
     body = await body_of(request, Sent)
-    receipt = await desk_of(request).send(SendMessage(**body.model_dump(), trace=request[TRACE]))
-    return answer(
-        {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
-        202 if receipt.created else 200,
-    )
+    return await _accepted(request, SendMessage(**body.model_dump(), trace=request[TRACE]))
+
+
+async def said(request: web.Request) -> web.Response:
+    """The same, into the session of the address."""
+    body, session_id = await body_of(request, Said), request.match_info["session_id"]
+    return await _accepted(request, SendMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
 
 
 async def listed(request: web.Request) -> web.Response:
@@ -83,6 +91,14 @@ async def cancelled(request: web.Request) -> web.Response:
     """Stop it; one that is over stays as it is. `status` is `cancelling` while its end takes longer than a second."""
     run = await desk_of(request).cancel(_id(request))
     return answer({"ok": True, "task_id": run.id, "status": run.status if run.over else "cancelling"})
+
+
+async def _accepted(request: web.Request, message: SendMessage) -> web.Response:
+    receipt = await desk_of(request).send(message)
+    return answer(
+        {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
+        202 if receipt.created else 200,
+    )
 
 
 def _id(request: web.Request) -> str:

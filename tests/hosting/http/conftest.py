@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import httpx
@@ -50,28 +50,54 @@ class Api:
             while (await self.host.services.store.runs.get(task_id)).status not in wanted:
                 await asyncio.sleep(0)
 
+    async def raw(self, sent: bytes, *, hang_up: bool = False) -> bytes:
+        """What is answered to bytes that no client would send; with `hang_up` nothing follows them."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(self.url.rpartition(":")[2]))
+        writer.write(sent)
+        if hang_up:
+            writer.write_eof()
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        return answer
+
     async def close(self) -> None:
         await self._clients.aclose()
 
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[..., Any]]:
-    """Starts a host with an API; `users=False` is one that everybody on this machine may use."""
+    """Starts a host with an API, served as `Site` does; `users=False` is one that everybody on this machine may use."""
     stack = AsyncExitStack()
 
-    async def start(*, users: bool = True, settings: dict[str, Any] | None = None) -> Api:
+    async def start(
+        *, users: bool = True, settings: dict[str, Any] | None = None, models: Any = None, clock: Any = None
+    ) -> Api:
         release = asyncio.Event()
+
+        @tool()
+        async def stubborn() -> str:
+            """Wait, and take no notice of whoever wants it to stop."""
+            with suppress(asyncio.CancelledError):
+                await release.wait()
+            await release.wait()
+            return "done"
 
         async def answer(request: ModelRequest) -> str | ModelResponse:
             last = request.messages[-1]
             if last.content.startswith("pay"):
                 return ModelResponse("", [ToolCall("c", "pay", {"to": last.content[4:]})])
+            if last.content == "insist":
+                return ModelResponse("", [ToolCall("c", "stubborn", {})])
             if last.content == "wait":
                 await release.wait()
             return last.content.upper()
 
         services = Services(
-            models=FunctionModel(answer), tools=[pay], settings={"Planning": {"Mode": "Never"}, **(settings or {})}
+            models=models or FunctionModel(answer),
+            tools=[pay, stubborn],
+            clock=clock,
+            settings={"Planning": {"Mode": "Never"}, **(settings or {})},
         )
         access = Access(USERS if users else {})
         host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operators))
@@ -79,7 +105,9 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         async def metrics() -> bytes:
             return b"sophon_up 1\n"
 
-        runner = web.AppRunner(make_app(host, access, HttpOptions(metrics=metrics)), access_log=None)
+        runner = web.AppRunner(
+            make_app(host, access, HttpOptions(metrics=metrics)), access_log=None, auto_decompress=False
+        )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -42,6 +42,18 @@ QUERIES = st.dictionaries(
 )
 
 
+HEADER_NAMES = st.sampled_from(
+    ["Accept", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Host", "If-None-Match", "Origin",
+     "Range", "Referer", "Sec-Fetch-Site", "X-Forwarded-Host", "X-Forwarded-For", "X-HTTP-Method-Override",
+     "traceparent"]
+)  # fmt: skip
+HEADER_VALUES = st.sampled_from(
+    ["null", "gzip", "br", "*/*", "application/json", "Bearer", "Bearer x", "http://localhost", "https://evil.com",
+     "localhost", "[::1]", "[", "bytes=0-", "00-" + "a" * 32 + "-" + "b" * 16 + "-01"]
+) | st.text(st.characters(min_codepoint=33, max_codepoint=255, exclude_categories=["Cc"]), max_size=20)  # fmt: skip
+HEADERS = st.dictionaries(HEADER_NAMES, HEADER_VALUES.map(lambda value: value.encode("latin-1")), max_size=4)
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A host in a loop of its own thread: hypothesis calls from outside of any."""
@@ -56,7 +68,7 @@ def url() -> Iterator[str]:
         services = Services(models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}})
         host = Host(services, twelve(services))
         await host.__aenter__()
-        runner = web.AppRunner(make_app(host, Access({})), access_log=None)
+        runner = web.AppRunner(make_app(host, Access({})), access_log=None, auto_decompress=False)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return host, runner
@@ -91,13 +103,33 @@ def test_whatever_is_sent_is_answered_in_json(client, method, parts, query, body
     if parts[-1:] == ["drain"]:
         return
     path = "/api/" + "/".join(quote(part, safe="") for part in parts)
-    answer = client.request(
-        method, path, params=query, content=b"" if method == "GET" else body, headers={"Content-Type": kind}
-    )
+    content = b"" if method == "GET" else body
+    told(client.request(method, path, params=query, content=content, headers={"Content-Type": kind}))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    method=st.sampled_from(["GET", "POST", "PATCH", "DELETE", "OPTIONS"]),
+    path=st.sampled_from(
+        ["/api/tasks", "/api/sessions", "/api/sessions/s", "/api/queue/resume", "/api/none", "/api/me"]
+    ),
+    headers=HEADERS,
+    body=BODIES,
+)
+def test_whatever_the_headers_are_the_answer_is_in_json(client, method, path, headers, body) -> None:
+    told(client.request(method, path, content=b"" if method == "GET" else body, headers=headers))
+
+
+def told(answer: httpx.Response) -> None:
+    """It is an answer: not the host's fault, in JSON, and with a code if it is an error."""
     assert answer.status_code < 500, answer.text
-    if answer.status_code not in (204, 200) or not answer.headers.get("Content-Type", "").startswith("text/plain"):
-        assert answer.json() is not None
-    if answer.status_code >= 400:
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    if answer.status_code == 204 or (answer.is_success and "Content-Disposition" in answer.headers):
+        return
+    assert answer.headers["Content-Type"].startswith("application/json")
+    assert answer.json() is not None
+    if answer.is_error:
+        assert answer.json()["ok"] is False
         assert {"code", "message"} <= answer.json()["error"].keys()
 
 

@@ -1,3 +1,5 @@
+import gzip
+
 import httpx
 import pytest
 
@@ -123,3 +125,99 @@ async def test_an_error_that_nobody_foresaw_shows_its_id_only(api, ada, caplog: 
     assert answer.status_code == 500
     assert "secret" not in answer.text
     assert answer.json()["error"]["id"] in caplog.text
+
+
+FORMS = [
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "text/plain",
+    "",
+    "/",
+    "application/jsonp",
+]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("content", [b"", b'{"a": 1}'])
+async def test_a_form_changes_nothing_even_without_an_origin(serve, kind: str, content: bytes) -> None:
+    api = await serve(users=False)
+    client = await api.open(None, **{"Content-Type": kind})
+    answer = await client.post("/api/queue/pause", content=content)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input")
+    assert not (await api.host.queue.statistics()).paused
+
+
+async def test_a_request_without_a_body_needs_no_kind_of_it(olga: httpx.AsyncClient) -> None:
+    assert (await olga.post("/api/queue/pause")).json()["paused"] is True
+    assert (await olga.post("/api/queue/resume", json={})).json()["paused"] is False
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_a_sandboxed_page_changes_nothing(serve, method: str) -> None:
+    client = await (await serve(users=False)).open(None, Origin="null")
+    assert (await client.request(method, "/api/sessions/s")).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"), [("gzip", b"garbage"), ("gzip", gzip.compress(b"{}")), ("deflate", b"x"), ("br", b"x")]
+)
+async def test_a_compressed_body_is_refused(ada: httpx.AsyncClient, encoding: str, content: bytes) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    answer = await ada.post("/api/tasks", content=content, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input")
+    assert "compressed" in answer.json()["error"]["message"]
+
+
+async def test_every_route_that_changes_something_bounds_its_body(olga: httpx.AsyncClient) -> None:
+    for method, path in (("POST", "/api/queue/pause"), ("DELETE", "/api/sessions/s"), ("PATCH", "/api/sessions/s")):
+        answer = await olga.request(method, path, json={"x": "x" * 1_000_001})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+async def test_who_is_not_known_is_told_so_before_anything_about_the_body(api) -> None:
+    client = await api.open(None)
+    assert (await client.post("/api/tasks", json={"content": "x" * 2_000_000})).status_code == 401
+
+
+async def test_a_page_that_is_named_can_read_errors_and_when_to_come_again(serve) -> None:
+    page = "https://chat.example.org"
+    api = await serve(settings={"Hub": {"AllowedOrigins": [page]}, "Queue": {"Capacity": 1}})
+    ada, stranger = await api.open("ada", Origin=page), await api.open(None, Origin=page)
+    await api.host.pause()
+    await ada.post("/api/tasks", json={"content": "hello"})
+    full = await ada.post("/api/tasks", json={"content": "hello"})
+    assert (full.status_code, "Retry-After" in full.headers["Access-Control-Expose-Headers"]) == (429, True)
+    for answer in (full, await ada.get("/api/nothing"), await stranger.get("/api/me")):
+        assert answer.headers["Access-Control-Allow-Origin"] == page
+        assert answer.headers["Vary"] == "Origin"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/%61pi/chain", "/api//chain", "//api/chain", "/./api/chain", "/x/../api/chain", "/api%2fchain", "/API/chain",
+     "/webhooks/../api/chain", "/webhooks/%2e%2e/api/chain", "/healthz/../api/chain", "http://x/api/chain"],
+)  # fmt: skip
+async def test_no_way_of_writing_a_path_leads_past_the_token(api, path: str) -> None:
+    answer = await api.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    assert answer.split(b" ")[1] in (b"401", b"404")
+    assert b"SessionEvents" not in answer
+
+
+async def test_a_request_that_names_no_host_is_refused(api) -> None:
+    assert b" 403 " in await api.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+
+
+async def test_a_body_that_breaks_off_is_no_error_of_the_host(api, caplog: pytest.LogCaptureFixture) -> None:
+    head = b"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token-of-ada\r\n"
+    await api.raw(head + b'Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"content"', hang_up=True)
+    assert (await (await api.open("ada")).get("/api/tasks")).json() == {"items": []}
+    assert "internal error" not in caplog.text
+
+
+async def test_no_answer_says_what_serves_it(ada: httpx.AsyncClient) -> None:
+    for path in ("/api/me", "/", "/api/nothing"):
+        assert (await ada.get(path)).headers["Server"] == "sophon"
+
+
+async def test_answers_are_kept_by_nobody_on_the_way(ada: httpx.AsyncClient) -> None:
+    assert (await ada.get("/api/me")).headers["Cache-Control"] == "no-store"

@@ -1,3 +1,5 @@
+import asyncio
+
 import httpx
 import pytest
 
@@ -27,6 +29,14 @@ async def test_the_same_client_message_id_is_the_same_task(ada: httpx.AsyncClien
     again = await ada.post("/api/tasks", json={"content": "hello", "client_message_id": "1"})
     assert (first.status_code, again.status_code) == (202, 200)
     assert first.json()["task_id"] == again.json()["task_id"]
+
+
+async def test_a_message_is_sent_into_the_session_of_the_address(api, ada: httpx.AsyncClient) -> None:
+    answer = await ada.post("/api/sessions/s/messages", json={"content": "hello"})
+    assert (answer.status_code, answer.json()["session_id"]) == (202, "s")
+    await api.until(answer.json()["task_id"], "completed")
+    assert (await ada.get("/api/sessions/s")).json()["messages"] == 2
+    assert (await ada.post("/api/sessions/s/messages", json={"content": "x", "session_id": "t"})).status_code == 400
 
 
 async def test_a_full_queue_says_when_to_come_again(serve) -> None:
@@ -74,8 +84,37 @@ async def test_sessions_are_found_renamed_forked_exported_and_deleted(api, ada: 
     assert "attachment" in exported.headers["Content-Disposition"]
     assert len(exported.json()["records"]) == 2
     assert "HELLO" in (await ada.get("/api/sessions/s/export?format=text")).text
+    markdown = await ada.get("/api/sessions/s/export?format=markdown")
+    assert markdown.text == "# About cats\n\n## You\n\nhello\n\n## Agent\n\nHELLO\n"
     assert (await ada.delete("/api/sessions/s")).json() == {"ok": True}
     assert (await ada.get("/api/sessions/s")).status_code == 404
+
+
+async def test_deleting_a_session_stops_its_turn_and_what_waits_behind_it(api, ada: httpx.AsyncClient) -> None:
+    running, waiting = await sent(ada, "wait"), await sent(ada)
+    await api.until(running["task_id"], "running")
+    assert (await ada.delete("/api/sessions/s")).json() == {"ok": True}
+    for path in ("/api/sessions/s", f"/api/tasks/{running['task_id']}", f"/api/tasks/{waiting['task_id']}"):
+        assert (await ada.get(path)).status_code == 404
+    assert (await api.host.queue.statistics()).waiting == 0
+    await api.until((await sent(ada))["task_id"], "completed")
+    assert [each["content"] for each in (await ada.get("/api/sessions/s/messages")).json()["items"]] == [
+        "hello",
+        "HELLO",
+    ]
+
+
+async def test_a_session_whose_turn_does_not_stop_is_deleted_when_it_has(api, ada: httpx.AsyncClient) -> None:
+    task_id = (await sent(ada, "insist"))["task_id"]
+    async with asyncio.timeout(10):
+        while "tool_call_started" not in (await ada.get(f"/api/tasks/{task_id}/events")).text:
+            await asyncio.sleep(0)
+    refused = await ada.delete("/api/sessions/s")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "busy")
+    assert (await ada.get("/api/sessions/s")).status_code == 200
+    api.release.set()
+    await api.until(task_id, "cancelled", "completed")
+    assert (await ada.delete("/api/sessions/s")).json() == {"ok": True}
 
 
 async def test_a_session_keeps_its_model_and_an_unknown_one_is_refused(api, ada: httpx.AsyncClient) -> None:
@@ -83,6 +122,9 @@ async def test_a_session_keeps_its_model_and_an_unknown_one_is_refused(api, ada:
     model = (await ada.get("/api/models")).json()["items"][0]["models"][0]["model"]
     assert (await ada.patch("/api/sessions/s", json={"model": model})).json()["model"] == model
     assert (await ada.patch("/api/sessions/s", json={"model": "none such"})).status_code == 404
+    both = await ada.patch("/api/sessions/s", json={"title": "About cats", "model": "none such"})
+    assert (both.status_code, (await ada.get("/api/sessions/s")).json()["title"]) == (404, "")
+    assert (await ada.patch("/api/sessions/s", json={"title": "  "})).status_code == 400
     assert (await ada.patch("/api/sessions/s", json={"model": None})).json()["model"] is None
 
 
@@ -170,16 +212,6 @@ async def test_what_runs_here_is_told(api, ada: httpx.AsyncClient, olga: httpx.A
     assert {"pay", "calculator"} <= {each["name"] for each in (await ada.get("/api/tools")).json()["items"]}
 
 
-async def test_health_readiness_and_metrics_need_no_token(api) -> None:
-    client = await api.open(None)
-    assert (await client.get("/healthz")).json() == {"status": "ok"}
-    assert (await client.get("/readyz")).json()["checks"] == {"worker": "ok", "store": "ok", "queue": "ok"}
-    assert (await client.get("/metrics")).text == "sophon_up 1\n"
-    page = await client.get("/")
-    assert page.headers["Content-Type"].startswith("text/html")
-    assert "SessionEvents" in page.text
-
-
 async def test_a_host_that_stops_is_not_ready_and_takes_nothing(api, ada: httpx.AsyncClient) -> None:
     await api.host.stop()
     assert (await ada.get("/readyz")).status_code == 503
@@ -187,7 +219,7 @@ async def test_a_host_that_stops_is_not_ready_and_takes_nothing(api, ada: httpx.
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=x", "after=-1", "nope=1", "limit=1001"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "after=-1", "nope=1", "limit=1001", "limit=1&limit=2"])
 async def test_wrong_parameters_are_told(api, ada: httpx.AsyncClient, query: str) -> None:
     await api.until((await sent(ada))["task_id"], "completed")
     assert (await ada.get(f"/api/sessions/s/messages?{query}")).status_code == 400

@@ -1,0 +1,54 @@
+"""A stored conversation as Markdown, to be read and kept."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from sophon.messages import Message
+from sophon.stores.contracts import SessionRecord, SessionSummary
+from sophon.tools.fencing import unfence
+from sophon_hosting.cli.visible import on_one_line, visible
+
+NAMES = {"user": "You", "assistant": "Agent", "system": "System"}
+TITLE_CHARACTERS = 200
+
+_TICKS = re.compile(r"`+")
+
+
+def as_markdown(session: SessionSummary, records: Iterable[SessionRecord]) -> str:
+    """Who said what under a heading each, tool calls and results as code, and how turns ended that have no answer.
+
+    What was said stands as it was said: it may be Markdown itself.
+    """
+    title = on_one_line(session.title or session.id, TITLE_CHARACTERS)
+    parts = [f"# {title}", *(part for record in records for part in _parts(record))]
+    return "\n\n".join(parts) + "\n"
+
+
+def code(text: str, language: str = "") -> str:
+    """A block of code that the text cannot close."""
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _parts(record: SessionRecord) -> Iterator[str]:
+    message = record.message
+    if record.kind == "compaction":
+        yield f"*The messages before are summarised for the model ({record.data.get('covers')} of them).*"
+    elif message is None:
+        why = str(record.data.get("message") or record.data.get("reason") or "")
+        yield f"*The turn was {record.kind}{': ' if why else ''}{on_one_line(why)}*"
+    elif message.role == "tool":
+        yield code(visible(unfence(message.content)))
+    else:
+        yield from _said(message)
+
+
+def _said(message: Message) -> Iterator[str]:
+    if message.content:
+        yield f"## {NAMES[message.role]}"
+        yield visible(message.content)
+    for call in message.tool_calls:
+        yield f"Calls `{call.name}`:"
+        yield code(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json")
