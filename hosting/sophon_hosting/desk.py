@@ -31,7 +31,8 @@ HUB = "hub"
 class SendMessage:
     """A message as a client sends it.
 
-    `client_message_id` is its own id of it: the same one again is the same task. `trace` is the trace it belongs to.
+    `client_message_id` is its own id of it: the same one again is the same task. `trace` is the trace it belongs to,
+    `instructions` are for this turn only, behind those of the host.
     """
 
     content: str
@@ -41,6 +42,7 @@ class SendMessage:
     model: str | None = None
     planning: str | None = None
     trace: str | None = None
+    instructions: str | None = None
 
 
 class Desk:
@@ -85,6 +87,7 @@ class Desk:
                 model=message.model,
                 planning=message.planning,
                 trace=message.trace or new_trace(),
+                instructions=message.instructions,
             )
         )
 

@@ -50,6 +50,7 @@ class Incoming:
     model: str | None = None
     planning: str | None = None
     trace: str | None = None
+    instructions: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ class Host:
             "model": message.model,
             "planning": planning_mode(message.planning),
             "trace": message.trace,
+            **({"instructions": message.instructions} if message.instructions else {}),
         }
         return Run(
             id=self.services.clock.new_id(),

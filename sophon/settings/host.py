@@ -66,6 +66,9 @@ class HubSettings(Section):
     allowed_hosts: tuple[str, ...] = Field(
         default=(), description="Names under which it is reached besides its address, localhost and the origins' hosts."
     )
+    open_ai_api: Flag = Field(
+        default=False, description="Whether `/v1/chat/completions` and `/v1/models` answer, for clients of OpenAI."
+    )
     users: tuple[HubUserSettings, ...] = Field(
         default=(), description="Who may use it; without any there is one local user and Host is a loopback address."
     )

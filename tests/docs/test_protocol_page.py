@@ -19,7 +19,7 @@ def test_the_page_ends_with_the_tables_of_all_events() -> None:
 
 
 async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:
-    services = Services()
+    services = Services(settings={"Hub": {"OpenAiApi": True}})
 
     async def metrics() -> bytes:
         return b""

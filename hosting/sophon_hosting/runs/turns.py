@@ -2,6 +2,7 @@
 
 from sophon.context import Context
 from sophon.events import StreamReset
+from sophon.messages import Message
 from sophon.services import Services
 from sophon.stores.run_contracts import Run
 from sophon_middlewares.outer.session_events import BEGUN_BEFORE
@@ -25,6 +26,8 @@ async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Conte
         channel=run.channel,
         run_id=run.id,
     )
+    if options.get("instructions"):
+        ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     if not fresh and (seq := await _seq_of_its_message(services, run)):
         ctx.put(BEGUN_BEFORE, seq)
     return ctx
