@@ -9,6 +9,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.http import about, approvals, errors, guards, health, memory, page, queue, sessions, tasks, usage
 from sophon_hosting.http.exchange import HOST, MOST_BYTES
 from sophon_hosting.http.health import Render
+from sophon_hosting.openai_api import routes as openai_api
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +39,6 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
         app.add_routes(room.routes())
     app.add_routes(page.routes(access, metrics=chosen.metrics is not None))
     app.add_routes(health.routes(chosen.metrics))
+    if hub.open_ai_api:
+        app.add_routes(openai_api.routes())
     return app
