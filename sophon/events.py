@@ -34,7 +34,7 @@ class Event:
     def to_wire(self) -> dict[str, Any]:
         """The payload as plain data, ready for JSON; `seq` only where there is one."""
         data: dict[str, Any] = {}
-        for name in _names(type(self)):
+        for name in _names(type(self)):  # type: ignore[arg-type] # mypy takes the class for one of its instances
             value = getattr(self, name)
             data[name] = value if type(value) in _SIMPLE else _plain(value)
         if self.seq is None:

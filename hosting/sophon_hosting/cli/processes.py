@@ -19,6 +19,7 @@ from sophon_hosting.cli.screen import note
 from sophon_hosting.cli.start import settings_of
 from sophon_hosting.host import GRACE_SECONDS, Host
 from sophon_hosting.observing.logs import set_up_host_logs
+from sophon_hosting.observing.redaction import secrets_of
 from sophon_hosting.store_lock import StoreLock
 
 log = logging.getLogger("sophon")
@@ -38,8 +39,8 @@ LogForm = Annotated[
 def running_settings(options: GlobalOptions, log_form: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
     """The settings of a process that goes on, whose log is set up as they say. Raises SettingsError."""
     settings = settings_of(options, [*pairs, *([f"Logging.Format={log_form}"] if log_form is not None else [])])
-    if not options.debug:
-        set_up_host_logs(settings.logging.level, settings.logging.format)
+    level = "Debug" if options.debug else settings.logging.level
+    set_up_host_logs(level, settings.logging.format, secrets=secrets_of(settings, os.environ))
     return settings
 
 
