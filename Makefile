@@ -22,7 +22,7 @@ chat: $(VENV)/.run ## open the chat in this terminal
 	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
 
 test: $(VENV)/.dev ## run all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	$(BIN)/ruff check $(SOURCES)
