@@ -26,7 +26,6 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
         client_max_size=MOST_BYTES,
         middlewares=[
             guards.traced(),
-            errors.dressed(),
             guards.named(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
             guards.from_here(hub.allowed_origins),
             errors.answered(),
@@ -34,6 +33,7 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
             guards.in_json(),
         ],
     )
+    app.on_response_prepare.extend([errors.dressed, guards.readable])
     app[HOST] = host
     for room in (sessions, tasks, approvals, queue, memory, usage, about):
         app.add_routes(room.routes())

@@ -14,27 +14,25 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
-    "Server": "sophon",
 }
-"""On every answer that does not say otherwise itself; without the last one aiohttp would tell its version."""
+"""On every answer that does not say otherwise itself."""
+
+SERVER = "sophon"
+"""Else aiohttp would tell its version, and that of Python."""
+
+BEGUN = web.RequestKey("begun", bool)
 
 CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def dressed() -> Middleware:
-    """Every answer has `HEADERS`."""
-
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
-        if not response.prepared:
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
-        return response
-
-    return guard
+async def dressed(request: web.Request, response: web.StreamResponse) -> None:
+    """Every answer has `HEADERS`, also one that is streamed: for the moment before it begins."""
+    request[BEGUN] = True
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers[hdrs.SERVER] = SERVER
 
 
 def answered() -> Middleware:
@@ -46,7 +44,9 @@ def answered() -> Middleware:
             return await handler(request)
         except web.HTTPException as error:
             return _of_aiohttp(request, error)
-        except Exception as error:  # noqa: BLE001 - the outermost layer of a request
+        except Exception as error:
+            if BEGUN in request:  # a second answer would stand in the middle of the first: aiohttp hangs up instead
+                raise
             return failed(failure_of(error))
 
     return guard

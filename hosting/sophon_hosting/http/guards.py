@@ -17,6 +17,7 @@ from sophon_hosting.hub.origins import may_connect
 from sophon_hosting.observing.scope import log_scope
 from sophon_hosting.observing.traces import trace_of
 
+ORIGIN = web.RequestKey("origin", str)
 SIGNED = ("/api/", "/v1/")
 WEBHOOKS = "/webhooks/"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -64,14 +65,19 @@ def from_here(origins: Collection[str]) -> Middleware:
         if not may_connect(origin, environ, origins):
             return failed(Failure("forbidden", "this page is none of this host; see Hub.AllowedOrigins", 403))
         preflight = request.method == "OPTIONS" and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-        response = web.Response(status=204, headers=PREFLIGHT) if preflight else await handler(request)
-        if not response.prepared:
-            response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
-            response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition"
-            response.headers[hdrs.VARY] = hdrs.ORIGIN
-        return response
+        request[ORIGIN] = origin
+        return web.Response(status=204, headers=PREFLIGHT) if preflight else await handler(request)
 
     return guard
+
+
+async def readable(request: web.Request, response: web.StreamResponse) -> None:
+    """The page that was let in may read the answer: for the moment before that begins."""
+    origin = request.get(ORIGIN)
+    if origin is not None:
+        response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
+        response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition"
+        response.headers[hdrs.VARY] = hdrs.ORIGIN
 
 
 def signed_in(host: Host, access: Access) -> Middleware:

@@ -1,7 +1,7 @@
 """The API of a real host on loopback, with three users; the model does what a message says."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -53,13 +53,14 @@ class Api:
     async def raw(self, sent: bytes, *, hang_up: bool = False) -> bytes:
         """What is answered to bytes that no client would send; with `hang_up` nothing follows them."""
         reader, writer = await asyncio.open_connection("127.0.0.1", int(self.url.rpartition(":")[2]))
-        writer.write(sent)
-        if hang_up:
-            writer.write_eof()
-        async with asyncio.timeout(10):
-            answer = await reader.read()
-        writer.close()
-        return answer
+        try:
+            writer.write(sent)
+            if hang_up:
+                writer.write_eof()
+            async with asyncio.timeout(10):
+                return await reader.read()
+        finally:
+            writer.close()
 
     async def close(self) -> None:
         await self._clients.aclose()
@@ -71,7 +72,12 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
     stack = AsyncExitStack()
 
     async def start(
-        *, users: bool = True, settings: dict[str, Any] | None = None, models: Any = None, clock: Any = None
+        *,
+        users: bool = True,
+        settings: dict[str, Any] | None = None,
+        models: Any = None,
+        clock: Any = None,
+        more: Sequence[web.RouteDef] = (),
     ) -> Api:
         release = asyncio.Event()
 
@@ -105,9 +111,9 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         async def metrics() -> bytes:
             return b"sophon_up 1\n"
 
-        runner = web.AppRunner(
-            make_app(host, access, HttpOptions(metrics=metrics)), access_log=None, auto_decompress=False
-        )
+        app = make_app(host, access, HttpOptions(metrics=metrics))
+        app.add_routes(more)
+        runner = web.AppRunner(app, access_log=None, auto_decompress=False)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         site = web.TCPSite(runner, "127.0.0.1", 0)

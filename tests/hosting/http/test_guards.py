@@ -2,6 +2,7 @@ import gzip
 
 import httpx
 import pytest
+from aiohttp import web
 
 
 async def test_without_a_token_nothing_under_api_answers(api) -> None:
@@ -221,3 +222,30 @@ async def test_no_answer_says_what_serves_it(ada: httpx.AsyncClient) -> None:
 
 async def test_answers_are_kept_by_nobody_on_the_way(ada: httpx.AsyncClient) -> None:
     assert (await ada.get("/api/me")).headers["Cache-Control"] == "no-store"
+
+
+async def streamed(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await response.write(b"a part")
+    raise RuntimeError("secret in the middle of an answer")
+
+
+async def test_an_answer_that_is_streamed_has_all_headers_too(serve) -> None:
+    page = "https://chat.example.org"
+    api = await serve(settings={"Hub": {"AllowedOrigins": [page]}}, more=[web.get("/api/stream", streamed)])
+    client = await api.open("ada", Origin=page)
+    async with client.stream("GET", "/api/stream") as answer:
+        headers = answer.headers
+    assert answer.status_code == 200
+    assert (headers["Access-Control-Allow-Origin"], headers["Server"]) == (page, "sophon")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_an_error_in_the_middle_of_an_answer_ends_the_line_and_adds_nothing(serve) -> None:
+    api = await serve(more=[web.get("/api/stream", streamed)])
+    head = b"GET /api/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token-of-ada\r\n\r\n"
+    answer = await api.raw(head)
+    assert answer.count(b"HTTP/1.") == 1
+    assert answer.endswith(b"a part\r\n")
+    assert b"secret" not in answer
