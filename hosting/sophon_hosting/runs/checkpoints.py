@@ -1,5 +1,7 @@
 """Keeps how far a turn is before its tools run, so that a host that is killed runs none of them twice."""
 
+import asyncio
+
 from sophon.context import Context
 from sophon.pipeline import Next, Pipeline
 from sophon_hosting.runs.jobs import Jobs
@@ -23,8 +25,11 @@ class Checkpoints:
         self._jobs = jobs
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the chain's word
-        job = self._jobs.get(ctx.task_id) if ctx.settling else None
-        if job is not None and job.ctx is not None:
+        job = self._jobs.get(ctx.task_id)
+        if job is not None and job.cancel_wanted:
+            # A tool may have swallowed the cancellation: all the same nothing begins after it.
+            raise asyncio.CancelledError
+        if job is not None and job.ctx is not None and ctx.settling:
             await ctx.services.store.runs.checkpoint(job.task_id, job.ctx.state())
         await next(ctx)
 

@@ -4,9 +4,13 @@ import asyncio
 
 import pytest
 
+from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
 from sophon.errors import NotFound
 from sophon.events import ApprovalResolved, TaskCancelled, ToolCallStarted
-from sophon_hosting.host import Host
+from sophon.stores.contracts import Store
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.host import Host, Incoming
+from sophon_middlewares.chains import twelve
 
 
 async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> None:
@@ -104,3 +108,33 @@ async def test_a_cancel_that_a_dead_process_had_noted_is_carried_out(world) -> N
     await world.store.runs.request_cancel(receipt.task_id)
     await world.host().start()
     assert (await world.run(receipt)).status == "cancelled"
+
+
+async def test_a_tool_that_swallows_the_cancel_starts_nothing_more(store: Store, clock: VirtualClock) -> None:
+    begun, asked = asyncio.Event(), []
+
+    @tool()
+    async def stubborn() -> str:
+        """Does not let itself be stopped."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "I went on"
+        return "never"
+
+    async def answer(request: ModelRequest) -> str | ModelResponse:
+        asked.append(request.messages[-1].role)
+        return "done" if asked[-1] == "tool" else ModelResponse("", [ToolCall("c", "stubborn", {})])
+
+    model, quiet = FunctionModel(answer), {"Planning": {"Mode": "Never"}}
+    services = Services(models=model, tools=[stubborn], store=store, clock=clock, settings=quiet)
+    host = Host(services, twelve(services))
+    await host.start()
+    receipt = await host.accept(Incoming("go", "s", "ada"))
+    await begun.wait()
+    run = await host.cancel(receipt.task_id)
+    await host.stop()
+
+    assert run.status == "cancelled"
+    assert asked == ["user"]
