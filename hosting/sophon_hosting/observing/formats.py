@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
-            "logger": record.name,
+            "logger": clean(record.name, redact),
             "message": clean(message_of(record), redact),
         }
         line.update(
@@ -55,7 +55,7 @@ class JsonFormatter(logging.Formatter):
             }
         if record.stack_info:
             line["stack"] = clean(record.stack_info, redact)
-        for name, value in record.__dict__.items():
+        for name, value in ((told(name), value) for name, value in record.__dict__.items()):
             if name not in OWN and name not in line:
                 line[clean(name, redact)] = HIDDEN if names_a_secret(name) and value else plain(value, redact)
         return _BEYOND_JSON.sub(_escaped, orjson.dumps(line).decode())

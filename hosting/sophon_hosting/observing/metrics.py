@@ -21,22 +21,14 @@ from sophon import events
 from sophon._version import __version__
 from sophon.messages import FinishReason, Outcome
 from sophon.models.model import Purpose
-from sophon_hosting.observing.series import Series, bounded
+from sophon_hosting.observing.codes import error_codes
+from sophon_hosting.observing.series import Series, bounded, sensible
 from sophon_hosting.queue.contract import QueueStatistics
 
 TURN_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 TOOL_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
-ERROR_CODES = frozenset(
-    {
-        "authentication", "bad_request", "budget_exceeded", "cancelled", "chain", "composition", "context_overflow",
-        "error", "gave_up", "illegal_transition", "input", "internal", "interrupted", "invalid_arguments",
-        "message_too_large", "model", "model_timeout", "no_provider", "not_found", "ok", "overloaded", "plan",
-        "provider_unavailable", "queue_full", "rate_limited", "settings", "ssrf_blocked", "state", "store", "timeout",
-        "tool", "unknown_tool",
-    }
-)  # fmt: skip
-"""Of tasks that failed and of attempts; what is not here is counted as `other`. Source: the tree in sophon/errors.py,
-and what a host ends runs with."""
+ERROR_CODES = error_codes()
+"""Of tasks that failed and of attempts, as of this import; a Metrics looks again, and counts the rest as `other`."""
 
 DECISIONS = frozenset({"approve", "edit", "reject"})
 FINISH_REASONS = frozenset[str](get_args(FinishReason))
@@ -65,6 +57,7 @@ class Metrics:
         self._tools = frozenset(tools)
         self._models = {model: (model.partition("/")[0], model) for model in models}
         self._providers = frozenset(provider for provider, _ in self._models.values())
+        self._codes = error_codes()
         self._tasks()
         self._calls()
         self._incidents()
@@ -74,7 +67,7 @@ class Metrics:
         self._heard = self._listeners()
 
     def emit(self, event: events.Event, /) -> None:
-        """Count an event."""
+        """Count an event; a number in it that makes no sense counts as 0."""
         heard = self._heard.get(type(event))
         if heard is not None:
             heard(event)
@@ -94,7 +87,7 @@ class Metrics:
                 "completed", bounded(event.finish_reason, FINISH_REASONS), event.duration_ms
             ),
             events.TaskFailed: lambda event: self._over(
-                "failed", bounded(str(event.error.get("code", "")), ERROR_CODES), event.duration_ms
+                "failed", bounded(event.error.get("code"), self._codes), event.duration_ms
             ),
             events.TaskCancelled: lambda event: self._over("cancelled", "cancelled", event.duration_ms),
             events.ToolCallCompleted: self._tool,
@@ -153,21 +146,20 @@ class Metrics:
 
     def _over(self, status: str, reason: str, duration_ms: int) -> None:
         self.ended.of(status, reason).inc()
-        self.turn.observe(duration_ms / 1000)
+        self.turn.observe(sensible(duration_ms) / 1000)
 
     def _tool(self, event: events.ToolCallCompleted) -> None:
         tool = bounded(event.tool, self._tools)
         self.tool_calls.of(tool, bounded(event.outcome, OUTCOMES)).inc()
-        self.tool_time.of(tool).observe(event.duration_ms / 1000)
+        self.tool_time.of(tool).observe(sensible(event.duration_ms) / 1000)
 
     def _attempt(self, event: events.ModelAttempt) -> None:
         whose = self._models.get(event.model) or self._unlisted(event.model)
-        self.attempts.of(*whose, bounded(event.purpose, PURPOSES), bounded(event.outcome, ERROR_CODES)).inc()
-        self.model_time.of(*whose).observe(event.duration_ms / 1000)
-        # Counters only rise, and a model of one's own may report what it likes.
-        self.tokens.of(*whose, "input").inc(max(event.usage.input_tokens, 0))
-        self.tokens.of(*whose, "output").inc(max(event.usage.output_tokens, 0))
-        self.cost.of(*whose).inc(max(event.usage.cost_micros, 0) / 1_000_000)
+        self.attempts.of(*whose, bounded(event.purpose, PURPOSES), bounded(event.outcome, self._codes)).inc()
+        self.model_time.of(*whose).observe(sensible(event.duration_ms) / 1000)
+        self.tokens.of(*whose, "input").inc(sensible(event.usage.input_tokens))
+        self.tokens.of(*whose, "output").inc(sensible(event.usage.output_tokens))
+        self.cost.of(*whose).inc(sensible(event.usage.cost_micros) / 1_000_000)
 
     def _unlisted(self, model: str) -> tuple[str, str]:
         return bounded(model.partition("/")[0], self._providers), bounded(model, ())

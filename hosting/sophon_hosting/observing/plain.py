@@ -24,8 +24,10 @@ def plain(value: object, redact: Redact, path: tuple[int, ...] = ()) -> Any:
     A field whose name says that it holds a secret is blacked out whole. Numbers beyond 64 bits become hexadecimal
     text; what is no JSON becomes its `str`; a container inside itself becomes an `…`.
     """
-    if value is None or isinstance(value, bool | float):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, str):
         return clean(value, redact)
     if isinstance(value, int):
@@ -33,7 +35,10 @@ def plain(value: object, redact: Redact, path: tuple[int, ...] = ()) -> Any:
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         if id(value) in path or len(path) >= DEEPEST:  # pyright: ignore[reportUnknownArgumentType] - whatever is logged
             return "…"
-        return _container(cast("Mapping[object, object] | list[object]", value), redact, (*path, id(value)))  # pyright: ignore[reportUnknownArgumentType] - the same
+        try:
+            return _container(cast("Mapping[object, object] | list[object]", value), redact, (*path, id(value)))  # pyright: ignore[reportUnknownArgumentType] - the same
+        except Exception:  # noqa: BLE001 - one that another thread changes meanwhile, or that cannot be gone through
+            return clean(told(value), redact)  # pyright: ignore[reportUnknownArgumentType] - the same
     return clean(told(value), redact)
 
 

@@ -14,20 +14,32 @@ SHORTEST = 8
 """Characters. A shorter value is no secret worth the name, and blacking it out (`ollama`) would spoil every line."""
 
 _NAME = (
-    r"(?<![A-Za-z])(?:api|access|refresh|client|app|auth|bot|private|verify|webhook)?[_-]?"
-    r"(?:token|key|secret|password|passwd|pwd)"
+    r"(?:(?<![A-Za-z])|(?-i:(?<=[a-z])(?=[A-Z])))"  # where a word begins, also one of camelCase
+    r"(?:api|access|refresh|client|app|auth|bot|private|verify|webhook)?[_-]?"
+    r"(?:token|key|secret|password|passwd|passphrase|pwd)"
 )
-_SAID = r"\\?[\"']?\s*[=:]\s*\\?[\"']?"
+_SAID = r"\\?[\"']?\s*[=:]\s*(?:b(?=[\"']))?"
+_QUOTED = (
+    r"(?:(?<=\\\")(?:\\{3}.|\\(?!\").|[^\"\\\r\n]){4,}"  # JSON inside a text of JSON: what ends the value is \"
+    r"|(?<=\\')(?:\\{3}.|\\(?!').|[^'\\\r\n]){4,}"
+    r"|(?<!\\\")(?<=\")(?:\\.|[^\"\\\r\n]){4,}"
+    r"|(?<!\\')(?<=')(?:\\.|[^'\\\r\n]){4,})"
+)
+_BARE = r"(?!(?:null|none|true|false)(?:[\s,;&)\]}]|$))[^\s\"'&,;\\]{4,}"
+_LISTED = r"[\[{]\s*[\"'][^\]}\r\n]{4,}"
 _LOOKS = re.compile(
-    rf"(?P<kept>\bauthorization{_SAID}(?:[A-Za-z]+\s+)?|\bbearer\s+|\bbasic\s+(?=[A-Za-z0-9+/]{{6,}}=)"
+    rf"(?P<header>\bauthorization{_SAID}(?:[A-Za-z]+\s+)?|\bbearer\s+|\bbasic\s+(?=[A-Za-z0-9+/]{{6,}}=)"
     r")[^\s\"'@,;\\]{4,}"
-    r"|(?P<address>://[^\s/@:\"']*:)[^\s/\"']+(?=@)"
-    rf"|(?P<said>{_NAME}{_SAID})(?:(?<=[\"'])[^\"'\\\r\n]{{4,}}|[^\s\"'&,;\\]{{4,}})"
-    r"|\bsk-[A-Za-z0-9_-]{8,}"
-    r"|(?<!\d)\d{6,}:[A-Za-z0-9_-]{30,}",  # a bot's token, which Telegram has in the path of its addresses
+    r"|(?P<address>://[^\s/@:\"']*:)[^\s/\"]+(?=@)"
+    r"|(?P<bot>/bot\d+:)[^\s/\"'?]{4,}"  # Telegram has the token in the path of its addresses
+    rf"|(?P<said>(?:{_NAME}|\bauthorization){_SAID}(?:\\?[\"'])?)(?:{_QUOTED}|{_LISTED}|{_BARE})"
+    r"|(?<![A-Za-z0-9])(?:sk-|(?-i:AIza))[A-Za-z0-9_-]{8,}"
+    r"|(?<!\d)\d{6,}:[A-Za-z0-9_-]{30,}",  # the same token where it stands alone
     re.IGNORECASE,
 )
-_SECRET_NAME = re.compile(rf"(?:.*[_-])?(?:{_NAME}|authorization|cookie|set-cookie)", re.IGNORECASE)
+_SECRET_FIELD = re.compile(
+    rf".*(?:{_NAME}|(?<![A-Za-z])(?:secrets|passwords|credentials?|authorization|cookie))", re.IGNORECASE | re.DOTALL
+)
 
 
 class Redaction:
@@ -48,13 +60,16 @@ class Redaction:
 
 
 def without_secrets(text: str) -> str:
-    """The text with what looks like a secret blacked out: headers, values of keys and passwords, `sk-…`."""
-    return _LOOKS.sub(lambda match: f"{match['kept'] or match['said'] or match['address'] or ''}{HIDDEN}", text)
+    """The text with what looks like a secret blacked out: headers, values of keys and passwords, `sk-…`, `AIza…`.
+
+    A value in quotes goes whole; what names it stays.
+    """
+    return _LOOKS.sub(lambda match: f"{match[match.lastgroup] if match.lastgroup else ''}{HIDDEN}", text)
 
 
 def names_a_secret(name: str) -> bool:
     """Whether a field of that name holds a secret: `token`, `OPENAI_API_KEY`, `Authorization`; not `tokens`."""
-    return _SECRET_NAME.fullmatch(name) is not None
+    return _SECRET_FIELD.fullmatch(name) is not None
 
 
 def secrets_of(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:

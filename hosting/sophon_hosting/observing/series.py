@@ -1,4 +1,4 @@
-"""Metrics with bounded labels: a name out of a closed set is itself, every other one is `other`."""
+"""Metrics with bounded labels and sensible numbers: nothing reported can spoil one or stop the counting."""
 
 from collections.abc import Collection
 from typing import Generic, TypeVar
@@ -7,12 +7,22 @@ from prometheus_client import Counter, Histogram
 
 OTHER = "other"
 
+MOST = 10**15
+"""Milliseconds, tokens, micro-USD: beyond what there can be, and below where a counter loses single steps (2**53)."""
+
 M = TypeVar("M", Counter, Histogram)
 
 
-def bounded(name: str, known: Collection[str]) -> str:
+def bounded(name: object, known: Collection[str]) -> str:
     """The name, or `other`."""
-    return name if name in known else OTHER
+    return name if isinstance(name, str) and name in known else OTHER
+
+
+def sensible(number: object) -> float:
+    """The number, or 0 for one that is negative, beyond all measure or no number at all: a model reports what it likes,
+    and one of these would stay in a counter for good.
+    """
+    return number if isinstance(number, int | float) and 0 <= number <= MOST else 0
 
 
 class Series(Generic[M]):

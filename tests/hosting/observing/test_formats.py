@@ -2,6 +2,7 @@ import json
 import logging
 import sys
 import unicodedata
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,17 @@ from hypothesis import strategies as st
 
 from sophon_hosting.observing.formats import JsonFormatter, TextFormatter
 from sophon_hosting.observing.plain import LONGEST
+
+
+class Fraction(float):
+    """Like the numbers of numpy."""
+
+
+class Changing(dict[str, object]):
+    """As one that another thread writes to."""
+
+    def items(self) -> NoReturn:
+        raise RuntimeError("changed size during iteration")
 
 
 class Unshowable:
@@ -44,6 +56,9 @@ JSON = JsonFormatter()
         (ValueError("what?"), "what?"),
         (Unshowable(), "<Unshowable that cannot be shown>"),
         (in_itself(), [1, "…"]),
+        (Fraction(1.5), 1.5),
+        (Changing(a=1), "{'a': 1}"),
+        (Changing(token="abc defgh"), "{'token': '***'}"),
         ({"token": "abcdefgh", "n": 1}, {"token": "***", "n": 1}),
         ({"url": "/x?token=abcdefgh"}, {"url": "/x?token=***"}),
         (list(range(201)), [*range(200), "…"]),
@@ -67,6 +82,14 @@ def test_an_extra_that_is_called_scope_is_one_like_any_other() -> None:
 
 def test_an_extra_that_is_named_for_a_secret_is_blacked_out() -> None:
     assert json.loads(JSON.format(record("hello", api_key="abcdefgh")))["api_key"] == "***"
+
+
+def test_a_logger_or_an_extra_with_a_strange_name_costs_no_line() -> None:
+    strange = record("hello")
+    strange.name = "half \ud800"
+    strange.__dict__.update({7: "seven"})  # type: ignore[dict-item] # `extra={7: ...}` comes through logging as well
+    line = json.loads(JSON.format(strange))
+    assert (line["logger"], line["7"]) == ("half \\ud800", "seven")
 
 
 @pytest.mark.parametrize("formatter", [JSON, TextFormatter()])

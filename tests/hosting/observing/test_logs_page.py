@@ -7,7 +7,8 @@ from sophon.settings import Settings
 from sophon_hosting.observing.formats import JsonFormatter
 from sophon_hosting.observing.plain import DEEPEST, LONGEST, MOST
 
-PAGE = (Path(__file__).parents[3] / "docs" / "logs.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE, HOST = (DOCS / "logs.md").read_text(), DOCS / "host.md"
 
 
 def test_the_settings_on_the_page_can_be_used() -> None:
@@ -41,3 +42,8 @@ def test_the_line_on_the_page_looks_as_lines_do() -> None:
 def test_the_limits_on_the_page_are_those_in_force() -> None:
     text = " ".join(PAGE.split())
     assert f"texts are cut at {LONGEST:,} characters, lists and mappings at {MOST} entries and {DEEPEST} levels" in text
+
+
+def test_who_reads_how_to_run_a_host_finds_the_page() -> None:
+    [row] = [line for line in HOST.read_text().splitlines() if line.startswith("| standard error |")]
+    assert "(logs.md)" in row

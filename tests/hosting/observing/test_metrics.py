@@ -1,14 +1,15 @@
+import math
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from sophon import errors, events
-from sophon.errors import SophonError
+from sophon import events
+from sophon.errors import ChainError, SophonError
 from sophon.messages import FinishReason, Outcome, Usage
 from sophon.models.model import Purpose
 from sophon_hosting.observing.metrics import DECISIONS, ERROR_CODES, Metrics
@@ -97,7 +98,7 @@ LABELS = {
 
 KNOWN_NAMES = sorted({name for names in LABELS.values() for name in names})
 NAMES = st.text(max_size=8) | st.sampled_from([*KNOWN_NAMES, "openai/another", "/", "expiry"])
-NUMBERS = st.integers(-5, 10**9)
+NUMBERS = st.integers() | st.integers(-5, 10**9) | st.floats()
 USAGE = st.builds(Usage, NUMBERS, NUMBERS, NUMBERS)
 EVENTS = st.one_of(
     st.builds(events.TaskCompleted, text=NAMES, finish_reason=NAMES, usage=USAGE, duration_ms=NUMBERS),
@@ -127,18 +128,34 @@ def test_whatever_is_named_there_is_only_so_much_to_count(heard: list[events.Eve
             assert all(value in LABELS[label] | {OTHER} for label, value in said.items())
 
 
-def test_the_number_of_series_is_that_of_what_is_configured() -> None:
+STRANGE = st.text(min_size=1, max_size=8).map(lambda name: f"?{name}")
+"""Names that nobody has configured."""
+
+
+def strangers(name: str) -> list[events.Event]:
+    """All that has labels, with a name of its own wherever one can be given."""
+    odd: Any = name
+    return [
+        events.TaskCompleted(session_id=name, text="", finish_reason=odd, usage=Usage(), duration_ms=1),
+        events.TaskFailed(task_id=name, error={"code": name}),
+        events.ToolCallCompleted(call_id=name, tool=name, outcome=odd),
+        events.ModelAttempt(purpose=name, model=f"{name}/{name}", outcome=name, duration_ms=1),
+        events.ApprovalResolved(approval_id=name, decision=name, decided_by=name),
+        events.BudgetAlert(provider=name, name=name, limit=1, used=1, share=1),
+        events.LoopWarning(level=name, pattern=name, tool=name, count=3),
+        events.ContextCompacted(how=odd, messages=2, tokens_before=9, tokens_after=1),
+    ]
+
+
+@given(STRANGE, st.lists(STRANGE, max_size=20))
+def test_no_number_of_strange_names_makes_a_series_more_than_one_of_them(first: str, more: list[str]) -> None:
     metrics = Metrics(TOOLS, MODELS)
-    for number in range(500):
-        for event in (
-            events.ToolCallCompleted(call_id=f"c{number}", tool=f"tool {number}", outcome="completed"),
-            events.ModelAttempt(purpose="reply", model=f"p{number}/m{number}", outcome=f"E{number}", duration_ms=1),
-            events.TaskFailed(session_id=f"s{number}", task_id=f"t{number}", error={"code": f"E{number}"}),
-        ):
-            metrics.emit(event)
-        if number == 0:
-            first = set(read(metrics))
-    assert set(read(metrics)) == first
+    for event in strangers(first):
+        metrics.emit(event)
+    series = set(read(metrics))
+    for event in (event for name in more for event in strangers(name)):
+        metrics.emit(event)
+    assert set(read(metrics)) == series
 
 
 def test_a_model_that_the_settings_do_not_name_still_counts_for_its_provider() -> None:
@@ -150,13 +167,34 @@ def test_a_model_that_the_settings_do_not_name_still_counts_for_its_provider() -
     assert found["sophon_model_attempts_total", "model=other", "outcome=ok", "provider=other", "purpose=reply"]
 
 
-def test_a_model_that_reports_less_than_nothing_stops_no_counting() -> None:
+@pytest.mark.parametrize(
+    "number",
+    [-1, -0.5, 10**16, 10**400, math.inf, -math.inf, math.nan, None, "7"],
+    ids=lambda number: repr(number)[:20],
+)
+def test_a_number_that_makes_no_sense_counts_nothing_and_stops_no_counting(number: Any) -> None:
     metrics = Metrics(TOOLS, MODELS)
-    usage = Usage(input_tokens=-1, output_tokens=7, cost_micros=-1)
-    metrics.emit(events.ModelAttempt(purpose="reply", model="openai/gpt", outcome="ok", duration_ms=1, usage=usage))
+    usage = Usage(input_tokens=number, output_tokens=7, cost_micros=number)
+    metrics.emit(
+        events.ModelAttempt(purpose="reply", model="openai/gpt", outcome="ok", duration_ms=number, usage=usage)
+    )
+    metrics.emit(events.ToolCallCompleted(call_id="c", tool="pay", outcome="completed", duration_ms=number))
+    metrics.emit(events.TaskCancelled(duration_ms=number))
     found = read(metrics)
-    assert found["sophon_model_tokens_total", "direction=input", "model=openai/gpt", "provider=openai"] == 0
-    assert found["sophon_model_tokens_total", "direction=output", "model=openai/gpt", "provider=openai"] == 7
+    whose = ("model=openai/gpt", "provider=openai")
+    assert found["sophon_model_tokens_total", "direction=input", *whose] == 0
+    assert found["sophon_model_tokens_total", "direction=output", *whose] == 7
+    assert found["sophon_model_cost_usd_total", *whose] == 0
+    assert found["sophon_model_duration_seconds_sum", *whose] == 0
+    assert found["sophon_tool_duration_seconds_sum", "tool=pay"] == 0
+    assert (found["sophon_turn_duration_seconds_sum",], found["sophon_turn_duration_seconds_count",]) == (0, 1)
+
+
+def test_a_name_that_is_none_is_other() -> None:
+    metrics = Metrics(TOOLS, MODELS)
+    nameless: Any = ["stop"]
+    metrics.emit(events.TaskCompleted(text="", finish_reason=nameless, usage=Usage(), duration_ms=1))
+    assert read(metrics)["sophon_tasks_ended_total", "reason=other", "status=completed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -192,9 +230,27 @@ def test_each_kind_of_incident_is_told_apart(event: events.Event, sample: tuple[
     assert read(metrics)[sample] == 1
 
 
-def test_every_code_of_ours_is_counted_under_its_own_name() -> None:
-    ours = {each.code for each in vars(errors).values() if isinstance(each, type) and issubclass(each, SophonError)}
-    assert ours - ERROR_CODES == set()
+class Unpaid(ChainError):
+    """Of somebody who writes a middleware."""
+
+    code = "unpaid"
+
+
+def tree(root: type[SophonError]) -> list[type[SophonError]]:
+    return [root, *(below for each in root.__subclasses__() for below in tree(each))]
+
+
+def test_every_code_has_its_label() -> None:
+    codes = {each.code for each in tree(SophonError)}
+    assert {"ssrf_blocked", "rate_limited", "unpaid", "error"} <= codes
+    metrics = Metrics(TOOLS, MODELS)
+    for code in (*codes, "timeout", "interrupted", "gave_up", "internal", "ok", "cancelled"):
+        metrics.emit(events.TaskFailed(error={"code": code}))
+        metrics.emit(events.ModelAttempt(purpose="reply", model="openai/gpt", outcome=code, duration_ms=1))
+        found = read(metrics)
+        whose = ("model=openai/gpt", f"outcome={code}", "provider=openai", "purpose=reply")
+        assert found["sophon_tasks_ended_total", f"reason={code}", "status=failed"] == 1
+        assert found["sophon_model_attempts_total", *whose] == 1
 
 
 def test_the_process_is_measured_too() -> None:

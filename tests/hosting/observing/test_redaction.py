@@ -23,6 +23,14 @@ from sophon_hosting.observing.redaction import Redaction, names_a_secret, secret
         ("postgresql://ada:pw@db/sophon", "pw"),
         ("postgresql://ada:p@ss@db/sophon", "p@ss"),
         ("https://api.telegram.org/bot123456789:AAE" + "x" * 32 + "/getMe", "AAExxx"),
+        ("https://api.telegram.org/file/bot12:short-one/photo", "short-one"),
+        ("the key AIzaSyA1234567890 is refused", "AIzaSyA1234567890"),
+        ("client_secret=abcdef", "abcdef"),
+        ("sessionToken=abcdef", "abcdef"),
+        ("passphrase: abcdef", "abcdef"),
+        ('{"key": ["abcdef", "ghijkl"]}', "ghijkl"),
+        ("token=b'abc def'", "def"),
+        ("postgresql://ada:p'ss@db/sophon", "p'ss"),
     ],
 )
 def test_what_looks_like_a_secret_is_blacked_out(text: str, secret: str) -> None:
@@ -41,10 +49,27 @@ def test_what_looks_like_a_secret_is_blacked_out(text: str, secret: str) -> None
         "monkey: business",
         "http://127.0.0.1:8080/sessions?limit=20",
         "mail to ada@example.org at 12:30",
+        "max_tokens=4096, total_tokens: 12345",
+        "invalid token: ','",
+        '{"token": null, "password": None, "n": 1}',
     ],
 )
 def test_prose_about_secrets_stays(text: str) -> None:
     assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('password="it\'s, a; long one" next', 'password="***" next'),
+        ("password='say \"hi there\" now' next", "password='***' next"),
+        (r'{"token": "ab\"cdef ghij", "n": 1}', '{"token": "***", "n": 1}'),
+        (r"""{\"token\": \"it's, \\\"long\\\"\", \"n\": 1}""", r"""{\"token\": \"***\", \"n\": 1}"""),
+        ("{'Authorization': 'Digest a=b, c=d', 'n': 1}", "{'Authorization': '***', 'n': 1}"),
+    ],
+)
+def test_a_quoted_value_is_blacked_out_up_to_its_end(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
 
 
 def test_what_stands_beside_a_secret_stays() -> None:
@@ -52,7 +77,20 @@ def test_what_stands_beside_a_secret_stays() -> None:
     assert without_secrets("postgresql://ada:pw@db/sophon") == "postgresql://ada:***@db/sophon"
 
 
-@pytest.mark.parametrize("name", ["token", "API_KEY", "clientSecret", "X-Api-Key", "Authorization", "user_password"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "token",
+        "API_KEY",
+        "clientSecret",
+        "X-Api-Key",
+        "Authorization",
+        "user_password",
+        "sessionToken",
+        "secrets",
+        "credentials",
+    ],
+)
 def test_a_field_is_known_by_its_name(name: str) -> None:
     assert names_a_secret(name)
 
