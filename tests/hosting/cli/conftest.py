@@ -136,6 +136,17 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
 
+    def interrupt_the_prompt(self) -> None:
+        """Ctrl-C once the program sleeps in wait for a key.
+
+        Python's `input` shows the prompt some microseconds before it waits, and a signal between the two is noticed
+        only with the next key: too short for a person, not for a test.
+        """
+        state = Path(f"/proc/{self.process.pid}/stat")
+        while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "S":
+            os.sched_yield()
+        self.type("\x03")
+
     def ends(self) -> int:
         """Read what is left; the exit code."""
         while self._read():

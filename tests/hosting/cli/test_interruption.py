@@ -27,10 +27,10 @@ def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, sophon: Co
     it.type("What is 17 * 23?\n")
     it.wait_for("17 * 23 = 391")
     it.wait_for("\n> ")
-    it.type("\x03")
+    it.interrupt_the_prompt()
     it.wait_for("Ctrl-C again leaves")
     it.wait_for("\n> ")
-    it.type("\x03")
+    it.interrupt_the_prompt()
     assert it.ends() == 130
     assert "cancelled" in kinds(sophon)
 
