@@ -1,7 +1,4 @@
-"""One process works on a store at a time; whoever comes second is told who has it.
-
-A PostgreSQL joins when SOPHON_TEST_POSTGRES holds its URL.
-"""
+"""One process works on a store at a time; whoever comes second is told who has it."""
 
 import os
 from pathlib import Path
@@ -12,13 +9,21 @@ from sqlalchemy import create_engine, text
 from sophon.errors import StoreError
 from sophon.stores.sql.location import located
 from sophon_hosting.store_lock import StoreLock
-
-POSTGRES = os.environ.get("SOPHON_TEST_POSTGRES", "")
-with_postgres = pytest.mark.skipif(not POSTGRES, reason="SOPHON_TEST_POSTGRES names no database")
-URLS = ["sqlite:///data/sophon.db", pytest.param(POSTGRES, id="postgres", marks=with_postgres)]
+from tests import postgres
 
 
-@pytest.mark.parametrize("url", URLS)
+@pytest.fixture
+def database() -> str:
+    """Of a PostgreSQL, with nothing in it."""
+    postgres.empty()
+    return postgres.URL
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+def url(request: pytest.FixtureRequest) -> str:
+    return "sqlite:///data/sophon.db" if request.param == "sqlite" else request.getfixturevalue("database")
+
+
 def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) -> None:
     with StoreLock(url, folder=tmp_path), pytest.raises(StoreError) as told, StoreLock(url, folder=tmp_path):
         pass
@@ -26,14 +31,12 @@ def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) 
     assert "stop that one, or choose another Store.Url" in told.value.problem
 
 
-@pytest.mark.parametrize("url", URLS)
 def test_it_can_be_taken_again_once_it_was_let_go(url: str, tmp_path: Path) -> None:
     for _ in range(2):
         with StoreLock(url, folder=tmp_path):
             pass
 
 
-@pytest.mark.parametrize("url", URLS)
 def test_who_was_refused_takes_nothing_with_him(url: str, tmp_path: Path) -> None:
     with StoreLock(url, folder=tmp_path):
         with pytest.raises(StoreError), StoreLock(url, folder=tmp_path):
@@ -42,7 +45,6 @@ def test_who_was_refused_takes_nothing_with_him(url: str, tmp_path: Path) -> Non
             pass
 
 
-@pytest.mark.parametrize("url", URLS)
 def test_who_has_it_can_make_sure(url: str, tmp_path: Path) -> None:
     with StoreLock(url, folder=tmp_path) as lock:
         lock.renew()
@@ -52,26 +54,27 @@ def test_who_has_it_can_make_sure(url: str, tmp_path: Path) -> None:
 
 def cut_off() -> None:
     """End the connections that hold locks, as a server does that is started again."""
-    engine = create_engine(located(POSTGRES, Path()))
+    engine = create_engine(located(postgres.URL, Path()))
+    held = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     with engine.begin() as connection:
-        connection.execute(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {held}"))
     engine.dispose()
 
 
-@with_postgres
-def test_a_lock_that_was_lost_is_taken_again() -> None:
-    with StoreLock(POSTGRES) as lock:
+@postgres.needs_postgres
+def test_a_lock_that_was_lost_is_taken_again(database: str) -> None:
+    with StoreLock(database) as lock:
         cut_off()
         lock.renew()
-        with pytest.raises(StoreError, match=f"process {os.getpid()}"), StoreLock(POSTGRES):
+        with pytest.raises(StoreError, match=f"process {os.getpid()}"), StoreLock(database):
             pass
 
 
-@with_postgres
-def test_a_lock_that_another_has_taken_meanwhile_is_told() -> None:
-    with StoreLock(POSTGRES) as lock:
+@postgres.needs_postgres
+def test_a_lock_that_another_has_taken_meanwhile_is_told(database: str) -> None:
+    with StoreLock(database) as lock:
         cut_off()
-        with StoreLock(POSTGRES), pytest.raises(StoreError, match="works on it already"):
+        with StoreLock(database), pytest.raises(StoreError, match="works on it already"):
             lock.renew()
 
 

@@ -1,9 +1,5 @@
-"""The stores that the contract suite runs over; a PostgreSQL joins when SOPHON_TEST_POSTGRES holds its URL.
+"""The stores that the contract suite runs over; a PostgreSQL joins where there is one."""
 
-That database is emptied by every test.
-"""
-
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,9 +8,9 @@ import pytest
 from sophon.stores.contracts import Store
 from sophon.stores.opening import store_from_url
 from sophon.testing import VirtualClock
+from tests import postgres
 
-POSTGRES = os.environ.get("SOPHON_TEST_POSTGRES", "")
-URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db", "postgres": POSTGRES}
+URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db", "postgres": postgres.URL}
 
 
 @pytest.fixture
@@ -22,10 +18,10 @@ def clock() -> VirtualClock:
     return VirtualClock(auto=False)
 
 
-@pytest.fixture(params=[name for name, url in URLS.items() if url])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
 def store_url(request: pytest.FixtureRequest) -> str:
     if request.param == "postgres":
-        empty(POSTGRES)
+        postgres.empty()
     return URLS[request.param]
 
 
@@ -35,15 +31,3 @@ async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIte
     await store.open()
     yield store
     await store.close()
-
-
-def empty(url: str) -> None:
-    from sqlalchemy import create_engine, text
-
-    from sophon.stores.sql.location import located
-
-    engine = create_engine(located(url, Path()))
-    with engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-    engine.dispose()
