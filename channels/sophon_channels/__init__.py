@@ -1,1 +1,1 @@
-"""Channels: a platform's updates in, messages and buttons out. The platforms come with later versions."""
+"""Channels: a platform's updates in, messages and buttons out."""
