@@ -1,12 +1,26 @@
 """The application of a host: its routes, and the guards before them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp import web
 
 from sophon_hosting.access import Access
 from sophon_hosting.host import Host
-from sophon_hosting.http import about, approvals, errors, guards, health, memory, page, queue, sessions, tasks, usage
+from sophon_hosting.http import (
+    about,
+    approvals,
+    errors,
+    guards,
+    health,
+    memory,
+    page,
+    queue,
+    sessions,
+    tasks,
+    usage,
+    web_page,
+)
 from sophon_hosting.http.exchange import HOST, MOST_BYTES
 from sophon_hosting.http.health import Render
 from sophon_hosting.openai_api import routes as openai_api
@@ -14,9 +28,10 @@ from sophon_hosting.openai_api import routes as openai_api
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """`metrics` gives what `/metrics` answers; without it there is no such path."""
+    """`metrics` gives what `/metrics` answers; without it there is no such path. `web` is the folder of the page."""
 
     metrics: Render | None = None
+    web: Path = web_page.BUILT
 
 
 def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> web.Application:
@@ -37,7 +52,10 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
     app[HOST] = host
     for room in (sessions, tasks, approvals, queue, memory, usage, about):
         app.add_routes(room.routes())
-    app.add_routes(page.routes(access, metrics=chosen.metrics is not None))
+    if web_page.is_built(chosen.web):
+        app.add_routes(web_page.routes(chosen.web))
+    else:
+        app.add_routes(page.routes(access, metrics=chosen.metrics is not None))
     app.add_routes(health.routes(chosen.metrics))
     if hub.open_ai_api:
         app.add_routes(openai_api.routes())

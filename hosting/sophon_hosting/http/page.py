@@ -1,4 +1,4 @@
-"""`/`: what a browser meets, from `page.html` beside this file."""
+"""`/` of a host without the web page, from `page.html` beside this file."""
 
 from html import escape
 from importlib.resources import files

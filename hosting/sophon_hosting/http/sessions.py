@@ -1,9 +1,9 @@
 """`/api/sessions`: conversations, what was said in them, and what happened."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from aiohttp import web
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from sophon.stores.contracts import SessionSummary
 from sophon_hosting.cli.records import record_json, summary_json, told
@@ -33,6 +33,18 @@ class Paged(Query):
 
     after: Seq = 0
     limit: Limit = 200
+
+
+class Window(Paged):
+    """What follows a seq, or with `before` the last that precede one; in order in both cases."""
+
+    before: Seq | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.before is not None and self.after:
+            raise ValueError("after and before do not go together")
+        return self
 
 
 class Changed(Body):
@@ -101,10 +113,14 @@ async def deleted(request: web.Request) -> web.Response:
 
 
 async def messages(request: web.Request) -> web.Response:
-    """The log of a conversation after a seq: messages with their tool calls, and how turns ended that failed."""
-    query = query_of(request, Paged)
+    """The log of a conversation: messages with their tool calls, and how turns ended that failed."""
+    query = query_of(request, Window)
     records = await desk_of(request).records(_id(request), query.after)
-    page = records[: query.limit]
+    if query.before is None:
+        page = records[: query.limit]
+    else:
+        records = [record for record in records if record.seq < query.before]
+        page = records[-query.limit :]
     return answer({"items": [message_view(_id(request), each) for each in page], "more": len(records) > len(page)})
 
 

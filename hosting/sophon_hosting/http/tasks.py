@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sophon.stores.run_contracts import RunStatus
 from sophon_hosting.desk import SendMessage
-from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, desk_of, query_of
+from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, desk_of, host_of, query_of
 from sophon_hosting.views import logged_view, task_view
 
 READ_AT_ONCE = 1000
@@ -71,8 +71,9 @@ async def listed(request: web.Request) -> web.Response:
 
 
 async def shown(request: web.Request) -> web.Response:
-    """One task, with its answer once there is one."""
-    return answer(task_view(await desk_of(request).task(_id(request))))
+    """One task, with its answer once there is one, and while it waits the number of tasks before it."""
+    run = await desk_of(request).task(_id(request))
+    return answer({**task_view(run), "position": await host_of(request).queue.position(run.id)})
 
 
 async def events(request: web.Request) -> web.Response:

@@ -1,0 +1,71 @@
+// The arguments of a call, to be changed before it runs: as a form, or as JSON.
+import { useId, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { tools } from "../model/app";
+import { fieldsOf, readForm, readJson, written, type Field } from "../model/form";
+import { visible } from "../text/visible";
+import type { Arguments } from "../wire/protocol";
+
+export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDone: (changed: Arguments) => void; onCancel: () => void }): JSX.Element {
+  const fields = fieldsOf(tools.value.get(props.tool)?.parameters, props.arguments);
+  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(fields.map((field) => [field.name, written(field, props.arguments[field.name])])));
+  const [json, setJson] = useState<string | null>(null);
+  const [problem, setProblem] = useState("");
+  const swap = (): void => {
+    const read = json === null ? readForm(fields, texts, props.arguments) : readJson(json);
+    if (typeof read === "string") return setProblem(read);
+    setProblem("");
+    if (json === null) return setJson(JSON.stringify(read, null, 2));
+    setTexts(Object.fromEntries(fields.map((field) => [field.name, written(field, read[field.name])])));
+    setJson(null);
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const read = json === null ? readForm(fields, texts, props.arguments) : readJson(json);
+    if (typeof read === "string") setProblem(read);
+    else props.onDone(read);
+  };
+  return (
+    <form class="arguments" onSubmit={submit} noValidate>
+      {json === null ? (
+        fields.map((field) => <Input key={field.name} field={field} text={texts[field.name] ?? ""} onText={(text) => setTexts({ ...texts, [field.name]: text })} />)
+      ) : (
+        <label>
+          Arguments as JSON
+          <textarea class="mono" rows={8} value={json} onInput={(event) => setJson(event.currentTarget.value)} />
+        </label>
+      )}
+      {problem !== "" && <p class="problem" role="alert">{problem}</p>}
+      <div class="buttons">
+        <button type="submit" class="primary">Run with these</button>
+        <button type="button" onClick={props.onCancel}>Back</button>
+        <button type="button" class="quiet" onClick={swap}>{json === null ? "Edit as JSON" : "Edit as a form"}</button>
+      </div>
+    </form>
+  );
+}
+
+function Input({ field, text, onText }: { field: Field; text: string; onText: (text: string) => void }): JSX.Element {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>
+        {visible(field.name)}
+        {!field.required && <span class="hint"> (may be left out)</span>}
+      </label>
+      {field.kind === "choice" || field.kind === "boolean" ? (
+        <select id={id} value={text} onChange={(event) => onText(event.currentTarget.value)}>
+          {!field.required && <option value="" />}
+          {(field.kind === "boolean" ? ["true", "false"] : field.choices).map((choice) => (
+            <option key={choice} value={choice}>{choice}</option>
+          ))}
+        </select>
+      ) : field.kind === "long" || field.kind === "json" ? (
+        <textarea id={id} class="mono" rows={4} value={text} onInput={(event) => onText(event.currentTarget.value)} />
+      ) : (
+        <input id={id} class="mono" inputMode={field.kind === "number" ? "decimal" : "text"} value={text} onInput={(event) => onText(event.currentTarget.value)} />
+      )}
+      {field.description !== "" && <p class="hint">{field.description}</p>}
+    </div>
+  );
+}

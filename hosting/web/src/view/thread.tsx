@@ -1,0 +1,113 @@
+// A conversation from its oldest turn that is loaded to the newest; it stays at the end while somebody is there.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { line, offlineOnly, outbox } from "../model/app";
+import type { Conversation } from "../model/conversation";
+import { Icon } from "./icons";
+import { Said } from "./said";
+import { TurnView } from "./turn";
+import { Welcome } from "./welcome";
+
+/** Pixels from the end within which one is at the end. */
+const NEAR = 80;
+
+export function Thread({ conversation }: { conversation: Conversation }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const [away, setAway] = useState(false);
+  const atEnd = useRef(true);
+  const turns = conversation.turns.value;
+  const underway = outbox.items.value.filter((item) => item.session === conversation.id && item.problem === "");
+
+  useLayoutEffect(() => {
+    atEnd.current = true;
+    setAway(false);
+  }, [conversation]);
+  useEffect(() => {
+    const toEnd = (): void => {
+      if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+    };
+    const observer = new ResizeObserver(toEnd);
+    if (content.current) observer.observe(content.current);
+    if (box.current) observer.observe(box.current);
+    toEnd();
+    return () => observer.disconnect();
+  }, [conversation]);
+  const scrolled = (): void => {
+    const { scrollHeight, scrollTop, clientHeight } = box.current!;
+    atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
+    setAway(!atEnd.current);
+  };
+  const toEnd = (): void => {
+    atEnd.current = true;
+    box.current?.scrollTo({ top: box.current.scrollHeight });
+  };
+  const isNew = turns.length === 0 && underway.length === 0 && conversation.state.value !== "loading";
+  return (
+    <div class="thread" ref={box} onScroll={scrolled}>
+      <div class="column" ref={content}>
+        {isNew && conversation.state.value !== "failed" && <Welcome />}
+        {conversation.state.value === "failed" && line.value === "open" && <p class="empty">This conversation cannot be opened.</p>}
+        {conversation.older.value && <Older conversation={conversation} box={box} />}
+        <div role="log" aria-label="Conversation" aria-live="off">
+          {turns.map((live) => (
+            <TurnView key={live.turn.id} live={live} />
+          ))}
+          {underway.map((item) => (
+            <article key={item.id} class="turn sending">
+              <Said text={item.text} />
+              <p class="note quiet">{line.value === "open" ? "on its way…" : "will be sent when the host is back"}</p>
+            </article>
+          ))}
+        </div>
+        {offlineOnly.value && turns.length > 0 && turns.length < 3 && <OfflineLine />}
+      </div>
+      {away && (
+        <button type="button" class="to-end" onClick={toEnd}>
+          <Icon name="down" /> To the end
+        </button>
+      )}
+    </div>
+  );
+}
+
+function OfflineLine(): JSX.Element {
+  return (
+    <p class="note quiet">
+      Answered by the offline model, which works by rules. Set <code>OPENAI_API_KEY</code> or <code>ANTHROPIC_API_KEY</code>, or start Ollama, and
+      start the host again for a real one.
+    </p>
+  );
+}
+
+/** Loads what is before, by itself when it comes into sight; what is read stays where it is. */
+function Older({ conversation, box }: { conversation: Conversation; box: { current: HTMLDivElement | null } }): JSX.Element {
+  const button = useRef<HTMLButtonElement>(null);
+  const [loading, setLoading] = useState(false);
+  const load = async (): Promise<void> => {
+    if (loading) return;
+    setLoading(true);
+    const scroller = box.current;
+    const fromEnd = scroller ? scroller.scrollHeight - scroller.scrollTop : 0;
+    try {
+      await conversation.loadOlder();
+      requestAnimationFrame(() => {
+        if (scroller) scroller.scrollTop = scroller.scrollHeight - fromEnd;
+      });
+    } catch {
+      // The button stays, to be pressed again.
+    } finally {
+      setLoading(false);
+    }
+  };
+  useEffect(() => {
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void load());
+    if (button.current) observer.observe(button.current);
+    return () => observer.disconnect();
+  });
+  return (
+    <button type="button" class="quiet older" ref={button} onClick={() => void load()} disabled={loading}>
+      {loading ? "Loading earlier messages…" : "Show earlier messages"}
+    </button>
+  );
+}

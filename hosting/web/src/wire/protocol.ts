@@ -1,0 +1,192 @@
+// What goes over the wire: the events and answers of docs/protocol.md and docs/api.md that the page uses.
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cost_micros: number;
+  cached_input_tokens: number;
+}
+
+export interface ErrorInfo {
+  code: string;
+  message: string;
+  id?: string;
+}
+
+export interface PlanStep {
+  id: string;
+  description: string;
+  depends_on: string[];
+  tool_hints: string[];
+  estimated_risk: string;
+}
+
+export interface PlanInfo {
+  id: string;
+  goal: string;
+  steps: PlanStep[];
+}
+
+export type Arguments = Record<string, unknown>;
+
+interface Whose {
+  session_id: string;
+  task_id: string;
+  run_id: string;
+  seq?: number;
+  at?: string;
+}
+
+interface Ended {
+  text: string;
+  finish_reason: string;
+  usage: Usage;
+  duration_ms: number;
+}
+
+export interface Payloads {
+  task_queued: { position: number; text: string };
+  task_started: { started_at: string };
+  agent_status: { status: string; detail: string };
+  stream_chunk: { epoch: number; text: string; offset: number };
+  stream_reset: { epoch: number; reason: string };
+  tool_call_started: { call_id: string; tool: string; arguments_digest: string; arguments: Arguments };
+  tool_call_completed: { call_id: string; tool: string; outcome: string; duration_ms: number; result: string };
+  plan_proposed: { plan: PlanInfo };
+  plan_step_changed: { step_id: string; status: string; reason: string };
+  progress: { iteration: number; tool_calls: number; usage: Usage };
+  approval_requested: {
+    approval_id: string;
+    kind: string;
+    tool: string;
+    risk: string;
+    arguments: Arguments;
+    preview: string;
+    editable: boolean;
+    expires_at: string | null;
+  };
+  approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string };
+  message: { message_id: string; role: string; content: string };
+  budget_alert: { provider: string; name: string; limit: number; used: number; share: number };
+  model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
+  context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
+  loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
+  session_titled: { title: string };
+  task_completed: Ended;
+  task_failed: Ended & { error: ErrorInfo };
+  task_cancelled: Ended;
+}
+
+export type EventName = keyof Payloads;
+
+/** One event; `event` says which of the payloads `data` is. */
+export type WireEvent = { [Name in EventName]: { event: Name; data: Payloads[Name] & Whose } }[EventName];
+
+export interface Session {
+  session_id: string;
+  title: string;
+  owner: string;
+  messages: number;
+  model: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface ApprovalInfo {
+  approval_id: string;
+  kind: string;
+  session_id: string;
+  task_id: string;
+  tool: string;
+  risk: string;
+  arguments: Arguments;
+  preview: string;
+  editable: boolean;
+  asked_at: string;
+  expires_at: string | null;
+  decision: string | null;
+  decided_by: string | null;
+  reason: string | null;
+}
+
+export interface ToolCallInfo {
+  id: string;
+  name: string;
+  arguments: Arguments;
+}
+
+/** An entry of a session's log: a message, or the way a turn ended that has no answer. */
+export interface LogRecord {
+  seq: number;
+  kind: string;
+  task_id: string;
+  at: string;
+  role?: string;
+  content?: string;
+  tool_calls?: ToolCallInfo[];
+  tool_call_id?: string;
+  data?: Record<string, unknown>;
+}
+
+export interface Me {
+  user: string;
+  operator: boolean;
+  version: string;
+}
+
+export interface Tool {
+  name: string;
+  description: string;
+  risk: string;
+  editable: boolean;
+  parameters: Schema;
+}
+
+export interface Schema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  enum?: unknown[];
+  default?: unknown;
+  anyOf?: Schema[];
+}
+
+export interface ChainInfo {
+  explained: string;
+  middlewares: { name: string; zone: string }[];
+}
+
+export interface ProviderInfo {
+  provider: string;
+  health: string;
+  models: { model: string; context_window: number; function_calling: boolean }[];
+  attempts?: number;
+  failures?: number;
+  last_error?: string | null;
+}
+
+export interface ChannelInfo {
+  name: string;
+  state: string;
+  detail: string;
+  account?: string;
+}
+
+export interface UsageRow extends Usage {
+  day: string;
+  provider: string;
+  model: string;
+  calls: number;
+}
+
+export interface LimitRow {
+  provider: string;
+  tokens_today: number;
+  daily_tokens: number | null;
+  day_ends: string;
+  cost_micros_this_month: number;
+  monthly_cost_micros: number | null;
+  month_ends: string;
+}
