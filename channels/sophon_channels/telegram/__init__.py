@@ -1,0 +1,1 @@
+"""Telegram: the Bot API, with aiogram for its methods and its connections."""
