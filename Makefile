@@ -4,24 +4,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := sophon middlewares hosting channels tests
+WEB := hosting/web
+PAGE := hosting/sophon_hosting/web/index.html
 
-.PHONY: run serve chat test check fix bench docs clean help
+.PHONY: run serve chat page test check fix bench docs clean help
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 # Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.
 # The host takes the shell's place: a SIGTERM that make passes on reaches the host itself.
-run: $(VENV)/.run ## start the host; without a terminal: answer standard input, or show a demonstration
+run: $(VENV)/.run $(PAGE) ## start the host; without a terminal: answer standard input, or show a demonstration
 	@trap : INT; if [ -t 0 ]; then exec $(BIN)/sophon serve; else $(BIN)/sophon chat || test $$? -eq 130; fi
 
-serve: $(VENV)/.run ## start the host: web page, API, Socket.IO
+serve: $(VENV)/.run $(PAGE) ## start the host: web page, API, Socket.IO
 	@exec $(BIN)/sophon serve
 
 chat: $(VENV)/.run ## open the chat in this terminal
 	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
 
-test: $(VENV)/.dev ## run all tests
+page: $(PAGE) ## make the web page, which needs npm
+
+test: $(VENV)/.dev $(PAGE) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
@@ -30,16 +34,29 @@ check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	$(BIN)/pyright
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(WEB)/node_modules/.done && cd $(WEB) && npm run --silent check; \
+	else echo "Without npm the types of the web page are not checked."; test -z "$$SOPHON_CI"; fi
 
 fix: $(VENV)/.dev ## let ruff mend what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-bench: $(VENV)/.dev ## measure, each figure beside a baseline of the same run
+bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the same run
 	$(BIN)/python -m tests.bench
 
 clean: ## remove what the other tasks made
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WEB)/node_modules $(dir $(PAGE))
+
+# The web page. Without npm everything else works, and the host says at its address what is missing.
+$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) $(wildcard $(WEB)/src/*/*)
+	@if ! command -v npm >/dev/null; then echo "Without npm there is no web page: install Node.js 20 or newer, then run make page."; \
+	elif ! { $(MAKE) --no-print-directory $(WEB)/node_modules/.done && npm --prefix $(WEB) run --silent build; }; then \
+	echo "The web page could not be made; all else works without it."; test -z "$$SOPHON_CI"; fi
+
+$(WEB)/node_modules/.done: $(WEB)/package-lock.json
+	@echo "Setting up the web page (once, some seconds)..."
+	@cd $(WEB) && npm ci --silent
+	@touch $@
 
 # A stamp file per set-up: a second call starts at once, a changed requirement sets up again.
 $(VENV)/.run: pyproject.toml constraints.txt

@@ -1,5 +1,6 @@
 """The folders are drawers, each with one package in it, and the wheel holds exactly the four packages."""
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -55,6 +56,15 @@ def test_the_wheel_holds_exactly_the_four_packages(wheel: set[str]) -> None:
 
 def test_nothing_of_a_package_is_left_out_of_the_wheel(wheel: set[str]) -> None:
     assert set().union(*(sources(package) for package in PACKAGES.values())) <= wheel
+
+
+def test_the_wheel_has_the_web_page(wheel: set[str]) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("without npm there is no page to pack")
+    assert "sophon_hosting/web/index.html" in wheel
+    assert {Path(name).suffix for name in wheel if name.startswith("sophon_hosting/web/assets/")} == {
+        ".css", ".gz", ".js", ".svg"
+    }  # fmt: skip
 
 
 def test_the_wheel_is_typed_and_brings_its_migrations_and_its_licence(wheel: set[str]) -> None:

@@ -50,9 +50,9 @@ export const offlineOnly = computed(
 
 /** Begin: find out who is here, then connect. */
 export async function begin(): Promise<void> {
+  let who: Me;
   try {
-    me.value = await get<Me>("/api/me");
-    signIn.value = null;
+    who = await get<Me>("/api/me");
   } catch (error) {
     if (error instanceof Refused && error.code === "unauthorized") {
       signIn.value = "";
@@ -62,7 +62,9 @@ export async function begin(): Promise<void> {
     setTimeout(() => void begin(), 2_000);
     return;
   }
-  connect();
+  connect(who);
+  me.value = who;
+  signIn.value = null;
   void refreshSessions();
   void refreshHost();
 }
@@ -95,6 +97,12 @@ export function say(text: string): void {
 export function newSession(): void {
   go({ page: "new" });
   announced.value = "New conversation";
+}
+
+/** What a session is called: by its title, before it has one by what was said first. */
+export function titleOf(id: string): string {
+  const title = sessions.value?.find((each) => each.session_id === id)?.title;
+  return title || conversations.get(id)?.turns.value[0]?.turn.text || "Conversation";
 }
 
 export async function stop(task: string): Promise<void> {
@@ -186,7 +194,7 @@ function conversationOf(id: string): Conversation {
   return known;
 }
 
-function connect(): void {
+function connect(who: Me): void {
   chat ??= new Connection("/", {
     heard: (event) => conversations.get(event.data.session_id)?.receive(event),
     opened: () => {
@@ -203,7 +211,7 @@ function connect(): void {
       if (why?.code === "unauthorized") signIn.value = "You were signed out: the host no longer knows this token.";
     },
   });
-  if (me.value?.operator && operator === null) {
+  if (who.operator && operator === null) {
     operator = new Connection("/operator", {
       heard: watched,
       opened: () => void refreshApprovals(),

@@ -9,11 +9,15 @@ export interface Bar {
   length: number;
 }
 
+/** An event and when it was. */
+export type Timed = WireEvent & { at: string };
+
 /** In the order in which they began. */
-export function bars(events: readonly WireEvent[]): Bar[] {
+export function bars(events: readonly Timed[]): Bar[] {
   const zero = Math.min(...events.map(timeOf));
   const open = new Map<string, { bar: Bar; at: number }>();
   const done: Bar[] = [];
+  const steps = new Map<string, string>();
   const begin = (key: string, label: string, kind: Bar["kind"], at: number): void => {
     open.set(key, { bar: { label, kind, begin: at - zero, length: 0 }, at });
   };
@@ -26,13 +30,14 @@ export function bars(events: readonly WireEvent[]): Bar[] {
   for (const event of events) {
     const at = timeOf(event);
     const { event: name, data } = event;
+    if (name === "plan_proposed") for (const step of data.plan.steps) steps.set(step.id, step.description);
     if (name === "task_queued") begin("queue", "in the queue", "queue", at);
     else if (name === "task_started") end("queue", at);
     else if (name === "tool_call_started") begin(`tool:${data.run_id}:${data.call_id}`, data.tool, "tool", at);
     else if (name === "tool_call_completed") end(`tool:${data.run_id}:${data.call_id}`, at);
     else if (name === "approval_requested") begin(`ask:${data.approval_id}`, `decision on ${data.kind === "plan" ? "the plan" : data.tool}`, "wait", at);
     else if (name === "approval_resolved") end(`ask:${data.approval_id}`, at);
-    else if (name === "plan_step_changed" && data.status === "running") begin(`step:${data.step_id}`, `step ${data.step_id}`, "step", at);
+    else if (name === "plan_step_changed" && data.status === "running") begin(`step:${data.step_id}`, steps.get(data.step_id) ?? `step ${data.step_id}`, "step", at);
     else if (name === "plan_step_changed") end(`step:${data.step_id}`, at);
     else if (name === "model_attempt" && data.purpose !== "title") {
       const label = data.outcome === "ok" ? `${data.model}, ${data.purpose}` : `${data.model}: ${data.outcome}`;
@@ -42,6 +47,6 @@ export function bars(events: readonly WireEvent[]): Bar[] {
   return done.sort((one, other) => one.begin - other.begin);
 }
 
-function timeOf(event: WireEvent): number {
-  return Date.parse(event.data.at ?? "");
+function timeOf(event: Timed): number {
+  return Date.parse(event.at);
 }

@@ -32,7 +32,13 @@ function Open({ item }: { item: ApprovalItem }): JSX.Element {
         <span class={`risk ${item.risk}`}>{item.risk} risk</span>
         <Countdown until={item.expiresAt} />
       </header>
-      <p class="preview">{visible(item.preview)}</p>
+      {item.about === "plan" ? (
+        <Fold class="exact" summary={<span>The plan in words</span>}>
+          {() => <p class="preview">{visible(item.preview)}</p>}
+        </Fold>
+      ) : (
+        <p class="preview">{visible(item.preview)}</p>
+      )}
       {item.about !== "plan" && mode !== "edits" && (
         <Fold class="exact" summary={<span>The arguments in full</span>}>
           {() => <Arguments item={item} />}
@@ -112,7 +118,7 @@ function Countdown({ until }: { until: string | null }): JSX.Element | null {
   const left = Date.parse(until) - now - skew;
   return (
     <span class={left < 30_000 ? "countdown soon" : "countdown"} role="timer">
-      {left > 0 ? `expires in ${duration(Math.ceil(left / 1000) * 1000)}` : "expires now"}
+      {left > 0 ? `expires in ${duration(Math.floor(left / 1000) * 1000)}` : "expires now"}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // The whole page: the list at the side, and what is chosen in it.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { announced, approvals, current, line, me, notice, sessions, signIn } from "../model/app";
+import { announced, approvals, current, line, me, notice, signIn, titleOf } from "../model/app";
 import { addressOf, route } from "../model/route";
 import { onOneLine } from "../text/visible";
 import { Composer } from "./composer";
@@ -119,8 +119,7 @@ const PLACES = { approvals: "Decisions", usage: "Usage", host: "This host", new:
 function title(): string {
   const at = route.value;
   if (at.page !== "session") return PLACES[at.page];
-  const session = sessions.value?.find((each) => each.session_id === at.id);
-  return onOneLine(session?.title || "Conversation", 100);
+  return onOneLine(titleOf(at.id), 100);
 }
 
 function useTitle(): void {

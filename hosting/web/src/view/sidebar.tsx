@@ -1,7 +1,7 @@
 // The conversations at the side, and the ways to the other pages.
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { active, approvals, fork, me, newSession, remove, rename, save, search, sessions, signOut } from "../model/app";
+import { active, approvals, fork, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
 import { addressOf, route, type Route } from "../model/route";
 import { nextTheme, theme } from "../model/theme";
 import { ago, plural } from "../text/format";
@@ -67,7 +67,7 @@ function Entry({ session }: { session: Session }): JSX.Element {
   const id = session.session_id;
   const here = route.value.page === "session" && route.value.id === id;
   const state = active.value.get(id);
-  const title = onOneLine(session.title || "Without a title", 80);
+  const title = onOneLine(titleOf(id), 80);
   return (
     <li class={here ? "session here" : "session"}>
       <a href={addressOf({ page: "session", id })} aria-current={here ? "page" : undefined} title={title}>

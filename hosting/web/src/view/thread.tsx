@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { line, offlineOnly, outbox } from "../model/app";
 import type { Conversation } from "../model/conversation";
+import { isOver } from "../model/turn";
 import { Icon } from "./icons";
 import { Said } from "./said";
 import { TurnView } from "./turn";
@@ -42,10 +43,14 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
     atEnd.current = true;
     box.current?.scrollTo({ top: box.current.scrollHeight });
   };
+  /** Whoever unfolds something reads there: it stays where it is. */
+  const pressed = (event: Event): void => {
+    if (event.target instanceof Element && event.target.closest("summary, [aria-expanded]")) atEnd.current = false;
+  };
   const isNew = turns.length === 0 && underway.length === 0 && conversation.state.value !== "loading";
   return (
     <div class="thread" ref={box} onScroll={scrolled}>
-      <div class="column" ref={content}>
+      <div class="column" ref={content} onClickCapture={pressed}>
         {isNew && conversation.state.value !== "failed" && <Welcome />}
         {conversation.state.value === "failed" && line.value === "open" && <p class="empty">This conversation cannot be opened.</p>}
         {conversation.older.value && <Older conversation={conversation} box={box} />}
@@ -60,7 +65,7 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
             </article>
           ))}
         </div>
-        {offlineOnly.value && turns.length > 0 && turns.length < 3 && <OfflineLine />}
+        {offlineOnly.value && turns.length === 1 && turns[0]?.version.value !== undefined && isOver(turns[0].turn) && <OfflineLine />}
       </div>
       {away && (
         <button type="button" class="to-end" onClick={toEnd}>

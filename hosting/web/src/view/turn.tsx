@@ -1,6 +1,6 @@
 // One turn: what was asked, what the agent did, what it answered, and what it cost.
 import { memo } from "preact/compat";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { say, stop } from "../model/app";
 import type { LiveTurn } from "../model/conversation";
@@ -8,6 +8,7 @@ import { doing } from "../model/layers";
 import { isOver, type Item, type Turn } from "../model/turn";
 import { cost, duration, plural, tokens } from "../text/format";
 import { onOneLine, visible } from "../text/visible";
+import { get } from "../wire/api";
 import { Approval } from "./approval";
 import { Said } from "./said";
 import { Icon } from "./icons";
@@ -20,7 +21,8 @@ import { Waterfall } from "./waterfall";
 
 export const TurnView = memo(function TurnView({ live }: { live: LiveTurn }): JSX.Element {
   void live.version.value;
-  const { turn } = live;
+  const turn = { ...live.turn }; // another object, so that what is below sees that it changed
+  usePosition(live);
   return (
     <article class={`turn ${turn.state}`} aria-label={`Turn: ${onOneLine(turn.text, 60)}`}>
       <Said text={turn.text} />
@@ -28,6 +30,27 @@ export const TurnView = memo(function TurnView({ live }: { live: LiveTurn }): JS
     </article>
   );
 });
+
+const ASK_MS = 2_000;
+
+/** While a turn waits in the queue, the host is asked how many are before it: it tells only of one's own. */
+function usePosition(live: LiveTurn): void {
+  const waits = live.turn.state === "queued";
+  useEffect(() => {
+    if (!waits) return;
+    const timer = setInterval(() => {
+      get<{ position: number | null }>(`/api/tasks/${encodeURIComponent(live.turn.id)}`).then(
+        ({ position }) => {
+          if (position === null || position === live.turn.position) return;
+          live.turn.position = position;
+          live.version.value++;
+        },
+        () => undefined,
+      );
+    }, ASK_MS);
+    return () => clearInterval(timer);
+  }, [live, waits]);
+}
 
 function Present({ turn }: { turn: Turn }): JSX.Element {
   return (
@@ -72,7 +95,7 @@ function Behind({ turn }: { turn: Turn }): JSX.Element {
         {() => (
           <>
             <Strip turn={turn} />
-            <Items turn={turn} />
+            <Items turn={turn} only={(item) => !matters(item)} />
             {!turn.id.startsWith("seq:") && (
               <button type="button" class="quiet" aria-expanded={waterfall} onClick={() => setWaterfall(!waterfall)}>
                 <Icon name="chart" /> {waterfall ? "Hide the waterfall" : "Show as a waterfall"}
@@ -119,7 +142,7 @@ function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): 
           case "approval":
             return <Approval key={item.key} item={{ ...item }} over={isOver(turn)} />;
           case "plan":
-            return turn.plan && <Plan key={item.key} plan={turn.plan} steps={turn.steps} />;
+            return turn.plan && <Plan key={item.key} plan={turn.plan} steps={{ ...turn.steps }} />;
           case "note":
             return (
               <p key={item.key} class={`note ${item.tone}`}>

@@ -37,7 +37,7 @@ export function SessionUsage(): JSX.Element | null {
   const [sum, setSum] = useState<{ tokens: number; micros: number } | null>(null);
   useEffect(() => {
     setSum(null);
-    if (id === undefined || current.value?.state.peek() === "new") return;
+    if (id === undefined || current.value?.state.value !== "open") return;
     get<Answer>("/api/usage", { session_id: id }).then(
       ({ items }) => setSum(total(items)),
       () => undefined,

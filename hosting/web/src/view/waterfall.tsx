@@ -1,16 +1,15 @@
 // A finished turn over time: what took how long, and what ran at once.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { bars, type Bar } from "../model/bars";
+import { bars, type Bar, type Timed } from "../model/bars";
 import { duration } from "../text/format";
 import { onOneLine } from "../text/visible";
 import { get } from "../wire/api";
-import type { WireEvent } from "../wire/protocol";
 
 export function Waterfall({ task }: { task: string }): JSX.Element {
   const [found, setFound] = useState<Bar[] | null | "gone">(null);
   useEffect(() => {
-    get<{ items: WireEvent[] }>(`/api/tasks/${encodeURIComponent(task)}/events`)
+    get<{ items: Timed[] }>(`/api/tasks/${encodeURIComponent(task)}/events`)
       .then(({ items }) => setFound(bars(items)))
       .catch(() => setFound("gone"));
   }, [task]);

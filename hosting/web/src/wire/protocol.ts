@@ -34,7 +34,6 @@ interface Whose {
   task_id: string;
   run_id: string;
   seq?: number;
-  at?: string;
 }
 
 interface Ended {

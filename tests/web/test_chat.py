@@ -1,0 +1,244 @@
+"""Talking: messages, streaming, several turns, stop, drafts, errors."""
+
+import asyncio
+import json
+import re
+
+from playwright.async_api import expect
+
+from sophon.models.offline import OfflineModel
+from sophon_hosting.host import Incoming
+from tests.web.driving import Weather, turn, write
+
+
+async def test_a_first_message_is_answered_and_the_conversation_is_in_the_list(host, look) -> None:
+    page = await look((await host()).url)
+    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    await expect(page.locator(".session.here .title")).to_have_text("hello")
+    await expect(page).to_have_url(re.compile("#/session/"))
+
+
+async def test_somebody_new_is_told_what_the_offline_model_is(look, host) -> None:
+    page = await look((await host(models=[OfflineModel()])).url)
+    await expect(page.get_by_text("This host has no model yet.")).to_be_visible()
+    await expect(page.get_by_text("OPENAI_API_KEY").first).to_be_visible()
+    await page.get_by_role("button", name="What is 17 * 23").click()
+    await expect(turn(page).get_by_text("17 * 23 = 391")).to_be_visible()
+
+
+async def test_an_answer_is_seen_while_it_is_being_written(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "tell slowly")
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+    await expect(page.get_by_text("writes", exact=True)).to_be_visible()
+    await expect(page.locator(".strip [aria-current=step] .layer")).to_have_text("Model")
+    served.brain.gate.set()
+    await expect(turn(page).get_by_text("The first half. The second half.")).to_be_visible()
+    await expect(page.get_by_text("writes", exact=True)).to_have_count(0)
+
+
+async def test_stop_ends_the_turn_and_keeps_what_was_written(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "tell slowly")
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+    await page.get_by_role("button", name="Stop").click()
+    await expect(turn(page).get_by_text("Stopped. Nothing more was done.")).to_be_visible()
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+
+
+async def test_escape_stops_too(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "tell slowly")
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+    await page.get_by_role("textbox", name="Message").press("Escape")
+    await expect(turn(page).get_by_text("Stopped.")).to_be_visible()
+
+
+async def test_who_must_wait_sees_how_many_are_before_them(host, look) -> None:
+    served = await host(AgentExecution={"MaxConcurrentTasks": 1, "Titles": False})
+    first, second = await look(served.url), await look(served.url)
+    await write(first, "wait")
+    await served.brain.reached.wait()
+    await write(second, "one")
+    await write(second, "two")
+    await expect(turn(second, 1).get_by_text("queued, 1 ahead")).to_be_visible()
+    served.brain.gate.set()
+    await expect(turn(second, 1).get_by_text("You said: two")).to_be_visible()
+
+
+async def test_what_failed_says_why_and_can_be_tried_again(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "fail")
+    await expect(turn(page).get_by_text("This did not work.")).to_be_visible()
+    await expect(turn(page).get_by_text("in the host's log")).to_be_visible()
+    await turn(page).get_by_role("button", name="Try again").first.click()
+    await expect(page.locator(".turn")).to_have_count(2)
+
+
+async def test_what_the_host_refuses_is_not_lost(host, look) -> None:
+    served = await host(Queue={"Capacity": 1}, AgentExecution={"MaxConcurrentTasks": 1, "Titles": False})
+    page = await look(served.url)
+    await write(page, "wait")
+    await served.brain.reached.wait()
+    await write(page, "second")
+    await expect(turn(page, 1).get_by_text("queued")).to_be_visible()
+    await write(page, "third")
+    await expect(page.get_by_role("alert").get_by_text("third")).to_be_visible()
+    served.brain.gate.set()
+    await expect(turn(page, 1).get_by_text("You said: second")).to_be_visible()
+    await page.get_by_role("button", name="Send again").click()
+    await expect(turn(page, 2).get_by_text("You said: third")).to_be_visible()
+
+
+async def test_a_draft_survives_a_reload_and_belongs_to_its_conversation(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    box = page.get_by_role("textbox", name="Message")
+    await box.fill("half a thought")
+    await page.reload()
+    await expect(box).to_have_value("half a thought")
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(box).to_have_value("")
+    await page.go_back()
+    await expect(box).to_have_value("half a thought")
+
+
+async def test_conversations_are_renamed_copied_saved_searched_and_deleted(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+
+    async def choose(what: str) -> None:
+        await page.locator(".session.here summary").click()
+        await page.locator(".session.here").get_by_role("button", name=what).click()
+
+    await choose("Rename…")
+    await page.get_by_label("Title").fill("Greetings")
+    await page.get_by_role("button", name="Rename", exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Greetings")
+    async with page.expect_download() as saved:
+        await choose("Save as JSON")
+    exported = json.loads((await (await saved.value).path()).read_text())
+    assert [each["message"]["content"] for each in exported["records"] if each["kind"] == "message"] == [
+        "hello", "You said: hello"
+    ]  # fmt: skip
+    await choose("Make a copy")
+    await expect(page.locator(".session")).to_have_count(2)
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    await page.get_by_role("searchbox").fill("nothing like it")
+    await expect(page.get_by_text("Nothing is called that.")).to_be_visible()
+    await page.get_by_role("searchbox").fill("greet")
+    await expect(page.locator(".session")).to_have_count(2)
+    await choose("Delete…")
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page.locator(".session")).to_have_count(1)
+    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+
+
+async def test_everything_can_be_done_with_keys(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "one")
+    await expect(turn(page).get_by_text("You said: one")).to_be_visible()
+    await page.keyboard.press("Alt+n")
+    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await page.keyboard.type("pay Ada")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    await page.keyboard.press("Alt+a")
+    await expect(page.locator(".approval button:focus")).to_have_count(1)
+    await page.get_by_role("button", name="Approve").focus()
+    await page.keyboard.press("Enter")
+    await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
+    await page.keyboard.press("Alt+ArrowDown")
+    await expect(turn(page).get_by_text("You said: one")).to_be_visible()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_the_same_conversation_in_two_tabs_is_the_same(host, look) -> None:
+    served = await host()
+    first = await look(served.url)
+    await write(first, "tell slowly")
+    await expect(turn(first).get_by_text("The first half.")).to_be_visible()
+    second = await look(first.url)
+    await expect(turn(second).get_by_text("The first half.")).to_be_visible()
+    served.brain.gate.set()
+    for page in (first, second):
+        await expect(turn(page).get_by_text("The first half. The second half.")).to_be_visible()
+    await write(second, "hello")
+    await expect(turn(first, 1).get_by_text("You said: hello")).to_be_visible()
+
+
+async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_first(host, look) -> None:
+    served = await host(Queue={"Capacity": 1000}, AgentExecution={"MaxConcurrentTasks": 3, "Titles": False})
+    for number in range(1000):
+        await served.site.host.accept(Incoming(f"message {number}", session_id="long", owner="local"))
+        if number % 100 == 99:
+            await served.over("long", number + 1)
+    page = await look(f"{served.url}/#/session/long")
+    await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
+    shown = await page.locator(".turn").count()
+    assert 50 <= shown < 600
+    await page.locator(".thread").evaluate("box => box.scrollTo(0, 0)")
+    await page.wait_for_function("count => document.querySelectorAll('.turn').length > count", arg=shown)
+    for _ in range(20):
+        if await page.locator(".older").count() == 0:
+            break
+        await page.locator(".older").evaluate("button => button.click()")
+        await page.wait_for_function("() => !document.querySelector('.older')?.disabled")
+    assert await page.locator(".turn").count() == 1000
+    texts = await page.locator(".said p").all_text_contents()
+    assert texts == [f"message {number}" for number in range(1000)]
+
+
+async def test_a_reply_of_200_kilobytes_is_shown_whole(host, look) -> None:
+    paragraphs = "\n\n".join(f"Paragraph {number}: " + "word " * 40 for number in range(950))
+    assert len(paragraphs) > 190_000
+    served = await host()
+    page = await look(served.url)
+    await write(page, f"say {paragraphs[:199_000]}")
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await expect(page.locator(".markdown p")).to_have_count(len(paragraphs[:199_000].split("\n\n")))
+
+
+async def test_a_page_of_a_session_that_is_somebody_elses_says_so(host, look) -> None:
+    users = [{"Id": name, "Token": {"$env": name.upper()}} for name in ("ada", "bob")]
+    served = await host(Hub={"Users": users}, environment={"ADA": "token-of-ada", "BOB": "token-of-bob"})
+    await served.site.services.store.sessions.ensure("private", "ada")
+    page = await look(f"{served.url}/#/session/private")
+    await page.get_by_label("Token").fill("token-of-nobody")
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("alert")).to_contain_text("not known")
+    await page.get_by_label("Token").fill("token-of-bob")
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_text("This conversation cannot be opened.")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_contain_text("somebody else's")
+    look.complaints.clear()  # the browser notes each 401
+
+
+async def test_two_tools_at_once_are_seen_at_work(host, look) -> None:
+    weather = Weather()
+    page = await look((await host(tools=(weather.tool(),))).url)
+    await write(page, "weather")
+    await asyncio.wait_for(weather.both.wait(), 30)
+    await expect(page.locator(".tool-call.running")).to_have_count(2)
+    await expect(page.locator(".strip .acted .layer", has_text="Parallel")).to_be_visible()
+    weather.done.set()
+    await expect(turn(page).get_by_text("sunny in Paris; sunny in Rome")).to_be_visible()
+    await page.get_by_text("2 tool calls").click()
+    await page.locator(".tool-call summary").first.click()
+    opened = page.locator(".tool-call .folded").first
+    await expect(opened.get_by_role("region", name="Arguments")).to_contain_text('"city": "Paris"')
+    await expect(opened.get_by_role("region", name="Result")).to_contain_text("sunny in Paris")
+    await page.get_by_role("button", name="Show as a waterfall").click()
+    await expect(page.locator(".waterfall tr.tool")).to_have_count(2)
