@@ -30,6 +30,12 @@ def text(fields: Fields, key: str) -> str:
     return storable(value) if isinstance(value, str) else ""
 
 
+def texts(fields: Fields, key: str) -> Sequence[str]:
+    """The texts of a list below a key."""
+    value = fields.get(key)
+    return [item for item in cast("list[object]", value) if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def whole(fields: Fields, key: str) -> int | None:
     """An integer of at most 64 bits; True and False are none."""
     value = fields.get(key)

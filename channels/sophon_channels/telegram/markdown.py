@@ -149,8 +149,15 @@ class _Writer:
         self._block(RULE, self._look)
 
     def wear(self, token: Token) -> None:
-        kind = {"strong_open": "bold", "em_open": "italic"}.get(token.type, "strike")
-        self._looks.append(replace(self._look, **{kind: True}))
+        look = self._look
+        self._looks.append(
+            replace(
+                look,
+                bold=look.bold or token.type == "strong_open",
+                italic=look.italic or token.type == "em_open",
+                strike=look.strike or token.type == "s_open",
+            )
+        )
 
     def take_off(self, _: Token) -> None:
         self._looks.pop()
