@@ -1,0 +1,300 @@
+"""A Bot API server on loopback that accepts nothing that Telegram would refuse, and fails when it is told to.
+
+Every request is read into aiogram's own model of the method; what a model has no field for, and what breaks a published
+limit, is noted in `problems`, which every test expects to be empty.
+"""
+
+import asyncio
+import json
+import re
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiogram import methods
+from aiogram.types.base import TelegramObject
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from sophon_channels.text.units import utf16_units
+from tests.channels.telegram.telegram_html import Unreadable, read
+
+TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
+BOT = {"id": 123456, "is_bot": True, "first_name": "Sophon", "username": "sophon_bot", "can_join_groups": True}
+
+TEXTS = {"text", "parse_mode", "url", "secret_token", "action", "callback_query_id", "file_id"}
+COMMAND = re.compile(r"[a-z0-9_]{1,32}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says instead of doing what it was asked."""
+
+    status: int = 200
+    body: bytes = b""
+
+    @classmethod
+    def error(cls, code: int, description: str, **parameters: int) -> Self:
+        told = {"ok": False, "error_code": code, "description": description, "parameters": parameters}
+        return cls(code, json.dumps(told).encode())
+
+    @classmethod
+    def result(cls, result: object) -> Self:
+        return cls(200, json.dumps({"ok": True, "result": result}).encode())
+
+
+HANG = Answer(0, b"hang")
+CUT = Answer(0, b"cut")
+
+
+@dataclass
+class Call:
+    method: str
+    fields: dict[str, Any]
+
+
+@dataclass
+class BotApi:
+    """One bot's server. `script` an answer and the next call of that method gets it, before the usual ones."""
+
+    me: dict[str, Any] = field(default_factory=lambda: dict(BOT))
+    calls: list[Call] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    messages: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    webhook: dict[str, Any] = field(default_factory=lambda: {"url": "", "pending_update_count": 0})
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+    confirmed: int = 0
+    base: str = ""
+
+    def __post_init__(self) -> None:
+        self._scripts: dict[str, deque[Answer]] = defaultdict(deque)
+        self._updates: list[dict[str, Any]] = []
+        self._given = 0
+        self._changed = asyncio.Condition()
+
+    def script(self, method: str, *answers: Answer) -> None:
+        self._scripts[method].extend(answers)
+
+    async def deliver(self, *updates: dict[str, Any]) -> None:
+        """Updates for whoever polls."""
+        self._updates.extend(updates)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def called(self, method: str, times: int = 1) -> list[dict[str, Any]]:
+        """The fields of the calls of a method, once there were so many."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: len(self.of(method)) >= times)
+        return self.of(method)
+
+    async def until_confirmed(self, offset: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.confirmed >= offset)
+
+    def of(self, method: str) -> list[dict[str, Any]]:
+        return [call.fields for call in self.calls if call.method == method]
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[Self]:
+        app = web.Application()
+        app.router.add_post(f"/bot{TOKEN}/{{method}}", self._handle)
+        app.router.add_get(f"/file/bot{TOKEN}/{{path:.+}}", self._give)
+        app.router.add_post("/bot{token}/{method}", self._unknown)
+        server = TestServer(app, handler_cancellation=True)
+        await server.start_server()
+        self.base = str(server.make_url("/")).rstrip("/")
+        try:
+            yield self
+        finally:
+            await server.close()
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        return _response(Answer.error(401, "Unauthorized"))
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        method = request.match_info["method"]
+        fields = await self._read(method, request)
+        async with self._changed:
+            self.calls.append(Call(method, fields))
+            self._changed.notify_all()
+        if self._scripts[method]:
+            return await self._scripted(self._scripts[method].popleft(), request)
+        do = getattr(self, f"_{method}", None)
+        return _response(Answer.error(404, "Not Found") if do is None else await do(fields))
+
+    async def _scripted(self, answer: Answer, request: web.Request) -> web.StreamResponse:
+        if answer is HANG:
+            await asyncio.Event().wait()
+        if answer is CUT:
+            assert request.transport is not None
+            request.transport.abort()
+        return _response(answer)
+
+    async def _read(self, name: str, request: web.Request) -> dict[str, Any]:
+        form = await request.post()
+        model = getattr(methods, name[0].upper() + name[1:])
+        fields = {key: value if key in TEXTS else json.loads(str(value)) for key, value in form.items()}
+        self.problems.extend(f"{name} has no {key}" for key in fields if key not in model.model_fields)
+        checked = model.model_validate(fields)
+        self.problems.extend(f"{name}: {extra}" for extra in _extras(checked))
+        self.problems.extend(f"{name}: {problem}" for problem in _limits(name, fields))
+        return fields
+
+    async def _getMe(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(self.me)
+
+    async def _getWebhookInfo(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(self.webhook)
+
+    async def _setWebhook(self, fields: dict[str, Any]) -> Answer:
+        self.webhook["url"] = fields["url"]
+        return Answer.result(True)
+
+    async def _deleteWebhook(self, fields: dict[str, Any]) -> Answer:
+        if fields.get("drop_pending_updates"):
+            self.problems.append("pending updates are never dropped")
+        self.webhook["url"] = ""
+        return Answer.result(True)
+
+    async def _setMyCommands(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(True)
+
+    async def _sendChatAction(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(True)
+
+    async def _answerCallbackQuery(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(True)
+
+    async def _getUpdates(self, fields: dict[str, Any]) -> Answer:
+        if self.webhook["url"]:
+            return Answer.error(409, "Conflict: can't use getUpdates method while webhook is active")
+        offset = fields.get("offset")
+        if offset is not None:
+            self._confirm(offset)
+        async with self._changed:
+            self._changed.notify_all()
+            await self._changed.wait_for(lambda: bool(self._updates))
+        given = self._updates[: fields["limit"]]
+        self._given = max(update["update_id"] for update in given)
+        return Answer.result(given)
+
+    def _confirm(self, offset: int) -> None:
+        if offset != self._given + 1 or offset == self.confirmed:
+            self.problems.append(f"offset {offset} confirms what was not given, or twice")
+        self.confirmed = offset
+        self._updates = [update for update in self._updates if update["update_id"] >= offset]
+
+    async def _sendMessage(self, fields: dict[str, Any]) -> Answer:
+        if fields.get("message_thread_id") == 1:
+            return Answer.error(400, "Bad Request: message thread not found")
+        number = 1000 + len(self.messages)
+        self.messages[fields["chat_id"], number] = fields
+        return Answer.result({"message_id": number, "date": 1, "chat": {"id": fields["chat_id"], "type": "private"}})
+
+    async def _editMessageText(self, fields: dict[str, Any]) -> Answer:
+        key = (fields["chat_id"], fields["message_id"])
+        before = self.messages.get(key)
+        if before is None:
+            return Answer.error(400, "Bad Request: message to edit not found")
+        if all(before.get(part) == fields.get(part) for part in ("text", "reply_markup")):
+            return Answer.error(400, "Bad Request: message is not modified: specified new message content is the same")
+        self.messages[key] = fields
+        return Answer.result({"message_id": key[1], "date": 1, "chat": {"id": key[0], "type": "private"}})
+
+    async def _getFile(self, fields: dict[str, Any]) -> Answer:
+        file = self.files.get(fields["file_id"])
+        return Answer.result(file) if file else Answer.error(400, "Bad Request: wrong file_id")
+
+    async def _give(self, request: web.Request) -> web.StreamResponse:
+        content = self.contents.get(request.match_info["path"])
+        if content is None:
+            return web.Response(status=404)
+        response = web.StreamResponse()
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        for start in range(0, len(content), 65536):
+            await response.write(content[start : start + 65536])
+        return response
+
+
+def _response(answer: Answer) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body, content_type="application/json")
+
+
+def _extras(model: TelegramObject) -> Iterator[str]:
+    """What aiogram kept only because it tolerates the unknown."""
+    yield from (f"{type(model).__name__} has no {key}" for key in model.model_extra or ())
+    for name in type(model).model_fields:
+        yield from _extras_of(getattr(model, name))
+
+
+def _extras_of(value: object) -> Iterator[str]:
+    if isinstance(value, TelegramObject):
+        yield from _extras(value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _extras_of(item)
+
+
+def _limits(method: str, fields: dict[str, Any]) -> Iterator[str]:
+    check = _CHECKS.get(method)
+    if check is not None:
+        yield from check(fields)
+
+
+def _message(fields: dict[str, Any]) -> Iterator[str]:
+    try:
+        text = read(fields["text"]) if fields.get("parse_mode") == "HTML" else fields["text"]
+    except Unreadable as error:
+        yield f"can't parse entities: {error}"
+        return
+    if not 1 <= utf16_units(text) <= 4096 or not text.strip():
+        yield f"a text of {utf16_units(text)} units"
+    if not fields["link_preview_options"]["is_disabled"]:
+        yield "a link preview"
+    if not fields.get("reply_parameters", {"allow_sending_without_reply": True})["allow_sending_without_reply"]:
+        yield "an answer that fails once its question is deleted"
+    rows = fields.get("reply_markup", {}).get("inline_keyboard", [])
+    if sum(map(len, rows)) > 100 or any(not 1 <= len(row) <= 8 for row in rows):
+        yield "too many buttons, or a row without"
+    for button in (button for row in rows for button in row):
+        if not 1 <= len(button["callback_data"].encode()) <= 64 or not button["text"]:
+            yield f"button {button}"
+
+
+def _callback(fields: dict[str, Any]) -> Iterator[str]:
+    if utf16_units(fields.get("text", "")) > 200:
+        yield "a note of more than 200 units"
+
+
+def _updates(fields: dict[str, Any]) -> Iterator[str]:
+    if not fields.get("allowed_updates") or not 1 <= fields["limit"] <= 100 or not 0 < fields["timeout"] <= 50:
+        yield f"{fields}"
+
+
+def _commands(fields: dict[str, Any]) -> Iterator[str]:
+    if not 1 <= len(fields["commands"]) <= 100:
+        yield "as many commands as that"
+    for command in fields["commands"]:
+        if not COMMAND.fullmatch(command["command"]) or not 1 <= len(command["description"]) <= 256:
+            yield f"{command}"
+
+
+def _webhook(fields: dict[str, Any]) -> Iterator[str]:
+    if not fields["url"].startswith("https://") or not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", fields["secret_token"]):
+        yield "address or secret"
+    if not 1 <= fields["max_connections"] <= 100 or fields["drop_pending_updates"] or not fields["allowed_updates"]:
+        yield f"{fields}"
+
+
+_CHECKS = {
+    "sendMessage": _message,
+    "editMessageText": _message,
+    "answerCallbackQuery": _callback,
+    "getUpdates": _updates,
+    "setMyCommands": _commands,
+    "setWebhook": _webhook,
+}
