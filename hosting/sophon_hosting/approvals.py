@@ -11,8 +11,10 @@ from sophon.errors import SophonError
 from sophon.events import ApprovalResolved, EventSink, Silence
 from sophon.settings import ApprovalSettings
 from sophon.stores.contracts import ApprovalRecord, Store
+from sophon.tools.registry import ToolRegistry
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.runs.jobs import Jobs
+from sophon_middlewares.inner.admission import misfit
 from sophon_middlewares.inner.approval import on_silence
 
 log = logging.getLogger("sophon")
@@ -65,10 +67,12 @@ class Approvals:
         *,
         clock: Clock,
         settings: ApprovalSettings,
+        tools: ToolRegistry,
         approvers: Collection[str] = (),
         events: EventSink | None = None,
     ) -> None:
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
+        self._tools = tools
         self._events = events or Silence()
         self._approvers = frozenset(approvers)
         self._turnstile = asyncio.Lock()
@@ -132,9 +136,18 @@ class Approvals:
             raise DecisionRefused("not_a_decision", "a decision is approve, reject or edit")
         if decision.verdict == "edit" and not request.editable:
             raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
+        if decision.verdict == "edit":
+            self._check_edit(request, decision)
         parks = self._settings.on_timeout == "Park"
         if request.expires_at is not None and now >= request.expires_at and not parks:
             raise DecisionRefused("expired", f"this question expired at {request.expires_at.isoformat()}")
+
+    def _check_edit(self, request: ApprovalRequest, decision: Decision) -> None:
+        """A mistake in an edit leaves the question open: the call would be denied for it."""
+        tool = self._tools.get(request.tool)
+        wrong = misfit(tool, decision.arguments) if tool is not None else None
+        if wrong is not None:
+            raise DecisionRefused("invalid_arguments", f"these arguments do not fit: {'; '.join(wrong.problems)}")
 
     async def _decided(self, request: ApprovalRequest, decision: Decision) -> None:
         """Everybody is told at once, and not when a worker has time for the run."""

@@ -92,6 +92,7 @@ class Host:
             self.queue,
             clock=services.clock,
             settings=services.settings.approval,
+            tools=services.registry,
             approvers=approvers,
             events=self.feed,
         )

@@ -18,7 +18,10 @@ from sophon import Services
 from sophon.models.model import Model
 from sophon_hosting.http.web_page import is_built
 from sophon_hosting.site import Site, bound
+from tests.programs import program
 from tests.web.driving import Brain, pay
+
+__all__ = ["program"]
 
 PATIENCE_MS = 30_000
 SWITCHES = (
@@ -92,8 +95,11 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 
 
 @pytest.fixture
-async def look(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
-    """Opens an address in a browser of its own; a page that complains of anything fails the test."""
+async def look(browser: Browser, host: Callable[..., Any]) -> AsyncIterator[Callable[..., Any]]:
+    """Opens an address in a browser of its own; a page that complains of anything fails the test.
+
+    It is closed before the host is, which it would miss.
+    """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 

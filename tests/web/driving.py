@@ -8,8 +8,11 @@ from typing import Any
 from playwright.async_api import Locator, Page
 
 from sophon import ModelRequest, ModelResponse, Risk, ToolCall, tool
-from sophon.errors import ModelTimeout
+from sophon.errors import BadRequest
 from sophon.testing import FunctionModel
+
+TEA = "First find the leaves, then read the recipe, build a fire and finally write down how it went"
+"""Too much for one step."""
 
 STEPS = {"water": ("boil the water", "medium"), "leaves": ("find the leaves", "low"), "pour": ("pour it", "low")}
 PLAN = {
@@ -69,8 +72,8 @@ class Brain(FunctionModel):
         return await self.said(last.content)
 
     async def step(self, request: ModelRequest) -> str:
-        if any("boil the water" in each.content for each in request.messages[-1:]):
-            raise ModelTimeout("the kettle is broken")
+        if "boil the water" in request.messages[-1].content:
+            raise BadRequest("the kettle is broken")
         return "done"
 
     async def said(self, text: str) -> str | ModelResponse:

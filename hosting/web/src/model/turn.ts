@@ -44,6 +44,10 @@ export interface NoteItem {
 export interface PlanItem {
   kind: "plan";
   key: string;
+  /** Whose plan it is: the turn's, or that of a step which was too much for one. */
+  run: string;
+  plan: PlanInfo;
+  steps: Record<string, StepState>;
 }
 
 export type Item = ToolItem | ApprovalItem | NoteItem | PlanItem;
@@ -68,8 +72,6 @@ export interface Turn {
   /** Characters (code points, as the host counts them) of the reply that have come in this epoch. */
   received: number;
   items: Item[];
-  plan: PlanInfo | null;
-  steps: Record<string, StepState>;
   models: string[];
   usage: Usage;
   durationMs: number;
@@ -97,8 +99,6 @@ export function newTurn(id: string): Turn {
     answer: "",
     received: 0,
     items: [],
-    plan: null,
-    steps: {},
     models: [],
     usage: NO_USAGE,
     durationMs: 0,
@@ -176,12 +176,12 @@ export function apply(turn: Turn, { event, data }: WireEvent): void {
     }
     case "plan_proposed":
       act(turn, "Planning");
-      if (turn.plan === null) turn.items.push({ kind: "plan", key: `plan:${data.plan.id}` });
-      turn.plan = data.plan;
+      return proposed(turn, data.run_id, data.plan);
+    case "plan_step_changed": {
+      const item = planOf(turn, data.run_id);
+      if (item !== undefined) item.steps = { ...item.steps, [data.step_id]: { status: data.status, reason: data.reason } };
       return;
-    case "plan_step_changed":
-      turn.steps[data.step_id] = { status: data.status, reason: data.reason };
-      return;
+    }
     case "progress":
       act(turn, "AgenticLoop");
       note(turn, `progress:${data.iteration}`, "quiet", `${data.iteration} rounds, ${data.tool_calls} tool calls so far`);
@@ -271,8 +271,25 @@ function end(
   turn.durationMs = data.duration_ms;
   turn.finishReason = data.finish_reason;
   for (const item of turn.items) if (item.kind === "tool" && item.outcome === "running") item.outcome = "cancelled";
-  for (const [id, step] of Object.entries(turn.steps))
-    if (step.status === "running") turn.steps[id] = { status: "cancelled", reason: "" };
+  for (const item of turn.items) if (item.kind === "plan") item.steps = stopped(item.steps);
+}
+
+function stopped(steps: Record<string, StepState>): Record<string, StepState> {
+  const ended = Object.entries(steps).map(([id, step]) => [id, step.status === "running" ? { status: "cancelled", reason: "" } : step]);
+  return Object.fromEntries(ended) as Record<string, StepState>;
+}
+
+/** A plan that is made again takes the place of the one before. */
+function proposed(turn: Turn, run: string, plan: PlanInfo): void {
+  const known = planOf(turn, run);
+  if (known !== undefined) {
+    known.plan = plan;
+    known.steps = {};
+  } else turn.items.push({ kind: "plan", key: `plan:${run}`, run, plan, steps: {} });
+}
+
+function planOf(turn: Turn, run: string): PlanItem | undefined {
+  return turn.items.find((item): item is PlanItem => item.kind === "plan" && item.run === run);
 }
 
 function asked(turn: Turn, data: Extract<WireEvent, { event: "approval_requested" }>["data"]): void {

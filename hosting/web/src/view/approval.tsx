@@ -28,7 +28,7 @@ function Open({ item }: { item: ApprovalItem }): JSX.Element {
   return (
     <section class="approval" aria-label={title}>
       <header>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <span class={`risk ${item.risk}`}>{item.risk} risk</span>
         <Countdown until={item.expiresAt} />
       </header>

@@ -31,7 +31,7 @@ function block(token: Token, key: number, growing: boolean): ComponentChildren {
   switch (token.type) {
     case "heading": {
       // The page has its own headings; those of an answer are below them.
-      const Heading = `h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as "h3";
+      const Heading = `h${Math.min((token as Tokens.Heading).depth + 1, 6)}` as "h2";
       return <Heading key={key}>{spans(token.tokens)}</Heading>;
     }
     case "paragraph":

@@ -22,12 +22,12 @@ export function Page(): JSX.Element | null {
   if (signIn.value !== null) return <SignIn />;
   return (
     <div class={list ? "page listed" : "page"}>
-      <a class="skip" href="#composer" onClick={(event) => (event.preventDefault(), document.getElementById("composer")?.focus())}>
-        To the message
+      <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), document.getElementById("content")?.focus())}>
+        Skip to the content
       </a>
       <Sidebar onGone={() => setList(false)} />
       <div class="shade" onClick={() => setList(false)} />
-      <main>
+      <main id="content" tabIndex={-1}>
         <header class="top">
           <IconButton icon="menu" label="Show the conversations" class="only-narrow" onClick={() => setList(true)} />
           <h1>

@@ -21,7 +21,7 @@ export function Plan({ plan, steps }: { plan: PlanInfo; steps: Record<string, St
   return (
     <section class="plan" aria-label="Plan">
       <header>
-        <h3>Plan</h3>
+        <h2>Plan</h2>
         <span>{onOneLine(plan.goal, 160)}</span>
         <span class="done">
           {done} of {plan.steps.length} done

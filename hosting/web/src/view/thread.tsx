@@ -17,6 +17,7 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
   const content = useRef<HTMLDivElement>(null);
   const [away, setAway] = useState(false);
   const atEnd = useRef(true);
+  const lastTop = useRef(0);
   const turns = conversation.turns.value;
   const underway = outbox.items.value.filter((item) => item.session === conversation.id && item.problem === "");
 
@@ -36,7 +37,10 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
   }, [conversation]);
   const scrolled = (): void => {
     const { scrollHeight, scrollTop, clientHeight } = box.current!;
-    atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
+    // Only a person scrolls up; when the page grows below, one is still at the end, and is taken there.
+    if (scrollHeight - scrollTop - clientHeight < NEAR) atEnd.current = true;
+    else if (scrollTop < lastTop.current) atEnd.current = false;
+    lastTop.current = scrollTop;
     setAway(!atEnd.current);
   };
   const toEnd = (): void => {

@@ -47,7 +47,7 @@ function Part({ label, text }: { label: string; text: string }): JSX.Element {
   return (
     <section class="part">
       <header>
-        <h4>{label}</h4>
+        <strong>{label}</strong>
         <CopyButton text={text} what={label.toLowerCase()} />
       </header>
       <pre tabIndex={0} role="region" aria-label={label}>

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { say, stop } from "../model/app";
 import type { LiveTurn } from "../model/conversation";
 import { doing } from "../model/layers";
-import { isOver, type Item, type Turn } from "../model/turn";
+import { isOver, type Item, type PlanItem, type Turn } from "../model/turn";
 import { cost, duration, plural, tokens } from "../text/format";
 import { onOneLine, visible } from "../text/visible";
 import { get } from "../wire/api";
@@ -142,7 +142,7 @@ function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): 
           case "approval":
             return <Approval key={item.key} item={{ ...item }} over={isOver(turn)} />;
           case "plan":
-            return turn.plan && <Plan key={item.key} plan={turn.plan} steps={{ ...turn.steps }} />;
+            return <PlanOf key={item.key} item={item} turn={turn} />;
           case "note":
             return (
               <p key={item.key} class={`note ${item.tone}`}>
@@ -155,9 +155,19 @@ function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): 
   );
 }
 
+/** The plan of the turn; those that steps made for themselves are folded. */
+function PlanOf({ item, turn }: { item: PlanItem; turn: Turn }): JSX.Element {
+  if (item.run === turn.id) return <Plan plan={item.plan} steps={item.steps} />;
+  return (
+    <Fold class="decided" summary={<span>The step “{onOneLine(item.plan.goal, 80)}” has a plan of its own</span>}>
+      {() => <Plan plan={item.plan} steps={item.steps} />}
+    </Fold>
+  );
+}
+
 /** What a person should see of a finished turn without unfolding it. */
 function matters(item: Item): boolean {
-  return item.kind === "plan" || item.kind === "approval" || (item.kind === "note" && item.tone === "warning");
+  return (item.kind === "plan" && !item.run.includes("/")) || item.kind === "approval" || (item.kind === "note" && item.tone === "warning");
 }
 
 const ENDINGS: Record<string, string> = {

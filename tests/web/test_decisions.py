@@ -1,0 +1,146 @@
+"""Deciding: approve, edit, reject, expiry, reload, several tabs, operators."""
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+from tests.web.driving import TEA, turn, write
+
+
+async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "pay Ada")
+    card = page.get_by_role("region", name="May pay run?")
+    await expect(card.get_by_text("high risk")).to_be_visible()
+    await expect(card.get_by_text("expires in 4 min")).to_be_visible()
+    await expect(card.locator(".preview")).to_have_text("Run pay\n  to: Ada\n  amount: 5")
+    await expect(page.locator(".strip [aria-current=step] .layer")).to_have_text("Approval")
+    await card.get_by_role("button", name="Approve").click()
+    await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
+    await expect(page.get_by_text("pay was approved by local")).to_be_visible()
+
+
+async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Edit…").click()
+    await page.get_by_label("amount").fill("a lot")
+    await page.get_by_role("button", name="Run with these").click()
+    await expect(page.get_by_role("alert")).to_have_text("amount: no number")
+    await page.get_by_label("amount").fill("7")
+    await page.get_by_label("note").fill("rent")
+    await page.get_by_role("button", name="Run with these").click()
+    await expect(turn(page).get_by_text("paid 7 to Ada").first).to_be_visible()
+    await expect(page.get_by_text("pay was approved with changes by local")).to_be_visible()
+
+
+async def test_the_arguments_are_edited_as_json(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Edit…").click()
+    await page.get_by_role("button", name="Edit as JSON").click()
+    box = page.get_by_label("Arguments as JSON")
+    await expect(box).to_have_value('{\n  "to": "Ada",\n  "amount": 5\n}')
+    await box.fill('{"to": "Grace"')
+    await page.get_by_role("button", name="Run with these").click()
+    await expect(page.get_by_role("alert")).to_contain_text("no JSON")
+    await box.fill('{"to": "Grace", "amount": 9}')
+    await page.get_by_role("button", name="Run with these").click()
+    await expect(turn(page).get_by_text("paid 9 to Grace").first).to_be_visible()
+
+
+async def test_arguments_that_the_host_refuses_leave_the_question_open(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Edit…").click()
+    await page.get_by_role("button", name="Edit as JSON").click()
+    await page.get_by_label("Arguments as JSON").fill('{"whom": "Grace"}')
+    await page.get_by_role("button", name="Run with these").click()
+    await expect(page.locator(".notice.bad")).to_be_visible()
+    await page.get_by_role("button", name="Back").click()
+    await page.get_by_role("button", name="Approve").click()
+    await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
+
+
+async def test_a_rejection_has_a_reason_that_the_agent_reads(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Reject…").click()
+    await page.get_by_label("Why not?").fill("too expensive")
+    await page.get_by_role("button", name="Reject", exact=True).click()
+    await expect(page.get_by_text("pay was rejected by local: too expensive")).to_be_visible()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    assert "too expensive" in served.brain.requests[-1].messages[-1].content
+
+
+async def test_what_expires_is_shown_as_expired(host, look) -> None:
+    page = await look((await host(Approval={"Timeout": "00:00:01"})).url)
+    await write(page, "pay Ada")
+    await expect(page.get_by_text("pay was expired: nobody decided in time")).to_be_visible()
+    await expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+async def test_a_reload_finds_the_open_question(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "pay Ada")
+    await expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_text("expires in 4 min")).to_be_visible()
+    await page.get_by_role("button", name="Approve").click()
+    await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
+
+
+async def test_what_is_decided_in_one_tab_is_decided_in_the_other(host, look) -> None:
+    first = await look((await host()).url)
+    await write(first, "pay Ada")
+    await expect(first.get_by_role("button", name="Approve")).to_be_visible()
+    second = await look(first.url)
+    await second.get_by_role("button", name="Approve").click()
+    await expect(first.get_by_text("pay was approved by local")).to_be_visible()
+    await expect(first.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+@pytest.mark.parametrize("first", ["ada", "olga"])
+async def test_an_operator_finds_the_questions_of_all_and_the_asker_sees_who_decided(host, look, first: str) -> None:
+    users = [{"Id": name, "Token": {"$env": name.upper()}, "Operator": name == "olga"} for name in ("ada", "olga")]
+    environment = {"ADA": "token-of-ada", "OLGA": "token-of-olga"}
+    served = await host(Hub={"Users": users}, environment=environment)
+    pages = {}
+    for name in ("ada", "olga"):
+        pages[name] = await look(served.url)
+        await pages[name].get_by_label("Token").fill(f"token-of-{name}")
+        await pages[name].get_by_role("button", name="Sign in").click()
+    look.complaints.clear()  # the browser notes each 401
+    await write(pages["ada"], "pay Ada")
+    await pages["olga"].get_by_role("link", name="A decision waits in another conversation").click()
+    approve = {name: pages[name].get_by_role("button", name="Approve") for name in pages}
+    await asyncio.gather(*(expect(each).to_be_visible() for each in approve.values()))
+    await approve[first].click()
+    await expect(pages["ada"].get_by_text(f"pay was approved by {first}")).to_be_visible()
+    await expect(pages["olga"].get_by_text("Nothing waits for a decision.")).to_be_visible()
+    await expect(pages["ada"].get_by_text("paid 5 to Ada").first).to_be_visible()
+
+
+async def test_a_plan_is_approved_and_a_step_that_fails_says_why(host, look) -> None:
+    page = await look((await host(Planning={"Mode": "Auto"})).url)
+    await write(page, TEA)
+    card = page.get_by_role("region", name="May this plan be carried out?")
+    await expect(page.locator(".graph li.pending")).to_have_count(3)
+    await card.get_by_role("button", name="Approve").click()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await expect(page.locator(".graph li.failed")).to_contain_text("boil the water")
+    await expect(page.locator(".graph li.skipped")).to_contain_text("pour it")
+    await expect(page.locator(".graph li.completed")).to_contain_text("find the leaves")
+    await expect(page.locator(".reasons")).to_contain_text("kettle")
+
+
+async def test_a_plan_that_is_rejected_is_not_begun(host, look) -> None:
+    page = await look((await host(Planning={"Mode": "Auto"})).url)
+    await write(page, TEA)
+    await page.get_by_role("button", name="Reject…").click()
+    await page.get_by_role("button", name="Reject", exact=True).click()
+    await expect(page.get_by_text("The plan was rejected by local")).to_be_visible()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await expect(page.locator(".graph li.completed")).to_have_count(0)

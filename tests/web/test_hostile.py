@@ -1,0 +1,110 @@
+"""What models, tools and people write is text on the page, whatever it would like to be."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from sophon import tool
+from tests.web.driving import turn, write
+
+MARKUP = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=alert(1)>'
+LINKS = (
+    "[one](javascript:window.hacked=1) [two](JaVaScRiPt:alert(1)) [three](data:text/html,hacked) "
+    "[four](//evil.example/) [five](/api/sessions) ![six](https://evil.example/pixel.png) [good](https://example.org/)"
+)
+BIDI = "invoice\u202efdp.exe and \u2066hidden\u2069"
+ESCAPES = "\x1b[31mred\x1b[0m \x1b]0;title\x07 bell\x07"
+
+
+async def nothing_happened(page: Page) -> None:
+    assert await page.evaluate("() => window.hacked") is None
+    assert await page.locator("#page img[src='x'], #page script, #page svg[onload]").count() == 0
+
+
+@pytest.mark.parametrize("text", [MARKUP, f"```html\n{MARKUP}\n```", f"| a |\n|---|\n| {MARKUP} |", f"# {MARKUP}"])
+async def test_markup_of_a_model_is_shown_as_it_was_written(host, look, text: str) -> None:
+    page = await look((await host()).url)
+    await write(page, "say " + text) if "\n" not in text else await pasted(page, "say " + text)
+    await expect(page.locator(".turn.completed .markdown")).to_contain_text("onerror")
+    await nothing_happened(page)
+
+
+async def pasted(page: Page, text: str) -> None:
+    box = page.get_by_role("textbox", name="Message")
+    await box.fill(text)
+    await page.get_by_role("button", name="Send").click()
+
+
+async def test_links_lead_to_the_web_or_nowhere(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, f"say {LINKS}")
+    await expect(page.locator(".turn.completed .markdown")).to_contain_text("five")
+    links = page.locator(".markdown a")
+    assert [await links.nth(at).get_attribute("href") for at in range(await links.count())] == [
+        "https://evil.example/pixel.png",
+        "https://example.org/",
+    ]
+    assert await links.last.get_attribute("rel") == "noopener noreferrer nofollow"
+    assert await page.locator(".markdown img").count() == 0
+
+
+async def test_signs_that_turn_or_hide_text_are_shown_themselves(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, f"say {BIDI} {ESCAPES}")
+    answer = page.locator(".turn.completed .markdown")
+    await expect(answer).to_contain_text("invoice‹202E›fdp.exe")
+    await expect(answer).to_contain_text("␛[31mred")
+    shown = await page.locator("body").inner_text()
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b\x07]", shown + await page.title())
+
+
+async def test_names_and_results_of_tools_are_text(host, look) -> None:
+    @tool()
+    async def weather(city: str) -> str:
+        """Look out of the window."""
+        return f"{MARKUP} {BIDI} {ESCAPES} {city}"
+
+    page = await look((await host(tools=(weather,))).url)
+    await write(page, "weather")
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await page.get_by_text("2 tool calls").click()
+    await page.locator(".tool-call summary").first.click()
+    await expect(page.get_by_role("region", name="Result")).to_contain_text("<img src=x onerror")
+    await expect(page.get_by_role("region", name="Result")).to_contain_text("‹202E›")
+    await nothing_happened(page)
+
+
+async def test_a_title_is_text(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    [session] = await served.site.services.store.sessions.list("local")
+    await served.site.services.store.sessions.rename(session.id, f"{BIDI} <b onclick=x>bold</b>")
+    await page.reload()
+    await expect(page.locator(".session.here .title")).to_have_text(
+        "invoice‹202E›fdp.exe and ‹2066›hidden‹2069› <b onclick=x>bold</b>"
+    )
+
+
+async def test_the_policy_lets_nothing_in_that_is_inline_or_foreign(host, look) -> None:
+    page = await look((await host()).url)
+    answer = await page.request.get(page.url)
+    policy = answer.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "require-trusted-types-for 'script'" in policy
+    await page.evaluate(
+        """() => {
+            const script = document.createElement('script');
+            try { script.text = "window.hacked = 1"; } catch {}
+            document.body.append(script);
+            try { document.body.insertAdjacentHTML('beforeend', "<img src=x onerror=\\"window.hacked=1\\">"); }
+            catch {}
+        }"""
+    )
+    await nothing_happened(page)
+    assert look.complaints != []
+    look.complaints.clear()

@@ -1,0 +1,121 @@
+"""Widths, themes, motion, and what assistive technology meets."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.web.driving import TEA, turn, write
+
+AXE = Path(__file__).parents[2] / "hosting" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+PHONE = {"viewport": {"width": 375, "height": 720}, "has_touch": True}
+
+
+async def findings(page: Page) -> list[str]:
+    """What axe finds: rule and place."""
+    await page.evaluate(AXE.read_text())
+    found = await page.evaluate(f"axe.run(document, {json.dumps(RULES)})")
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["desktop", "phone"])
+async def test_axe_finds_nothing_in_any_state(host, look, scheme: str, size: dict[str, object]) -> None:
+    page = await look((await host(Planning={"Mode": "Auto"})).url, color_scheme=scheme, **size)
+    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    assert await findings(page) == []
+    await write(page, "tell slowly")
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+    assert await findings(page) == []
+    await page.get_by_role("button", name="Stop").click()
+    await write(page, "pay Ada")
+    await expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    assert await findings(page) == []
+    await page.get_by_role("button", name="Edit…").click()
+    assert await findings(page) == []
+    await page.get_by_role("button", name="Back").click()
+    await page.get_by_role("button", name="Approve").click()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await write(page, "fail")
+    await expect(page.get_by_text("This did not work.")).to_be_visible()
+    await page.locator(".turn.completed .what-happened summary").first.click()
+    await page.locator(".turn.completed").get_by_role("button", name="Show as a waterfall").click()
+    await expect(page.locator(".waterfall")).to_be_visible()
+    assert await findings(page) == []
+
+
+async def test_axe_finds_nothing_on_the_other_pages_and_in_a_plan(host, look) -> None:
+    served = await host(Planning={"Mode": "Auto"})
+    page = await look(served.url)
+    await write(page, TEA)
+    await expect(page.locator(".graph li")).to_have_count(3)
+    assert await findings(page) == []
+    for place, heading in (("approvals", "Decisions"), ("usage", "Usage"), ("host", "This host")):
+        await page.goto(f"{served.url}/#/{place}")
+        await expect(page.get_by_role("heading", name=heading, level=2)).to_be_visible()
+        assert await findings(page) == []
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    assert await findings(page) == []
+
+
+async def test_axe_finds_nothing_where_one_signs_in(host, look) -> None:
+    served = await host(Hub={"Users": [{"Id": "ada", "Token": {"$env": "ADA"}}]}, environment={"ADA": "token-of-ada"})
+    page = await look(served.url)
+    await expect(page.get_by_label("Token")).to_be_focused()
+    look.complaints.clear()  # the browser notes the 401
+    assert await findings(page) == []
+
+
+async def test_on_a_phone_nothing_stands_out_at_the_side_and_the_list_comes_when_called(host, look) -> None:
+    page = await look((await host()).url, **PHONE)
+    for text in ("say " + "x" * 300, "say ```\n" + "y" * 300 + "\n```", "pay Ada"):
+        await page.get_by_role("textbox", name="Message").fill(text)
+        await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    width = "() => [document.documentElement.scrollWidth, document.querySelector('.column').scrollWidth]"
+    assert max(await page.evaluate(width)) <= 375
+    await expect(page.get_by_role("button", name="New conversation")).not_to_be_in_viewport()
+    await page.get_by_role("button", name="Show the conversations").click()
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("button", name="New conversation")).not_to_be_in_viewport()
+
+
+async def test_colours_follow_the_system_until_somebody_chooses(host, look) -> None:
+    page = await look((await host()).url, color_scheme="dark")
+    colour = "() => getComputedStyle(document.documentElement).backgroundColor"
+    dark = await page.evaluate(colour)
+    await page.emulate_media(color_scheme="light")
+    light = await page.evaluate(colour)
+    assert dark != light
+    await page.get_by_role("button", name="Colours: auto").click()
+    await page.get_by_role("button", name="Colours: light").click()
+    await page.reload()
+    await expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
+    assert await page.evaluate(colour) == dark
+
+
+async def test_who_wants_less_motion_has_none(host, look) -> None:
+    page = await look((await host()).url, reduced_motion="reduce")
+    await write(page, "tell slowly")
+    await expect(turn(page).get_by_text("The first half.")).to_be_visible()
+    moving = "() => document.getAnimations().filter(each => each.playState === 'running').length"
+    assert await page.evaluate(moving) == 0
+    await page.emulate_media(reduced_motion="no-preference")
+    assert await page.evaluate(moving) > 0
+
+
+async def test_a_screen_reader_is_told_when_something_is_asked_and_when_it_is_over(host, look) -> None:
+    page = await look((await host()).url)
+    said = page.locator("[role=status][aria-live=polite]")
+    await write(page, "pay Ada")
+    await expect(said).to_have_text("A decision is needed: pay")
+    await page.get_by_role("button", name="Approve").click()
+    await expect(said).to_have_text("The answer is complete")

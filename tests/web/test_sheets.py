@@ -1,0 +1,45 @@
+"""The pages to look at: usage, the host."""
+
+from playwright.async_api import expect
+
+from tests.web.driving import turn, write
+
+
+async def test_usage_is_shown_beside_its_limits_and_by_day(host, look) -> None:
+    limits = {"Providers": {"brain": {"DailyTokens": 100_000, "MonthlyCost": 2.0}}}
+    page = await look((await host(Budget=limits)).url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    await expect(page.locator(".session-usage")).to_contain_text("tokens")
+    await expect(turn(page).locator(".what-happened summary")).to_contain_text("brain/brain")
+    await page.get_by_role("link", name="Usage").click()
+    await expect(page.get_by_role("meter", name="Tokens today")).to_be_visible()
+    await expect(page.get_by_text("of 100.0k tokens")).to_be_visible()
+    await expect(page.get_by_text("of $2.00")).to_be_visible()
+    await expect(page.locator(".chart li")).to_have_count(14)
+    await expect(page.get_by_role("rowheader", name="brain/brain")).to_be_visible()
+
+
+async def test_the_host_shows_its_models_its_chain_and_its_tools(host, look) -> None:
+    served = await host()
+    page = await look(f"{served.url}/#/host")
+    await expect(page.get_by_role("rowheader", name="brain")).to_be_visible()
+    await expect(page.get_by_role("region", name="The chain as it runs")).to_have_text(
+        served.site.host.chain.explain().strip()
+    )
+    row = page.locator(".tool-call", has_text="Pay somebody.")
+    await expect(row.get_by_text("high risk")).to_be_visible()
+
+
+async def test_when_another_model_takes_over_the_turn_says_so(host, look) -> None:
+    from sophon.errors import ModelTimeout
+    from sophon.testing import FunctionModel
+    from tests.web.driving import Brain
+
+    async def broken(request: object) -> str:
+        raise ModelTimeout("no answer")
+
+    page = await look((await host(models=[FunctionModel(broken, name="first"), Brain()])).url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("first/first did not answer").first).to_be_visible()
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
