@@ -108,10 +108,6 @@ class Gate:
         self._count(state, now)
         return True
 
-    def sent(self, chat: str) -> None:
-        """Something was sent that could not wait."""
-        self._count(self._chat(chat), self._clock.monotonic())
-
     def refused(self, chat: str, retry_after: timedelta) -> Wait:
         """Telegram itself has refused, with 429. Several chats at once close the gate for all."""
         now, state = self._clock.monotonic(), self._chat(chat)
