@@ -1,8 +1,6 @@
 """The web page in headless Chromium, before a real host on loopback."""
 
 import asyncio
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,23 +17,11 @@ from sophon.models.model import Model
 from sophon_hosting.http.web_page import is_built
 from sophon_hosting.site import Site, bound
 from tests.programs import program
-from tests.web.driving import Brain, pay
+from tests.web.driving import SWITCHES, Brain, browser_program, missing, pay
 
 __all__ = ["program"]
 
 PATIENCE_MS = 30_000
-SWITCHES = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-port=0",
-)
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -55,15 +41,10 @@ class Served:
                 await asyncio.sleep(0.01)
 
 
-def missing(what: str) -> None:
-    """Skip, or where SOPHON_CI is set, fail."""
-    pytest.fail(what) if os.environ.get("SOPHON_CI") else pytest.skip(what)
-
-
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a browser of this test run listens."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    program = browser_program()
     if program is None:
         missing("needs Chromium: the tests of the web page")
     if not is_built():

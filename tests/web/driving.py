@@ -2,15 +2,30 @@
 
 import asyncio
 import json
+import os
+import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from playwright.async_api import Locator, Page
 
 from sophon import ModelRequest, ModelResponse, Risk, ToolCall, tool
 from sophon.errors import BadRequest
 from sophon.testing import FunctionModel
 
+SWITCHES = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+)
 TEA = "First find the leaves, then read the recipe, build a fire and finally write down how it went"
 """Too much for one step."""
 
@@ -112,6 +127,16 @@ class Weather:
             return f"sunny in {city}"
 
         return weather
+
+
+def missing(what: str) -> None:
+    """Skip, or where SOPHON_CI is set, fail."""
+    pytest.fail(what) if os.environ.get("SOPHON_CI") else pytest.skip(what)
+
+
+def browser_program() -> str | None:
+    """Chromium, where this machine has it."""
+    return shutil.which("chromium") or shutil.which("google-chrome")
 
 
 async def write(page: Page, text: str) -> None:

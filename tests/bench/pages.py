@@ -1,0 +1,165 @@
+"""The web page in Chromium, by the browser's own counters: what it weighs, how busy it is, how soon it is there."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from statistics import median
+from typing import Any
+
+from playwright.async_api import Browser, CDPSession, Page, async_playwright
+
+from sophon import ModelRequest, ModelResponse, Services
+from sophon.testing import FunctionModel
+from sophon_hosting.host import Incoming
+from sophon_hosting.http.web_page import is_built
+from sophon_hosting.site import Site, bound
+from tests.web.driving import SWITCHES, browser_program
+
+CHUNKS_PER_SECOND = 200
+SECONDS = 5
+MESSAGES = 2000
+OPENINGS = 5
+WORDS = "Every message travels **through** a chain of `middlewares`, and back again.\n\n"
+
+
+class Writer(FunctionModel):
+    """Writes 200 pieces a second for five seconds, and keeps to that pace."""
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        if request.on_text is None or request.messages[-1].content != "write":
+            return ModelResponse("short")
+        began = time.monotonic()
+        told: list[str] = []
+        for number in range(CHUNKS_PER_SECOND * SECONDS):
+            told.append(WORDS[number * 8 % len(WORDS) :][:8] or WORDS[:8])
+            request.on_text(told[-1])
+            await asyncio.sleep(max(0, began + number / CHUNKS_PER_SECOND - time.monotonic()))
+        return ModelResponse("".join(told))
+
+
+async def nothing(request: ModelRequest) -> str:
+    return "short"
+
+
+async def measure() -> None:
+    """Print what the page costs, or why that cannot be told here."""
+    if browser_program() is None or not is_built():
+        print("the web page: not measured, as Chromium or the page (make page) is missing")
+        return
+    async with site() as (host, url), chromium() as browser:
+        told("first load of the page, compressed", await weight(browser, url), "kB", "150 kB")
+        busy, latency = await streaming(browser, url)
+        told(f"main thread busy at {CHUNKS_PER_SECOND} chunks/s", busy * 100, "%", "50 %")
+        told("a key pressed meanwhile, until it is drawn", latency, "ms", "100 ms")
+        told(
+            f"a session of {MESSAGES:,} messages, until it is shown", await opening(host, browser, url), "ms", "1000 ms"
+        )
+
+
+def told(what: str, value: float, unit: str, target: str) -> None:
+    """One figure beside its target."""
+    print(f"{what:<58}{value:>10.1f} {unit:<6}target: under {target}")
+
+
+@asynccontextmanager
+async def site() -> AsyncIterator[tuple[Site, str]]:
+    """A host with everything in memory."""
+    settings: dict[str, Any] = {
+        "Planning": {"Mode": "Never"},
+        "AgentExecution": {"Titles": False},
+        "Queue": {"Capacity": 2000},
+    }
+    opened = Site(Services(models=Writer(nothing, stream=True), settings=settings), {})
+    address = bound("127.0.0.1", 0)
+    await opened.open(address)
+    yield opened, address.url
+    await opened.close(0)
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser of this run."""
+    async with async_playwright() as playwright:
+        switches = [each for each in SWITCHES if "debugging" not in each]
+        browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
+        yield browser
+        await browser.close()
+
+
+async def weight(browser: Browser, url: str) -> float:
+    """Kilobytes over the line until the page is there, all its files together."""
+    page = await browser.new_page()
+    devtools = await page.context.new_cdp_session(page)
+    await devtools.send("Network.enable")
+    sizes: list[float] = []
+    devtools.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    await page.goto(url)
+    await page.wait_for_selector(".welcome")
+    await page.close()
+    return sum(sizes) / 1000
+
+
+async def streaming(browser: Browser, url: str) -> tuple[float, float]:
+    """The share of the time in which the main thread was busy, and the milliseconds of the slowest key."""
+    page = await browser.new_page()
+    await page.goto(url)
+    box = page.get_by_role("textbox", name="Message")
+    await box.fill("write")
+    devtools = await page.context.new_cdp_session(page)
+    await devtools.send("Performance.enable")
+    await page.evaluate(
+        """() => {
+            window.slowest = 0;
+            const seen = list => list.getEntries().forEach(each => (window.slowest = Math.max(window.slowest, each.duration)));
+            new PerformanceObserver(seen).observe({type: 'event', durationThreshold: 16});
+        }"""
+    )
+    await box.press("Enter")
+    await page.wait_for_selector(".turn.running .markdown")
+    before = await counters(devtools)
+    for _ in range(SECONDS - 2):
+        await page.keyboard.type("hello ", delay=150)
+    after = await counters(devtools)
+    slowest = await page.evaluate("() => window.slowest")
+    await page.wait_for_selector(".turn.completed")
+    await page.close()
+    return (after["TaskDuration"] - before["TaskDuration"]) / (after["Timestamp"] - before["Timestamp"]), slowest
+
+
+async def counters(devtools: CDPSession) -> dict[str, float]:
+    """Chromium's own, in seconds."""
+    return {each["name"]: each["value"] for each in (await devtools.send("Performance.getMetrics"))["metrics"]}
+
+
+async def opening(opened: Site, browser: Browser, url: str) -> float:
+    """Median milliseconds from the navigation to the last message on the screen."""
+    for number in range(MESSAGES // 2):
+        await opened.host.accept(Incoming(f"message {number}", session_id="long", owner="local"))
+        if number % 500 == 499:
+            await settled(opened, number + 1)
+    times: list[float] = []
+    for _ in range(OPENINGS):
+        page = await browser.new_page()
+        await page.goto(f"{url}/#/session/long")
+        times.append(await shown(page, f"message {MESSAGES // 2 - 1}"))
+        await page.close()
+    return median(times)
+
+
+async def settled(opened: Site, count: int) -> None:
+    """Wait until so many turns are over."""
+    runs = opened.services.store.runs
+    while sum(run.over for run in await runs.list(session_id="long", limit=MESSAGES)) < count:
+        await asyncio.sleep(0.05)
+
+
+async def shown(page: Page, text: str) -> float:
+    """When a text is in sight, in milliseconds from the navigation."""
+    found = await page.wait_for_function(
+        """text => [...document.querySelectorAll('.said p')].slice(-1).some(each =>
+            each.textContent === text && each.getBoundingClientRect().top < innerHeight) && performance.now()""",
+        arg=text,
+        polling="raf",
+    )
+    return float(await found.json_value())
