@@ -111,8 +111,9 @@ async def streaming(browser: Browser, url: str) -> tuple[float, float]:
     await page.evaluate(
         """() => {
             window.slowest = 0;
-            const seen = list => list.getEntries().forEach(each => (window.slowest = Math.max(window.slowest, each.duration)));
-            new PerformanceObserver(seen).observe({type: 'event', durationThreshold: 16});
+            const seen = each => (window.slowest = Math.max(window.slowest, each.duration));
+            const observer = new PerformanceObserver(list => list.getEntries().forEach(seen));
+            observer.observe({type: 'event', durationThreshold: 16});
         }"""
     )
     await box.press("Enter")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -78,6 +79,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         models: Any = None,
         clock: Any = None,
         more: Sequence[web.RouteDef] = (),
+        web_folder: Path | None = None,
     ) -> Api:
         release = asyncio.Event()
 
@@ -111,7 +113,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         async def metrics() -> bytes:
             return b"sophon_up 1\n"
 
-        app = make_app(host, access, HttpOptions(metrics=metrics))
+        app = make_app(host, access, HttpOptions(metrics=metrics, web=web_folder or Path("no page")))
         app.add_routes(more)
         runner = web.AppRunner(app, access_log=None, auto_decompress=False)
         await runner.setup()

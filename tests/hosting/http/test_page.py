@@ -35,3 +35,9 @@ async def test_what_a_client_sends_as_name_of_the_host_is_no_markup(serve) -> No
     api = await serve(users=False)
     answer = await api.raw(b'GET / HTTP/1.1\r\nHost: localhost:1"><b>\r\nConnection: close\r\n\r\n')
     assert b"<b>" not in answer
+
+
+async def test_without_npm_the_page_says_what_to_install(serve) -> None:
+    text = (await (await (await serve(users=False)).open(None)).get("/")).text
+    assert "set up without npm" in text
+    assert "make page" in text

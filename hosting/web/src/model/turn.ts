@@ -201,7 +201,7 @@ export function apply(turn: Turn, { event, data }: WireEvent): void {
     case "message":
       if (turn.firstRecord === 0) turn.firstRecord = Number(data.message_id.slice(data.message_id.lastIndexOf(":") + 1));
       if (data.role === "assistant") {
-        act(turn, "LlmInvoker");
+        if (turn.acted["LlmInvoker"] === undefined) act(turn, "LlmInvoker");
         show(turn, data.content);
       }
       return;
@@ -244,7 +244,6 @@ function chunk(turn: Turn, epoch: number, text: string, offset: number): void {
   const news = known > 0 ? Array.from(text).slice(known).join("") : text;
   turn.answer += news;
   turn.received += characters(news);
-  if (turn.acted["LlmInvoker"] === undefined) act(turn, "LlmInvoker");
 }
 
 function reset(turn: Turn, epoch: number): void {

@@ -35,6 +35,9 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
     toEnd();
     return () => observer.disconnect();
   }, [conversation]);
+  useEffect(() => {
+    if (underway.length > 0) toEnd(); // whoever sends something wants to see what becomes of it
+  }, [underway.length]);
   const scrolled = (): void => {
     const { scrollHeight, scrollTop, clientHeight } = box.current!;
     // Only a person scrolls up; when the page grows below, one is still at the end, and is taken there.

@@ -1,0 +1,106 @@
+"""Takes the pictures of docs/images, from a real host: `python -m tests.web.pictures`."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Page, async_playwright
+
+from sophon import Services
+from sophon.models.offline import OfflineModel
+from sophon_hosting.site import Site, bound
+from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}}
+PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2}
+ANSWER = """say Two ways to reverse a list:
+
+1. `reversed(xs)` walks it **backwards** and copies nothing
+2. `xs[::-1]` makes a new one
+
+```python
+def backwards(xs: list[int]) -> list[int]:
+    return xs[::-1]  # a copy
+```
+"""
+
+
+async def welcome(page: Page) -> None:
+    await page.wait_for_selector(".welcome .offline")
+
+
+async def writing(page: Page) -> None:
+    await write(page, ANSWER)
+    await page.wait_for_selector(".turn.completed figure.code")
+    await write(page, "weather")
+    await page.wait_for_selector(".tool-call.running")
+
+
+async def plan(page: Page) -> None:
+    await write(page, TEA)
+    await page.get_by_role("button", name="Approve").click()
+    await page.wait_for_selector(".turn.completed .reasons")
+
+
+async def decision(page: Page) -> None:
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Edit…").click()
+
+
+async def failure(page: Page) -> None:
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Approve").click()
+    await page.wait_for_selector(".turn.completed")
+    await page.locator(".what-happened summary").click()
+    await page.get_by_role("button", name="Show as a waterfall").click()
+    await write(page, "fail")
+    await page.wait_for_selector(".failure")
+
+
+async def pocket(page: Page) -> None:
+    await write(page, "pay Ada")
+    await page.wait_for_selector(".approval")
+
+
+PICTURES = {
+    "welcome": (welcome, "light", DESKTOP),
+    "writing": (writing, "light", DESKTOP),
+    "plan": (plan, "dark", DESKTOP),
+    "decision": (decision, "light", DESKTOP),
+    "failure": (failure, "dark", DESKTOP),
+    "phone": (pocket, "light", PHONE),
+}
+
+
+async def main() -> None:
+    """All six."""
+    IMAGES.mkdir(exist_ok=True)
+    async with async_playwright() as playwright:
+        switches = [each for each in SWITCHES if "debugging" not in each]
+        browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
+        for name in PICTURES:
+            await taken(browser, name)
+        await browser.close()
+
+
+async def taken(browser: Browser, name: str) -> None:
+    """One, of a host of its own."""
+    scene, scheme, size = PICTURES[name]
+    settings = {"AgentExecution": {"Titles": False}}
+    models = OfflineModel() if name == "welcome" else Brain()
+    site = Site(Services(models=models, tools=[pay, Weather().tool()], settings=settings), {})
+    address = bound("127.0.0.1", 0)
+    await site.open(address)
+    context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **size)
+    page = await context.new_page()
+    await page.goto(address.url)
+    await scene(page)
+    await page.wait_for_timeout(600)  # pictures only: what is folded has unfolded, and fonts are there
+    await page.screenshot(path=IMAGES / f"{name}.png")
+    await context.close()
+    await site.close(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
