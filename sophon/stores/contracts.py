@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import Message, ToolResult, Usage
 from sophon.stores.event_contracts import EventLog
+from sophon.stores.note_contracts import ChannelNotes
 from sophon.stores.outbound_contracts import OutboundLedger
 from sophon.stores.run_contracts import RunStore
 from sophon.value import value
@@ -301,7 +302,7 @@ class MemoryStore(Protocol):
 
 
 class Store(Protocol):
-    """All eight rooms of one store. Open it before use; closing twice does no harm."""
+    """All nine rooms of one store. Open it before use; closing twice does no harm."""
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -319,6 +320,8 @@ class Store(Protocol):
     def outbound(self) -> OutboundLedger: ...
     @property
     def events(self) -> EventLog: ...
+    @property
+    def notes(self) -> ChannelNotes: ...
 
     async def open(self) -> None:
         """Connect and bring the schema up to date."""

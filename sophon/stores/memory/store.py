@@ -1,10 +1,11 @@
-"""The eight rooms of a store in memory, tied together."""
+"""The nine rooms of a store in memory, tied together."""
 
 from sophon.clock import Clock, SystemClock
 from sophon.stores.memory.approvals import InMemoryApprovals
 from sophon.stores.memory.entries import InMemoryEntries
 from sophon.stores.memory.events import InMemoryEvents
 from sophon.stores.memory.journal import InMemoryJournal
+from sophon.stores.memory.notes import InMemoryNotes
 from sophon.stores.memory.outbound import InMemoryOutbound
 from sophon.stores.memory.runs import InMemoryRuns
 from sophon.stores.memory.sessions import InMemorySessions
@@ -27,6 +28,7 @@ class InMemoryStore:
         self.journal = InMemoryJournal()
         self.memory = InMemoryEntries(clock)
         self.events = InMemoryEvents(clock, self.sessions)
+        self.notes = InMemoryNotes(clock)
         runs: dict[str, Run] = {}
         self.outbound = InMemoryOutbound(clock, runs)
         self.runs = InMemoryRuns(clock, runs, self.sessions, self.outbound, self.events)

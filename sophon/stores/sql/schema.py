@@ -1,6 +1,6 @@
 """The tables. A change here needs a migration in `migrations/versions/` and its number in `upgrade.REVISIONS`."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
 from sophon.stores.sql.columns import Json, SafeText, UtcTime
 
@@ -202,4 +202,18 @@ events = Table(
     Column("data", Json, nullable=False),
     Column("at", UtcTime, nullable=False),
     Index("events_by_time", "at"),
+)
+
+notes = Table(
+    "notes",
+    metadata,
+    Column("number", _Number, primary_key=True),
+    Column("channel", SafeText, nullable=False),
+    Column("account", SafeText, nullable=False),
+    Column("kind", SafeText, nullable=False),
+    Column("key", SafeText, nullable=False),
+    Column("value", Json, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    UniqueConstraint("channel", "account", "kind", "key", name="notes_are_unique"),
+    Index("notes_by_kind", "kind", "at"),
 )

@@ -1,4 +1,4 @@
-"""The eight rooms of a store in SQL, tied together."""
+"""The nine rooms of a store in SQL, tied together."""
 
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from sophon.stores.sql.entries import SqlEntries
 from sophon.stores.sql.events import SqlEvents
 from sophon.stores.sql.journal import SqlJournal
 from sophon.stores.sql.location import located
+from sophon.stores.sql.notes import SqlNotes
 from sophon.stores.sql.outbound import SqlOutbound
 from sophon.stores.sql.runs import SqlRuns
 from sophon.stores.sql.sessions import SqlSessions
@@ -50,6 +51,7 @@ class SqlStore:
         self.runs = SqlRuns(self._database, clock)
         self.outbound = SqlOutbound(self._database, clock)
         self.events = SqlEvents(self._database, clock)
+        self.notes = SqlNotes(self._database, clock)
 
     async def open(self) -> None:
         """Connect, bring the schema up to date, drop claims of dead processes. Opening twice does no harm."""

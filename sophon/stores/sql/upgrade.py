@@ -6,7 +6,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, selec
 
 from sophon.errors import StoreError
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """The migrations, oldest first. Kept here as well, so that a current schema is known without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"

@@ -1,0 +1,28 @@
+"""What channels remember: whom they have let in, which session a chat is in, what they have dealt with."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Make the table."""
+    op.create_table(
+        "notes",
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+        sa.Column("channel", sa.Text, nullable=False),
+        sa.Column("account", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("key", sa.Text, nullable=False),
+        sa.Column("value", sa.Text, nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.UniqueConstraint("channel", "account", "kind", "key", name="notes_are_unique"),
+        sa.Index("notes_by_kind", "kind", "at"),
+    )
+
+
+def downgrade() -> None:
+    """Drop it, and all that is in it."""
+    op.drop_table("notes")
