@@ -24,7 +24,11 @@ async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there()
     async def metrics() -> bytes:
         return b""
 
-    app = make_app(Host(services, twelve(services)), Access({}), HttpOptions(metrics=metrics, web=Path("without the files of the page")))
+    app = make_app(
+        Host(services, twelve(services)),
+        Access({}),
+        HttpOptions(metrics=metrics, web=Path("without the files of the page")),
+    )
     routes = {
         f"{route.method} {route.resource.canonical}"
         for route in app.router.routes()
