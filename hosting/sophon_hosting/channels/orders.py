@@ -1,0 +1,127 @@
+"""Commands in a chat, carried out at once: neither queue nor model is asked."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from sophon.approvals import Decision
+from sophon.errors import SophonError
+from sophon.stores.run_contracts import Run
+from sophon_channels.contract import Written
+from sophon_channels.rules.commands import Command, help_text
+from sophon_hosting.channels.chats import Chats
+from sophon_hosting.channels.questions import Questions
+from sophon_hosting.host import Host
+
+AUTO = "auto"
+MICROS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command, who gave it where, and the session that the chat is in. `may_decide`: for others, too."""
+
+    command: Command
+    message: Written
+    session: str
+    may_decide: bool
+
+
+class Orders:
+    """What the commands of one channel do; each gives the text of its answer."""
+
+    def __init__(self, host: Host, chats: Chats, questions: Questions) -> None:
+        self._host, self._chats, self._questions = host, chats, questions
+        self._store = host.services.store
+        self._do: dict[str, Callable[[Order], Awaitable[str]]] = {
+            "new": self._new,
+            "stop": self._stop,
+            "status": self._status,
+            "model": self._model,
+            "usage": self._usage,
+            "pending": self._pending,
+            "approve": self._approve,
+            "reject": self._reject,
+            "help": self._help,
+        }
+
+    async def carry_out(self, order: Order) -> str:
+        """The answer; a mistake is one, too."""
+        do = self._do.get(order.command.name)
+        if do is None:
+            return f"There is no command /{order.command.name}. /help shows those there are."
+        try:
+            return await do(order)
+        except SophonError as error:
+            return f"⚠️ {error}"
+
+    async def _new(self, order: Order) -> str:
+        await self._chats.begin_session(order.message.place, order.message.external_id)
+        return "This is a new conversation. What was said before is kept, and no longer read."
+
+    async def _stop(self, order: Order) -> str:
+        who = self._chats.identity(order.message.person)
+        found = [run for run in await self._unfinished(order) if order.may_decide or run.owner == who]
+        stopped = [await self._host.cancel(run.id) for run in found]
+        if not stopped:
+            return "Nothing is running."
+        still = sum(not run.over for run in stopped)
+        return "⏹ Stopping." if still else "⏹ Stopped." if len(stopped) == 1 else f"⏹ Stopped {len(stopped)} tasks."
+
+    async def _status(self, order: Order) -> str:
+        lines = [f"{_state(run)}: {run.text[:60]}" for run in await self._unfinished(order)]
+        statistics = await self._host.queue.statistics()
+        lines = lines or ["Nothing is running in this conversation."]
+        return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are taken."])
+
+    async def _model(self, order: Order) -> str:
+        session = await self._ensured(order)
+        wanted = order.command.rest
+        if wanted:
+            model = None if wanted.lower() == AUTO else wanted
+            if model is not None:
+                self._host.services.gateway.find(model)
+            await self._store.sessions.choose_model(session, model)
+            return f"{model} answers from now on." if model else "The host chooses the model from now on."
+        chosen = (await self._store.sessions.get(session)).model
+        known = [each.info.id for each in self._host.services.gateway.candidates()]
+        return f"{chosen or 'The host chooses the model'}. There are: {', '.join(known)}"
+
+    async def _usage(self, order: Order) -> str:
+        rows = await self._store.usage.totals(session_id=order.session)
+        if not rows:
+            return "This conversation has used nothing yet."
+        tokens = sum(row.usage.input_tokens + row.usage.output_tokens for row in rows)
+        dollars = sum(row.usage.cost_micros for row in rows) / MICROS
+        return f"This conversation has used {tokens:,} tokens, ${dollars:.4f}."
+
+    async def _pending(self, order: Order) -> str:
+        found = await self._questions.pending(order.session)
+        lines = [f"{code}: {record.request.preview.splitlines()[0]}" for code, record in found]
+        return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
+
+    async def _approve(self, order: Order) -> str:
+        code, _, _ = order.command.rest.partition(" ")
+        return await self._decided(order, code, Decision.approve())
+
+    async def _reject(self, order: Order) -> str:
+        code, _, reason = order.command.rest.partition(" ")
+        return await self._decided(order, code, Decision.reject(reason.strip()))
+
+    async def _decided(self, order: Order, code: str, decision: Decision) -> str:
+        if not code:
+            return f"Which one? /{order.command.name} ID; /pending shows the ids."
+        return await self._questions.decide(code, decision, order.message.person, order.message.place)
+
+    async def _help(self, order: Order) -> str:
+        return help_text()
+
+    async def _unfinished(self, order: Order) -> list[Run]:
+        return [run for run in await self._store.runs.unfinished() if run.session_id == order.session]
+
+    async def _ensured(self, order: Order) -> str:
+        await self._chats.ensure(order.session, order.message.place, order.message.person)
+        return order.session
+
+
+def _state(run: Run) -> str:
+    return {"queued": "waits", "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)

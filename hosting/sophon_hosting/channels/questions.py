@@ -1,0 +1,171 @@
+"""Questions to people, in the chat that the turn came from: asked once, answered by button or text, then marked."""
+
+import logging
+
+from sophon.approvals import Decision
+from sophon.clock import Clock
+from sophon.errors import NotFound, SophonError
+from sophon.stores.contracts import ApprovalRecord
+from sophon.stores.note_contracts import Note
+from sophon.stores.run_contracts import Run
+from sophon_channels.contract import Channel, Outgoing, Person, Place, Pressed
+from sophon_channels.rules.presses import buttons_of, press_of
+from sophon_channels.rules.tokens import as_code, new_code
+from sophon_hosting.approvals import DecisionRefused, task_of
+from sophon_hosting.channels.chats import Chats, clock_time
+from sophon_hosting.channels.letters import Letters, part_id
+from sophon_hosting.host import Host
+
+log = logging.getLogger("sophon")
+
+ASKED, CODE = "asked", "code"
+UNKNOWN = "this decision is not known here any more"
+EXPIRY = "expiry"
+SAID = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
+MARKS = {"approve": "✅", "edit": "✅", "reject": "❌"}
+
+
+class Questions:
+    """The open questions of one channel. Whoever asked for the turn decides, or somebody in Approvers, here or anywhere
+    else; the first decision counts.
+    """
+
+    def __init__(self, host: Host, channel: Channel, chats: Chats, letters: Letters) -> None:
+        self._host, self._channel, self._chats, self._letters = host, channel, chats, letters
+        self._store = host.services.store
+        self._clock: Clock = host.services.clock
+
+    async def ask(self, approval_id: str) -> None:
+        """Put it to the chat of its turn, if that is of this channel; asking again asks nobody twice."""
+        try:
+            record = await self._store.approvals.get(approval_id)
+            run = await self._store.runs.get(task_of(record.request))
+        except NotFound:
+            return
+        chat = self._chat(run)
+        if chat is None or record.decision is not None:
+            return
+        code = await self._code(approval_id, chat)
+        text = (
+            f"{_heading(record)}\n\n{record.request.preview}\n\n{self._until(record)}/approve {code} or /reject {code}"
+        )
+        outgoing = Outgoing(
+            text, markdown=False, buttons=buttons_of(code), reply_to=str(run.origin.get("reply_to", "")) or None
+        )
+        sent = await self._letters.write(chat, f"ask:{approval_id}", outgoing, "question")
+        await self._put(ASKED, approval_id, {"code": code, "chat": chat, "parts": len(sent)})
+
+    async def ask_all(self) -> None:
+        """Those that a process before this one may not have come to ask."""
+        for record in await self._store.approvals.list():
+            await self.ask(record.request.id)
+
+    async def show_decided(self, approval_id: str) -> None:
+        """Say in the chat who decided, in place of the question where the platform can do that."""
+        asked = await self._get(ASKED, approval_id)
+        if asked is None:
+            return
+        record = await self._store.approvals.get(approval_id)
+        last = part_id(f"ask:{approval_id}", int(asked.value.get("parts", 1)) - 1)
+        try:
+            prompt = (await self._store.outbound.get(last)).platform_id
+        except NotFound:
+            prompt = None
+        chat = str(asked.value["chat"])
+        if prompt is None:
+            await self._unasked(last)
+        text = f"{_heading(record)}\n{await self.outcome(record)}"
+        await self._letters.write(chat, f"decided:{approval_id}", Outgoing(text, markdown=False, replaces=prompt))
+
+    async def press(self, press: Pressed) -> str:
+        """Decide by a button; what the person is told."""
+        found = press_of(press.data)
+        if found is None:
+            return UNKNOWN
+        decision = Decision.approve() if found.verdict == "approve" else Decision.reject("")
+        return await self.decide(found.code, decision, press.person, press.place)
+
+    async def decide(self, code: str, decision: Decision, person: Person, place: Place) -> str:
+        """Decide by the code of a question of this chat; what the person is told."""
+        note = await self._get(CODE, as_code(code))
+        if note is None or str(note.value["chat"]).partition("/")[0] not in await self._chats.ids(place.chat):
+            return UNKNOWN
+        approval_id = str(note.value["approval"])
+        try:
+            record = await self._host.approvals.decide(approval_id, decision, self._chats.identity(person))
+        except DecisionRefused as refused:
+            if refused.code == "already_decided":
+                return "already " + _small(await self.outcome(await self._store.approvals.get(approval_id)))
+            return str(refused)
+        except SophonError as error:
+            return str(error)
+        return await self.outcome(record)
+
+    async def pending(self, session_id: str) -> list[tuple[str, ApprovalRecord]]:
+        """The open questions of a session, with their codes."""
+        found: list[tuple[str, ApprovalRecord]] = []
+        for record in await self._store.approvals.list(session_id=session_id):
+            note = await self._get(ASKED, record.request.id)
+            if note is not None:
+                found.append((str(note.value["code"]), record))
+        return found
+
+    async def outcome(self, record: ApprovalRecord) -> str:
+        """How it was decided, by whom and when."""
+        decision = record.decision
+        if decision is None:
+            return "Not decided."
+        if decision.decided_by == EXPIRY:
+            return "⌛ Expired: nobody decided in time."
+        who = await self._chats.name_of(decision.decided_by)
+        said = f"{MARKS.get(decision.verdict, '')} {SAID.get(decision.verdict, decision.verdict)} by {who}"
+        reason = f": {decision.reason}" if decision.reason else ""
+        return f"{said} at {clock_time(record.decided_at)}{reason}"
+
+    def _chat(self, run: Run) -> str | None:
+        return str(run.origin["chat"]) if run.channel == self._channel.name and run.origin.get("chat") else None
+
+    def _until(self, record: ApprovalRecord) -> str:
+        until = record.request.expires_at
+        return f"Until {clock_time(until)}: " if until else ""
+
+    async def _code(self, approval_id: str, chat: str) -> str:
+        """The code of a question, which it keeps."""
+        await self._store.notes.add(self._note(ASKED, approval_id, {"code": new_code(), "chat": chat, "parts": 1}))
+        asked = await self._get(ASKED, approval_id)
+        code = str(asked.value["code"]) if asked else new_code()
+        await self._put(CODE, code, {"approval": approval_id, "chat": chat})
+        return code
+
+    async def _unasked(self, entry_id: str) -> None:
+        """A question that was decided before it was sent need not be asked; one that is on its way will be."""
+        try:
+            entry = await self._store.outbound.get(entry_id)
+            if entry.status in ("pending", "refused"):
+                await self._store.outbound.dead(entry_id, "decided before it was asked")
+        except SophonError:
+            return
+
+    async def _get(self, kind: str, key: str) -> Note | None:
+        return await self._store.notes.get(self._channel.name, self._channel.account, kind, key)
+
+    async def _put(self, kind: str, key: str, value: dict[str, object]) -> None:
+        await self._store.notes.put(self._note(kind, key, value))
+
+    def _note(self, kind: str, key: str, value: dict[str, object]) -> Note:
+        return Note(self._channel.name, self._channel.account, kind, key, value)
+
+
+def _heading(record: ApprovalRecord) -> str:
+    request = record.request
+    what = {"plan": "May this plan be carried out?", "question": "A question to you:"}
+    return what.get(request.kind, f"May {request.tool} run? ({request.risk.label} risk)")
+
+
+def _small(text: str) -> str:
+    return (
+        text.lstrip("✅❌⌛ ")
+        .replace("Approved", "approved", 1)
+        .replace("Rejected", "rejected", 1)
+        .replace("Expired", "expired", 1)
+    )
