@@ -18,6 +18,7 @@ from sophon_hosting.runs.checkpoints import with_checkpoints
 from sophon_hosting.runs.endings import Endings
 from sophon_hosting.runs.jobs import Jobs
 from sophon_hosting.runs.leaving import WhatLeaves, answer
+from sophon_hosting.runs.preparing import Prepare, as_it_is
 from sophon_hosting.runs.recovery import Recovery, queued
 from sophon_hosting.runs.run_log import Outcomes, RunLog
 from sophon_hosting.runs.sweep import Sweep
@@ -66,8 +67,9 @@ class Receipt:
 class Host:
     """Services, a chain and a queue, put to work; the services' gate and turn log become those of the host.
 
-    `queue` is one in memory of `Queue.Capacity` by default. `approvers` may decide besides the owner of a run. As a
-    context manager it opens everything, recovers, works, and stops at the end.
+    `queue` is one in memory of `Queue.Capacity` by default. `approvers` may decide besides the owner of a run.
+    `leaving` is what the end of a run sends, `prepare` is done for a run before its turn. As a context manager it opens
+    everything, recovers, works, and stops at the end.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Host:
         queue: TaskQueue | None = None,
         approvers: Collection[str] = (),
         leaving: WhatLeaves = answer,
+        prepare: Prepare = as_it_is,
     ) -> None:
         self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
@@ -97,7 +100,9 @@ class Host:
             events=self.feed,
         )
         self._endings = Endings(services, chain, self.queue, jobs, outcomes)
-        self._worker = Worker(services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings, self.feed)
+        self._worker = Worker(
+            services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings, self.feed, prepare
+        )
         self.stopping = False
         """From the beginning of `stop` on: what is sent now would not be begun here any more."""
         self.working = False

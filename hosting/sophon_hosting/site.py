@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -13,6 +13,8 @@ from sophon.errors import SophonError
 from sophon.services import Services
 from sophon_hosting.access import Access
 from sophon_hosting.afterwards.afterwards import Afterwards
+from sophon_hosting.channels.configured import Configured, channels_of
+from sophon_hosting.channels.switchboard import Switchboard
 from sophon_hosting.composition import chain_of
 from sophon_hosting.host import GRACE_SECONDS, Host
 from sophon_hosting.http.app import HttpOptions, make_app
@@ -68,20 +70,32 @@ def bound(host: str, port: int) -> Address:
 class Site:
     """Opens in this order: the store; what was left unfinished is taken up and work begins; then who waits at the
     address is let in. Closes in the other: nothing more is taken, what runs may end, everybody hears of it, then the
-    connections end, then the store.
+    connections end, then the store. `channels` are those of the settings, unless others are given.
     """
 
-    def __init__(self, services: Services, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, services: Services, environment: Mapping[str, str], *, channels: Sequence[Configured] | None = None
+    ) -> None:
         hub = services.settings.hub
         access = Access.of(hub, environment)
         self.services = services
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.watched_by(self.metrics)
-        self.host = Host(services, chain_of(services), queue=queue_of(services), approvers=access.operators)
+        self.channels = Switchboard(services, channels_of(services, environment) if channels is None else channels)
+        self.host = Host(
+            services,
+            chain_of(services),
+            queue=queue_of(services),
+            approvers=access.operators | self.channels.approvers,
+            leaving=self.channels.answers,
+            prepare=self.channels.prepare,
+        )
+        self.channels.connect(self.host)
         self.hub = Hub(self.host, access)
         self.afterwards = Afterwards(services, self.host.feed)
-        self._app = make_app(self.host, access, HttpOptions(metrics=self._counted))
+        self._app = make_app(self.host, access, HttpOptions(metrics=self._counted, channels=self.channels.channels))
+        self._app.add_routes(self.channels.routes())
         self.hub.attach(self._app)
         self._runner = web.AppRunner(
             self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS, auto_decompress=False
@@ -96,6 +110,7 @@ class Site:
         await self._runner.setup()
         await web.SockSite(self._runner, address.socket).start()
         await self.hub.start()
+        self.channels.start()
         # In the background: the first message is as fast as any other, and the start does not wait for it.
         self._warming = asyncio.create_task(self._warm_up())
 
@@ -104,7 +119,9 @@ class Site:
         if self._warming is not None:
             self._warming.cancel()
         try:
+            await self.channels.stop_hearing()
             await self.host.stop(grace_seconds=grace_seconds)
+            await self.channels.stop()
             await self.afterwards.stop()
             await self.hub.stop()
             await self._runner.cleanup()

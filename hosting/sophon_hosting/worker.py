@@ -12,6 +12,7 @@ from sophon_hosting.observing.scope import log_scope
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.endings import Ended, Endings
 from sophon_hosting.runs.jobs import Job, Jobs
+from sophon_hosting.runs.preparing import Prepare, as_it_is
 from sophon_hosting.runs.turns import begin_reply_anew, turn_of
 
 log = logging.getLogger("sophon")
@@ -38,7 +39,9 @@ class Worker:
         jobs: Jobs,
         endings: Endings,
         feed: EventFeed,
+        prepare: Prepare = as_it_is,
     ) -> None:
+        self._prepare = prepare
         self._services, self._chain, self._queue = services, chain, queue
         self._jobs, self._endings, self._feed = jobs, endings, feed
         self._takers: list[asyncio.Task[None]] = []
@@ -122,7 +125,7 @@ class Worker:
             await self._endings.cancel(job)
             return
         try:
-            job.ctx = await turn_of(services, run, fresh=run.starts == 1)
+            job.ctx = await turn_of(services, await self._prepare(run), fresh=run.starts == 1)
         except StoreError:
             raise
         except SophonError as error:

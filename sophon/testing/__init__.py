@@ -1,8 +1,25 @@
 """The public test kit: what Sophon's own tests are written with, and all they need."""
 
+from importlib import import_module
+from typing import Any
+
 from sophon.testing.clock import VirtualClock
 from sophon.testing.models import FunctionModel, ScriptedModel
 from sophon.testing.recorder import EventRecorder
 from sophon.testing.transcripts import assert_valid_transcript
 
-__all__ = ["EventRecorder", "FunctionModel", "ScriptedModel", "VirtualClock", "assert_valid_transcript"]
+__all__ = [
+    "EventRecorder",
+    "FunctionModel",
+    "ScriptedModel",
+    "SyntheticChannel",  # pyright: ignore[reportUnsupportedDunderAll] - see __getattr__
+    "VirtualClock",
+    "assert_valid_transcript",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`SyntheticChannel` lives with the channels, a floor above: it is fetched when somebody asks for it."""
+    if name == "SyntheticChannel":
+        return import_module("sophon_channels.testing").SyntheticChannel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -71,11 +71,15 @@ def to_json(message: Written) -> dict[str, Any]:
 def from_json(data: Mapping[str, Any]) -> Written:
     """What `to_json` has written."""
     return Written(
-        **{
-            **data,
-            "person": Person(**data["person"]),
-            "place": Place(**data["place"]),
-            "at": datetime.fromisoformat(data["at"]),
-            "attachments": tuple(Attachment(**file) for file in data["attachments"]),
-        }
+        external_id=data["external_id"],
+        person=Person(**data["person"]),
+        place=Place(**data["place"]),
+        text=data["text"],
+        message_id=data["message_id"],
+        at=datetime.fromisoformat(data["at"]),
+        mentioned=data["mentioned"],
+        quoted=data["quoted"],
+        album=data["album"],
+        attachments=tuple(Attachment(**file) for file in data["attachments"]),
+        late=data["late"],
     )

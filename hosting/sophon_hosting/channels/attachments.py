@@ -25,7 +25,7 @@ class Attachments:
         self._channels, self._root = channels, root
 
     async def prepare(self, run: Run) -> Run:
-        """The run with a line for each file in its text: where it lies, or why it does not. Fetching again is harmless."""
+        """The run with a line for each file in its text: where it lies, or why it does not. May be done again."""
         channel = self._channels.get(run.channel)
         named = run.origin.get("attachments")
         if channel is None or not named:

@@ -35,8 +35,9 @@ class Chats:
         await self._put(SEEN, external_id, {})
 
     async def forget_old(self) -> None:
-        """Drop what no platform delivers any more."""
-        await self._store.notes.expire(SEEN, self._clock.now() - timedelta(days=SEEN_DAYS))
+        """Drop what no platform delivers any more, and questions that were asked long ago."""
+        for kind in (SEEN, "asked", "code"):
+            await self._store.notes.expire(kind, self._clock.now() - timedelta(days=SEEN_DAYS))
 
     async def paired(self, person: Person) -> bool:
         """Whether somebody has shown a code that was approved."""

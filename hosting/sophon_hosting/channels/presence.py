@@ -104,28 +104,26 @@ class Presence:
 
     async def _show(self, channel: Channel, run: Run, company: _Company) -> None:
         place, message = place_of(run.origin), str(run.origin.get("reply_to", ""))
-        pause, typed, drawn, edits = EDIT_SECONDS[place.kind], 0.0, "", True
+        pause, typed, drawn = EDIT_SECONDS[place.kind], 0.0, ""
         while not company.over.is_set():
             now = self._clock.monotonic()
             if not typed or now - typed >= TYPING_SECONDS:
                 typed = now
                 await channel.busy(place, message)
-            if edits and company.text.strip() and company.text != drawn:
+            if company.text.strip() and company.text != drawn:
                 drawn = company.text
-                edits = await self._draw(channel, run, place, drawn)
+                await self._draw(channel, run, place, drawn)
             try:
                 async with self._clock.timeout(pause):
                     await company.over.wait()
             except TimeoutError:
                 continue
 
-    async def _draw(self, channel: Channel, run: Run, place: Place, text: str) -> bool:
-        """Whether the channel can show that at all."""
+    async def _draw(self, channel: Channel, run: Run, place: Place, text: str) -> None:
         before = self._shown.get(run.id)
         shown = await channel.progress(place, text, before, str(run.origin.get("reply_to") or "") or None)
         if shown is not None:
             self._shown[run.id] = shown
-        return shown is not None or channel.edits
 
 
 def place_of(origin: Mapping[str, Any]) -> Place:

@@ -56,9 +56,11 @@ class Questions:
         await self._put(ASKED, approval_id, {"code": code, "chat": chat, "parts": len(sent)})
 
     async def ask_all(self) -> None:
-        """Those that a process before this one may not have come to ask."""
+        """What a process before this one may not have come to ask, or to tell."""
         for record in await self._store.approvals.list():
             await self.ask(record.request.id)
+        for note in await self._store.notes.list(ASKED, self._channel.name, self._channel.account):
+            await self._show_if_decided(note.key)
 
     async def show_decided(self, approval_id: str) -> None:
         """Say in the chat who decided, in place of the question where the platform can do that."""
@@ -121,6 +123,14 @@ class Questions:
         said = f"{MARKS.get(decision.verdict, '')} {SAID.get(decision.verdict, decision.verdict)} by {who}"
         reason = f": {decision.reason}" if decision.reason else ""
         return f"{said} at {clock_time(record.decided_at)}{reason}"
+
+    async def _show_if_decided(self, approval_id: str) -> None:
+        try:
+            record = await self._store.approvals.get(approval_id)
+        except NotFound:
+            return
+        if record.decision is not None:
+            await self.show_decided(approval_id)
 
     def _chat(self, run: Run) -> str | None:
         return str(run.origin["chat"]) if run.channel == self._channel.name and run.origin.get("chat") else None

@@ -25,6 +25,7 @@ COMMANDS = {
     "sessions": "List, show, rename, copy, export and delete conversations.",
     "tasks": "List, show and stop tasks.",
     "approvals": "List what waits for a person, and decide it.",
+    "pairing": "List who wants to write from a channel, and let them in.",
     "queue": "Look at the queue of a host, and switch it.",
     "trace": "Show what a task did, when, and what it cost.",
     "usage": "Show tokens and costs.",

@@ -13,6 +13,7 @@ from sophon.models.known import OFFLINE
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loading import ENVIRONMENT, FILE_NAME
+from sophon_hosting.channels.configured import channels_of
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.findings import Finding
 from sophon_hosting.composition import chain_of
@@ -122,6 +123,20 @@ def tools(services: Services) -> Finding:
     """Which tools there are; two of one name would have kept the services from being made."""
     names = ", ".join(tool.name for tool in services.registry)
     return Finding("tools", f"{len(services.registry)}: {names}")
+
+
+async def channels(services: Services, environment: Mapping[str, str]) -> list[Finding]:
+    """Whether each channel is set up as it must be, asked of its platform."""
+    found: list[Finding] = []
+    for each in channels_of(services, environment):
+        name = f"channels.{each.channel.name}"
+        try:
+            told = await each.channel.test()
+        except Exception as error:  # noqa: BLE001 - a check raises nothing
+            found.append(Finding(name, f"{type(error).__name__}: {error}", "failed", "see docs/channels.md"))
+            continue
+        found += [Finding(name, line.what, "ok" if line.ok else "failed", line.fix) for line in told]
+    return found
 
 
 def clock(services_clock: Clock) -> Finding:

@@ -64,6 +64,7 @@ def _of_services(options: GlobalOptions, settings: Settings) -> Iterator[Finding
     yield checks.tools(services)
     yield checks.files_root(services)
     yield asyncio.run(_store(services))
+    yield from asyncio.run(checks.channels(services, os.environ))
 
 
 async def _store(services: Services) -> Finding:

@@ -1,9 +1,13 @@
 """`sophon worker`: the worker without the doors."""
 
+import os
+
 import typer
 
 from sophon.services import Services
 from sophon_hosting.afterwards.afterwards import Afterwards
+from sophon_hosting.channels.configured import channels_of
+from sophon_hosting.channels.switchboard import Switchboard
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.processes import LogForm, run_until_stopped, running_settings, store_lock_of
 from sophon_hosting.cli.screen import write_lines
@@ -26,7 +30,16 @@ def start(program: GlobalOptions, log: str | None = None) -> int:
     """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
     settings = running_settings(program, log)
     services = services_of(program, settings)
-    host = Host(services, chain_of(services), queue=queue_of(services))
+    # What ends here leaves as the channels send it; they themselves run with `serve`.
+    channels = Switchboard(services, channels_of(services, os.environ))
+    host = Host(
+        services,
+        chain_of(services),
+        queue=queue_of(services),
+        approvers=channels.approvers,
+        leaving=channels.answers,
+        prepare=channels.prepare,
+    )
     afterwards = Afterwards(services, host.feed)
 
     async def opened() -> None:

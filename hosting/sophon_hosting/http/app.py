@@ -1,15 +1,18 @@
 """The application of a host: its routes, and the guards before them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
+from sophon_channels.contract import Channel
 from sophon_hosting.access import Access
 from sophon_hosting.host import Host
 from sophon_hosting.http import (
     about,
     approvals,
+    channels,
     errors,
     guards,
     health,
@@ -32,6 +35,7 @@ class HttpOptions:
 
     metrics: Render | None = None
     web: Path = web_page.BUILT
+    channels: Sequence[Channel] = ()
 
 
 def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> web.Application:
@@ -57,6 +61,7 @@ def make_app(host: Host, access: Access, options: HttpOptions | None = None) -> 
     else:
         app.add_routes(page.routes(access, metrics=chosen.metrics is not None))
     app.add_routes(health.routes(chosen.metrics))
+    app.add_routes(channels.routes(chosen.channels))
     if hub.open_ai_api:
         app.add_routes(openai_api.routes())
     return app

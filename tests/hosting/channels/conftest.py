@@ -1,0 +1,142 @@
+"""A host with a channel that exists in memory only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.stores.contracts import Store
+from sophon.stores.memory.store import InMemoryStore
+from sophon.testing import FunctionModel
+from sophon_channels.rules.policy import Policy
+from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.configured import Configured
+from sophon_hosting.channels.switchboard import Switchboard
+from sophon_hosting.host import Host
+from sophon_hosting.queue.memory import MemoryQueue
+from sophon_middlewares.chains import twelve
+
+LET_IN = Policy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group="MentionOnly")
+
+
+@dataclass
+class Brain:
+    """A model that does what a message says, and a tool whose uses are counted."""
+
+    paid: list[str] = field(default_factory=list)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def model(self) -> FunctionModel:
+        return Streaming(self)
+
+    def tool(self) -> Any:
+        @tool(risk=Risk.HIGH)
+        async def pay(to: str) -> str:
+            """Pay somebody."""
+            self.paid.append(to)
+            return f"paid {to}"
+
+        return pay
+
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        last = request.messages[-1]
+        if last.content.startswith("pay "):
+            return ModelResponse("", [ToolCall(f"c{len(request.messages)}", "pay", {"to": last.content[4:]})])
+        if last.content == "wait":
+            self.reached.set()
+            await self.gate.wait()
+        if last.content == "fail":
+            raise RuntimeError("nobody foresaw this")
+        return f"You said: {last.content}"
+
+
+class Streaming(FunctionModel):
+    """The brain, which can stop in the middle of what it tells."""
+
+    def __init__(self, brain: Brain) -> None:
+        super().__init__(brain.answer, name="brain", stream=True, prices=(1.0, 1.0))
+        self._brain = brain
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        if request.messages[-1].content != "tell" or request.on_text is None:
+            return await super().complete(request)
+        request.on_text("so far")
+        await self._brain.gate.wait()
+        request.on_text(" and further")
+        return ModelResponse("so far and further")
+
+
+@dataclass
+class Running:
+    """A host that works, its channel, and what it is made of."""
+
+    channel: SyntheticChannel
+    host: Host
+    switchboard: Switchboard
+    store: Store
+    brain: Brain
+    ended: bool = False
+
+    async def end(self) -> None:
+        """Stop, where it is; a store outlives that."""
+        if not self.ended:
+            self.ended = True
+            await self.switchboard.stop_hearing()
+            await self.host.stop(grace_seconds=0)
+            await self.switchboard.stop()
+
+    async def texts(self, session: str) -> list[str]:
+        """What the people have said in a session."""
+        records = await self.store.sessions.records(session)
+        return [each.message.content for each in records if each.message and each.message.role == "user"]
+
+
+@pytest.fixture
+async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
+    """Starts hosts; one given the store of another goes on where that was."""
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *,
+            channel: SyntheticChannel | None = None,
+            policy: Policy = LET_IN,
+            store: Store | None = None,
+            brain: Brain | None = None,
+            capacity: int = 100,
+            **settings: Any,
+        ) -> Running:
+            channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
+            services = Services(
+                models=brain.model(),
+                tools=[brain.tool()],
+                store=store,
+                settings={
+                    "Planning": {"Mode": "Never"},
+                    "AgentExecution": {"MaxConcurrentTasks": 1, "Titles": False},
+                    "Tools": {"FilesRoot": str(tmp_path)},
+                    **settings,
+                },
+            )
+            switchboard = Switchboard(services, [Configured(channel, policy)])
+            host = Host(
+                services,
+                twelve(services),
+                queue=MemoryQueue(capacity, clock=services.clock),
+                approvers=switchboard.approvers,
+                leaving=switchboard.answers,
+                prepare=switchboard.prepare,
+            )
+            switchboard.connect(host)
+            await services.open()
+            await host.start()
+            switchboard.start()
+            running = Running(channel, host, switchboard, store, brain)
+            stack.push_async_callback(running.end)
+            return running
+
+        yield start

@@ -1,0 +1,149 @@
+"""What becomes of each part that is sent: every receipt of a platform has its documented reaction."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from sophon.stores.memory.store import InMemoryStore
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.testing import VirtualClock
+from sophon_channels.contract import Doubtful, Migrated, Receipt, Refused, Undeliverable
+from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.delivery import LASTS, MOST_DOUBTFUL, Delivery
+
+
+class Bench:
+    """A ledger that is worked off in virtual time."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.store = InMemoryStore(clock=self.clock)
+        self.channel = SyntheticChannel()
+        self.moves: list[tuple[str, str]] = []
+        self.delivery = Delivery(self.channel, self.store.outbound, self.clock, moved=self._moved, ready=self._ready)
+
+    async def add(self, number: int, chat: str = "10") -> None:
+        payload = {"text": f"part {number}"}
+        entry = OutboundEntry(f"e{number}", None, "synthetic", "bot", chat, "note", payload, number)
+        await self.store.outbound.add([entry])
+        self.delivery.wake()
+
+    async def status(self, number: int) -> str:
+        return (await self.store.outbound.get(f"e{number}")).status
+
+    async def _moved(self, old: str, new: str) -> None:
+        self.moves.append((old, new))
+
+    async def _ready(self, entry: OutboundEntry) -> None:
+        return
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    work = asyncio.create_task(bench.delivery.run())
+    yield bench
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
+async def sent(bench: Bench, *receipts: Receipt) -> list[str]:
+    """Send one part, whatever the platform says first."""
+    bench.channel.receipts.extend(receipts)
+    await bench.add(1)
+    await bench.channel.until(lambda: bool(bench.channel.sent))
+    return [str(entry.payload["text"]) for entry in bench.channel.sent]
+
+
+async def test_what_is_refused_is_sent_when_the_platform_says_and_not_before(bench: Bench) -> None:
+    began = bench.clock.now()
+    assert await sent(bench, Refused("too many", timedelta(seconds=17))) == ["part 1"]
+    assert timedelta(seconds=17) <= bench.clock.now() - began < timedelta(seconds=30)
+
+
+async def test_while_one_chat_waits_others_are_served(bench: Bench) -> None:
+    bench.channel.receipts.append(Refused("too many", timedelta(hours=2)))
+    await bench.add(1)
+    await bench.add(2, chat="11")
+    await bench.channel.until(lambda: len(bench.channel.sent) == 1)
+    assert bench.channel.sent[0].chat == "11"
+
+
+async def test_a_refusal_everywhere_holds_everything(bench: Bench) -> None:
+    bench.channel.receipts.append(Refused("the bot is too fast", timedelta(minutes=5), everywhere=True))
+    began = bench.clock.now()
+    await bench.add(1)
+    await bench.channel.until(lambda: not bench.channel.receipts)
+    await bench.add(2, chat="11")
+    await bench.channel.until(lambda: len(bench.channel.sent) == 2)
+    assert bench.clock.now() - began >= timedelta(minutes=5)
+
+
+async def test_what_may_have_arrived_is_sent_again_and_marked(bench: Bench) -> None:
+    await sent(bench, Doubtful("no answer"))
+    assert bench.channel.sent[0].doubtful
+    await bench.channel.until(lambda: True)
+
+
+async def test_after_three_doubtful_tries_it_is_given_up(bench: Bench) -> None:
+    bench.channel.receipts.extend([Doubtful("no answer")] * 10)
+    await bench.add(1)
+    async with asyncio.timeout(30):
+        while await bench.status(1) != "dead":
+            await bench.clock.sleep(1)
+    assert len(bench.channel.receipts) == 10 - MOST_DOUBTFUL
+
+
+async def test_what_is_refused_for_a_day_is_given_up(bench: Bench) -> None:
+    bench.channel.receipts.extend([Refused("too many", timedelta(hours=5))] * 10)
+    began = bench.clock.now()
+    await bench.add(1)
+    async with asyncio.timeout(30):
+        while await bench.status(1) != "dead":
+            await bench.clock.sleep(1)
+    assert LASTS < bench.clock.now() - began < LASTS + timedelta(hours=6)
+
+
+async def test_what_cannot_arrive_is_not_tried_again_and_the_next_is_sent(bench: Bench) -> None:
+    bench.channel.receipts.append(Undeliverable("blocked", chat_is_gone=True))
+    await bench.add(1)
+    await bench.add(2)
+    await bench.channel.until(lambda: len(bench.channel.sent) == 1)
+    assert await bench.status(1) == "dead"
+    assert bench.channel.sent[0].id == "e2"
+
+
+async def test_a_chat_that_moved_gets_it_once_at_its_new_place(bench: Bench) -> None:
+    await sent(bench, Migrated("-100"))
+    assert [(entry.chat, entry.payload["text"]) for entry in bench.channel.sent] == [("-100", "part 1")]
+    assert bench.moves == [("10", "-100")]
+
+
+async def test_a_chat_that_says_it_moved_again_and_again_stops_nothing(bench: Bench) -> None:
+    bench.channel.receipts.extend([Migrated("-100"), Migrated("-100")])
+    await bench.add(1)
+    await bench.channel.until(lambda: not bench.channel.receipts)
+    await bench.add(2)
+    await bench.channel.until(lambda: len(bench.channel.sent) == 1)
+    assert bench.channel.sent[0].id == "e2"
+
+
+async def test_parts_of_a_chat_arrive_in_order_whatever_happens_to_the_first(bench: Bench) -> None:
+    bench.channel.receipts.append(Refused("too many", timedelta(seconds=3)))
+    for number in range(1, 5):
+        await bench.add(number)
+    await bench.channel.until(lambda: len(bench.channel.sent) == 4)
+    assert [entry.id for entry in bench.channel.sent] == ["e1", "e2", "e3", "e4"]
+
+
+async def test_what_a_killed_process_was_sending_is_sent_again_and_marked() -> None:
+    bench = Bench()
+    await bench.add(1)
+    await bench.store.outbound.sending("e1")
+    work = asyncio.create_task(bench.delivery.run())
+    await bench.channel.until(lambda: bool(bench.channel.sent))
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    assert bench.channel.sent[0].doubtful
