@@ -13,11 +13,11 @@ from sophon.settings import TelegramSettings
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon_channels.contract import Attachment, Finding, Health, Inbox, Outgoing, Place, Pressed, Receipt, Refused
 from sophon_channels.errors import ChannelError
+from sophon_channels.fields import Fields
 from sophon_channels.telegram import access, checks, render
 from sophon_channels.telegram.client import Client
 from sophon_channels.telegram.downloads import download
 from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.fields import Fields
 from sophon_channels.telegram.listening import Listener
 from sophon_channels.telegram.sending import Sender
 from sophon_channels.telegram.transport import Transport

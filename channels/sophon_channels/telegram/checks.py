@@ -6,8 +6,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from sophon_channels.contract import Finding
+from sophon_channels.fields import Fields, text, texts, whole
 from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.fields import Fields, text, texts, whole
 from sophon_channels.telegram.parse import ALLOWED_UPDATES
 from sophon_channels.telegram.webhook import PATH
 

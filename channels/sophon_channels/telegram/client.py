@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sophon_channels.fields import Fields, as_fields, objects, text, whole
 from sophon_channels.telegram import requests
 from sophon_channels.telegram.failures import EDIT, Failure, is_not_editable, is_unchanged, is_unreadable
-from sophon_channels.telegram.fields import Fields, as_fields, objects, text, whole
 from sophon_channels.telegram.mentions import Identity
 from sophon_channels.telegram.transport import Transport
 

@@ -8,9 +8,9 @@ import anyio
 
 from sophon_channels.contract import Attachment
 from sophon_channels.errors import ChannelError
+from sophon_channels.fields import text, whole
 from sophon_channels.telegram.client import Client
 from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.fields import text, whole
 from sophon_channels.telegram.transport import Transport
 
 LARGEST = 20 * 1024 * 1024

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sophon_channels.contract import Attachment
-from sophon_channels.telegram.fields import Fields, objects, sub, text, whole
+from sophon_channels.fields import Fields, objects, sub, text, whole
 
 _KINDS: tuple[tuple[str, Literal["image", "audio", "video", "document"]], ...] = (
     ("document", "document"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sophon_channels.telegram.runs import Look, Run
+from sophon_channels.text.runs import Look, Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from sophon.clock import Clock
 from sophon_channels.contract import Health, Inbox
+from sophon_channels.fields import Fields, text
 from sophon_channels.telegram.client import Client, identity
 from sophon_channels.telegram.failures import Failure, backoff
-from sophon_channels.telegram.fields import Fields, text
 from sophon_channels.telegram.mentions import Identity
 from sophon_channels.telegram.parse import arrivals
 from sophon_channels.telegram.polling import Poller

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sophon_channels.telegram.fields import Fields, objects, sub, text, whole
+from sophon_channels.fields import Fields, objects, sub, text, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ known by the id of the query, a move by the two chats: both of its service messa
 from datetime import UTC, datetime, timedelta
 
 from sophon_channels.contract import Arrival, Moved, Person, Place, Pressed, Written
-from sophon_channels.telegram.fields import Fields, sub, text, whole
+from sophon_channels.fields import Fields, sub, text, whole
 from sophon_channels.telegram.files import attachments
 from sophon_channels.telegram.mentions import Identity, is_mentioned, spoken
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon_channels.contract import Health
+from sophon_channels.fields import Fields
 from sophon_channels.telegram.client import Client
 from sophon_channels.telegram.failures import Failure, backoff
-from sophon_channels.telegram.fields import Fields
 from sophon_channels.telegram.parse import update_id
 
 log = logging.getLogger("sophon")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sophon_channels.contract import Button, Outgoing
-from sophon_channels.telegram.fields import storable
+from sophon_channels.fields import storable
 from sophon_channels.telegram.html import to_html
-from sophon_channels.telegram.markdown import to_runs
-from sophon_channels.telegram.runs import Run, cut, plain
+from sophon_channels.text.markdown import to_runs
+from sophon_channels.text.runs import Run, cut, plain
 from sophon_channels.text.units import utf16_units
 
 TEXT_LIMIT = 4096

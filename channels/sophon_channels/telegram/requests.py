@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sophon_channels.telegram.fields import storable
+from sophon_channels.fields import storable
 from sophon_channels.telegram.parse import ALLOWED_UPDATES
 from sophon_channels.telegram.render import REPEAT_MARK
 from sophon_channels.text.cuts import best_cut, reach

@@ -8,8 +8,8 @@ from typing import Any
 from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientTimeout, ConnectionTimeoutError
 
 from sophon.clock import Clock
+from sophon_channels.fields import Fields, as_fields, sub, text, whole
 from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.fields import Fields, as_fields, sub, text, whole
 
 OFFICIAL = "https://api.telegram.org"
 CONNECT_SECONDS = 10.0

@@ -10,7 +10,7 @@ from typing import cast
 from aiohttp import web
 
 from sophon.errors import StoreError
-from sophon_channels.telegram.fields import Fields
+from sophon_channels.fields import Fields
 from sophon_channels.telegram.polling import Take
 
 log = logging.getLogger("sophon")

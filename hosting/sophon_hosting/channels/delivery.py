@@ -122,7 +122,7 @@ class Delivery:
 
     async def _migrate(self, entry: OutboundEntry, chat: str) -> None:
         """Once more, to where the chat is now; a second move of the same entry is its end."""
-        old = entry.chat.partition("/")[0]
+        old, chat = entry.chat.partition("/")[0], chat.partition("/")[0]
         await self._moved(old, chat)
         await self._ledger.dead(entry.id, f"the chat is {chat} now")
         if not entry.id.endswith("@moved"):

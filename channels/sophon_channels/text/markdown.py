@@ -8,9 +8,9 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from sophon_channels.telegram.fields import storable
-from sophon_channels.telegram.runs import PLAIN, Look, Run
-from sophon_channels.telegram.tables import table
+from sophon_channels.fields import storable
+from sophon_channels.text.runs import PLAIN, Look, Run
+from sophon_channels.text.tables import table
 
 _LINKABLE = re.compile(r"(?:https?://[^/]|tg://.)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")

@@ -1,0 +1,199 @@
+"""The WhatsApp channel: one number of the Cloud API, with a webhook."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from aiohttp import web
+
+from sophon.clock import Clock
+from sophon.settings import Secret, WhatsAppSettings
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon_channels.contract import (
+    Attachment,
+    Finding,
+    Health,
+    Inbox,
+    Outgoing,
+    Place,
+    Pressed,
+    Receipt,
+    Refused,
+    Sent,
+)
+from sophon_channels.errors import ChannelError
+from sophon_channels.fields import text
+from sophon_channels.whatsapp import render
+from sophon_channels.whatsapp.client import Client
+from sophon_channels.whatsapp.downloads import download
+from sophon_channels.whatsapp.failures import Failure, receipt
+from sophon_channels.whatsapp.parse import arrivals
+from sophon_channels.whatsapp.rate import GO, Gate
+from sophon_channels.whatsapp.webhook import PATH, Webhook
+
+log = logging.getLogger("sophon")
+
+NOT_STARTED = Refused("the channel does not run", timedelta(minutes=1), everywhere=True)
+SECTION = "Channels.WhatsApp"
+
+
+class WhatsAppChannel:
+    """One number; implements `Channel`. `account` is its id at Meta, which is not the phone number."""
+
+    def __init__(self, settings: WhatsAppSettings, environment: Mapping[str, str], clock: Clock) -> None:
+        self._settings, self._environment, self._clock = settings, environment, clock
+        self._health = Health()
+        self._gate = Gate(clock)
+        self._client: Client | None = None
+        self._inbox: Inbox | None = None
+
+    @property
+    def name(self) -> str:
+        return "whatsapp"
+
+    @property
+    def account(self) -> str:
+        return self._settings.phone_number_id or ""
+
+    @property
+    def health(self) -> Health:
+        return self._health
+
+    async def start(self, inbox: Inbox) -> None:
+        """As `Channel.start`; a number that Meta does not show now is told, and tried all the same."""
+        try:
+            client = self._connect()
+            self._secret("AppSecret", self._settings.app_secret)
+            self._secret("VerifyToken", self._settings.verify_token)
+        except ChannelError as error:
+            self._health.state, self._health.detail = "refused", str(error)
+            raise
+        self._client, self._inbox = client, inbox
+        self._health.state, self._health.detail = "running", ""
+        try:
+            await client.number()
+        except Failure as failure:
+            self._health.state, self._health.detail = "failing", self._told(failure)
+            log.warning("WhatsApp: %s", self._health.detail)
+
+    async def stop(self) -> None:
+        client, self._client, self._inbox = self._client, None, None
+        if client is not None:
+            await client.close()
+        if self._health.state != "refused":
+            self._health.state, self._health.detail = "stopped", ""
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """GET and POST; while the channel is stopped they answer 503. None without the secrets: `start` says why."""
+        try:
+            secret = self._secret("AppSecret", self._settings.app_secret)
+            word = self._secret("VerifyToken", self._settings.verify_token)
+        except ChannelError:
+            return ()
+        webhook = Webhook(secret, word, self._take, lambda: self._inbox is not None)
+        return web.get(PATH, webhook.verify), web.post(PATH, webhook.handle)
+
+    def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
+        return render.payloads(outgoing)
+
+    async def send(self, entry: OutboundEntry) -> Receipt:
+        if self._client is None:
+            return NOT_STARTED
+        wait, everywhere = self._gate.final(entry.chat)
+        if wait > GO:
+            return Refused("held back: WhatsApp's limits", wait, everywhere)
+        try:
+            return Sent(await self._client.send(entry.chat, _message(entry), entry.payload.get("reply_to")))
+        except Failure as failure:
+            if failure.refuses_token:
+                self._health.state, self._health.detail = "failing", self._told(failure)
+            return receipt(failure, entry.attempts)
+
+    async def acknowledge(self, press: Pressed, note: str) -> None:
+        """Nothing can be shown at a button; who decided is told in a message."""
+
+    async def busy(self, place: Place, message_id: str) -> None:
+        if self._client is None or not message_id or not self._gate.typing():
+            return
+        try:
+            await self._client.read(message_id)
+        except Failure as failure:
+            log.info("WhatsApp: %s", failure)
+
+    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
+        """Nothing: a message that was sent cannot be changed."""
+        return None
+
+    async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
+        if self._client is None:
+            raise ChannelError("a file of WhatsApp cannot be fetched: the channel does not run")
+        return await download(self._client, attachment, target, limit)
+
+    async def test(self) -> list[Finding]:
+        """Asks Meta for the number, and changes nothing."""
+        try:
+            client = self._connect()
+            self._secret("AppSecret", self._settings.app_secret)
+            self._secret("VerifyToken", self._settings.verify_token)
+        except ChannelError as error:
+            return [Finding(False, str(error))]
+        try:
+            found = await client.number()
+        except Failure as failure:
+            return [Finding(False, self._told(failure), "see docs/whatsapp.md, The usual mistakes")]
+        finally:
+            await client.close()
+        number, name = text(found, "display_phone_number"), text(found, "verified_name")
+        return [
+            Finding(True, f"the number is {number or 'known'} ({name or 'without a verified name'})"),
+            Finding(True, "a token from Meta's set-up page lives 24 hours; one of a system user stays"),
+        ]
+
+    async def _take(self, payload: object) -> None:
+        found = arrivals(payload, self.account, self._clock.now())
+        if not found or self._inbox is None:
+            return
+        await self._inbox.receive(found)
+        self._health.last_arrival = self._clock.now()
+        self._health.counts["received"] = self._health.counts.get("received", 0) + len(found)
+
+    def _connect(self) -> Client:
+        number_id = self._settings.phone_number_id or ""
+        if not number_id.isdigit():
+            raise ChannelError(
+                f"{SECTION}.PhoneNumberId is {number_id!r}: it is the number's id at Meta, all digits, and not the "
+                "phone number itself; it stands in the app dashboard under WhatsApp, API Setup"
+            )
+        token = self._secret("AccessToken", self._settings.access_token)
+        base = self._settings.api_base
+        return Client(number_id, token, str(base) if base else None, self._clock)
+
+    def _secret(self, name: str, secret: Secret | None) -> str:
+        value = secret.resolve(self._environment) if secret else None
+        if not value:
+            origin = secret.origin if secret else f"{SECTION}.{name}"
+            raise ChannelError(f"WhatsApp has no {name}: {origin} is empty; docs/whatsapp.md says where Meta shows it")
+        return value
+
+    def _told(self, failure: Failure) -> str:
+        if failure.refuses_token:
+            return (
+                "Meta refuses the access token: it is wrong or has expired (one from the set-up page lives 24 hours); "
+                "make one of a system user"
+            )
+        if failure.code == 100:
+            return f"Meta knows no number with the id {self.account}; is it the phone number itself, or another app's?"
+        return str(failure)
+
+
+def _message(entry: OutboundEntry) -> dict[str, Any]:
+    body = (render.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
+    given = entry.payload.get("buttons")
+    if not given:
+        return {"type": "text", "text": {"preview_url": False, "body": body}}
+    replies = [{"type": "reply", "reply": dict(each)} for each in given]
+    return {
+        "type": "interactive",
+        "interactive": {"type": "button", "body": {"text": body}, "action": {"buttons": replies}},
+    }

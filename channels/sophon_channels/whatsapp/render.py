@@ -1,0 +1,106 @@
+"""What a person is to read, as payloads of the Cloud API: WhatsApp's own marks, and reply buttons.
+
+Source: reference/channels.md; "Text messages" and "Interactive reply buttons" of Meta's documentation.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from sophon_channels.contract import Button, Outgoing
+from sophon_channels.fields import storable
+from sophon_channels.text.markdown import to_runs
+from sophon_channels.text.runs import Look, Run, cut
+from sophon_channels.text.splitting import split
+from sophon_channels.text.units import utf16_units
+
+TEXT_LIMIT = 4096
+BODY_LIMIT = 1024
+MOST_BUTTONS = 3
+LONGEST_TITLE = 20
+LONGEST_ID = 256
+
+REPEAT_MARK = "♻️ This may be a repeat:\n"
+"""Before what is sent once more because nobody knows whether it arrived."""
+
+MARKS = 320
+"""Units that are kept free in a part for what marks, addresses and the repeat's line add."""
+
+_EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
+
+
+def payloads(outgoing: Outgoing) -> list[dict[str, Any]]:
+    """The messages in order, `text` each; the last has `buttons`. `replaces` has no meaning here: nothing can be
+    changed. Raises ValueError for buttons that WhatsApp would refuse. Pure.
+    """
+    source = storable(outgoing.text)
+    texts = _marked(source) if outgoing.markdown else _plain(source)
+    if outgoing.buttons and texts:
+        texts = [*texts[:-1], *split(texts[-1], BODY_LIMIT - utf16_units(REPEAT_MARK))]
+    made: list[dict[str, Any]] = [{"text": text} for text in texts]
+    if not made:
+        return []
+    if outgoing.reply_to is not None:
+        made[0]["reply_to"] = outgoing.reply_to
+    if outgoing.buttons:
+        made[-1]["buttons"] = buttons(outgoing.buttons)
+    return made
+
+
+def buttons(given: Sequence[Button]) -> list[dict[str, str]]:
+    """At most three, with titles of their own."""
+    if len(given) > MOST_BUTTONS:
+        raise ValueError(f"WhatsApp has room for {MOST_BUTTONS} buttons; there are {len(given)}")
+    made = [{"id": button.data, "title": storable(button.label).strip()} for button in given]
+    for each in made:
+        if not 1 <= len(each["title"]) <= LONGEST_TITLE or not 1 <= len(each["id"]) <= LONGEST_ID:
+            raise ValueError(f"a title has 1 to {LONGEST_TITLE} characters, an id 1 to {LONGEST_ID}: {each}")
+    if len({each["title"] for each in made}) < len(made):
+        raise ValueError("two buttons have the same title")
+    return made
+
+
+def _plain(text: str) -> list[str]:
+    return split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK)) if text.strip() else []
+
+
+def _marked(markdown: str) -> list[str]:
+    """Cut as text and marked afterwards, so that every mark is closed in its own message."""
+    texts: list[str] = []
+    for part in cut(to_runs(markdown), TEXT_LIMIT - MARKS):
+        text = "".join(_written(run) for run in part)
+        fits = utf16_units(text) + utf16_units(REPEAT_MARK) <= TEXT_LIMIT
+        texts += [text] if fits else split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK))
+    return texts
+
+
+def _written(run: Run) -> str:
+    look = run.look
+    if look.pre is not None:
+        return f"```{run.text.replace('```', 'ʼʼʼ')}```"
+    text = _with_address(run)
+    if look.code:
+        text = _around(text.replace("`", "ʼ"), "`")
+    for applies, mark in ((look.strike, "~"), (look.italic, "_"), (look.bold, "*")):
+        if applies:
+            text = _around(text, mark)
+    return _quoted(text, look)
+
+
+def _with_address(run: Run) -> str:
+    address = run.look.link
+    return f"{run.text} ({address})" if address and address not in run.text else run.text
+
+
+def _around(text: str, mark: str) -> str:
+    """A mark counts only beside a word: white space stays outside; a line break ends it."""
+    return "\n".join(_line_around(line, mark) for line in text.split("\n"))
+
+
+def _line_around(line: str, mark: str) -> str:
+    found = _EDGES.fullmatch(line)
+    return f"{found[1]}{mark}{found[2]}{mark}{found[3]}" if found and found[2] else line
+
+
+def _quoted(text: str, look: Look) -> str:
+    return "\n".join(f"> {line}" if line.strip() else line for line in text.split("\n")) if look.quote else text
