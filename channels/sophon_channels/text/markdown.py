@@ -138,7 +138,7 @@ class _Writer:
     def fence(self, token: Token) -> None:
         """What stands behind the language is told in the block's first line."""
         language, _, rest = token.info.strip().partition(" ")
-        if not _LANGUAGE.fullmatch(language):
+        if not _LANGUAGE.fullmatch(language) or not token.content.strip():
             language, rest = "", token.info.strip()
         self._block(f"{rest}\n{token.content}" if rest else token.content, replace(self._look, pre=language))
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from sophon.clock import Clock
-from sophon_channels.fields import Fields, as_fields, objects, sub, text
+from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text
 from sophon_channels.whatsapp.failures import Failure
 
 OFFICIAL = "https://graph.facebook.com/v26.0"
@@ -75,7 +75,7 @@ class Client:
         try:
             answer = as_fields(response.json())
         except ValueError:
-            answer = {}
+            answer = NOTHING
         if response.is_success:
             return answer
         raise self._refusal(response.status_code, sub(answer, "error"))

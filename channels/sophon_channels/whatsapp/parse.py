@@ -1,4 +1,4 @@
-"""What Meta delivers, as arrivals: every entry, change, message and status of a batch; whatever is odd costs only itself.
+"""What Meta delivers, as arrivals: every entry, change, message and status; whatever is odd costs only itself.
 
 Source: reference/channels.md; "messages webhook reference" and "Business-scoped user IDs" of Meta's documentation.
 """
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from sophon_channels.contract import Arrival, Attachment, Delivery, Moved, Person, Place, Pressed, Written
-from sophon_channels.fields import Fields, as_fields, objects, sub, text
+from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text
 
 log = logging.getLogger("sophon")
 
@@ -159,7 +159,7 @@ def _statuses(value: Fields) -> Iterator[Delivery]:
         if known is None or not platform_id:
             continue
         errors = objects(status, "errors")
-        error = errors[0] if errors else {}
+        error = errors[0] if errors else NOTHING
         code = error.get("code")
         reason = text(sub(error, "error_data"), "details") or text(error, "title")
         number = code if isinstance(code, int) and not isinstance(code, bool) else None

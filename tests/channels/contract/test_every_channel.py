@@ -1,0 +1,134 @@
+"""What every channel promises a host, whichever platform it is."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sophon.clock import SystemClock
+from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.testing import SyntheticChannel
+from sophon_channels.contract import Attachment, Button, Channel, Outgoing, Person, Place, Pressed, Refused, Sent
+from sophon_channels.errors import ChannelError
+from sophon_channels.telegram.channel import TelegramChannel
+from sophon_channels.whatsapp.channel import WhatsAppChannel
+from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
+from tests.channels.telegram.bot_api import BotApi
+from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
+
+ENVIRONMENT = {"BOT": BOT_TOKEN, "TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
+NAMES = ["synthetic", "telegram", "whatsapp"]
+
+
+class Nobody:
+    async def receive(self, arrivals: Any) -> None:
+        return
+
+
+def made(name: str, base: str | None = None) -> Channel:
+    if name == "telegram":
+        settings = TelegramSettings(enabled=True, token=Secret("BOT", "$env"), api_base=base)  # type: ignore[arg-type]
+        return TelegramChannel(settings, ENVIRONMENT, SystemClock())
+    if name == "whatsapp":
+        return WhatsAppChannel(
+            WhatsAppSettings(
+                enabled=True,
+                phone_number_id=NUMBER_ID,
+                access_token=Secret("TOKEN", "$env"),
+                app_secret=Secret("SECRET", "$env"),
+                verify_token=Secret("WORD", "$env"),
+                api_base=base,  # type: ignore[arg-type] # pydantic reads it
+            ),
+            ENVIRONMENT,
+            SystemClock(),
+        )
+    return SyntheticChannel()
+
+
+@pytest.fixture(params=NAMES)
+async def channel(request: pytest.FixtureRequest) -> AsyncIterator[Channel]:
+    """Each, started before a server of its platform."""
+    if request.param == "telegram":
+        async with BotApi().serving() as api:
+            channel = made("telegram", api.base)
+            await channel.start(Nobody())
+            yield channel
+            await channel.stop()
+    elif request.param == "whatsapp":
+        graph = GraphApi()
+        await graph.server.start_server()
+        channel = made("whatsapp", graph.url)
+        await channel.start(Nobody())
+        yield channel
+        await channel.stop()
+        await graph.server.close()
+    else:
+        channel = made("synthetic")
+        await channel.start(Nobody())
+        yield channel
+
+
+def entry(channel: Channel, payload: dict[str, Any], chat: str = "10") -> OutboundEntry:
+    return OutboundEntry("e", None, channel.name, channel.account, chat, "note", payload, attempts=1)
+
+
+async def test_it_says_that_it_runs(channel: Channel) -> None:
+    assert channel.health.state == "running"
+    assert channel.name
+    assert channel.account
+
+
+async def test_what_it_makes_of_a_text_it_can_send(channel: Channel) -> None:
+    for payload in channel.parts(Outgoing("**hello** " * 900)):
+        receipt = await channel.send(entry(channel, orjson.loads(orjson.dumps(payload))))
+        assert isinstance(receipt, Sent | Refused)
+
+
+async def test_a_question_is_sent_with_its_buttons_and_tells_its_id(channel: Channel) -> None:
+    outgoing = Outgoing(
+        "May it?", markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2", danger=True))
+    )
+    [payload] = channel.parts(outgoing)
+    receipt = await channel.send(entry(channel, payload))
+    assert isinstance(receipt, Sent)
+    assert receipt.platform_id
+
+
+async def test_the_small_signs_never_raise(channel: Channel) -> None:
+    await channel.busy(Place("10"), "1")
+    await channel.acknowledge(Pressed("p", Person("1"), Place("10"), "ap:1", "press"), "done")
+    shown = await channel.progress(Place("10"), "so far", None, None)
+    assert shown is None or isinstance(shown, str)
+
+
+async def test_a_file_that_is_not_there_is_an_error_that_says_so(channel: Channel, tmp_path: Any) -> None:
+    with pytest.raises(ChannelError):
+        await channel.fetch(Attachment("gone", "image"), str(tmp_path / "file"), limit=100)
+    assert not (tmp_path / "file").exists()
+
+
+async def test_its_self_test_finds_nothing_wrong(channel: Channel) -> None:
+    findings = await channel.test()
+    assert findings
+    assert all(finding.what for finding in findings)
+    assert all(finding.ok for finding in findings)
+
+
+async def test_after_its_end_it_sends_nothing_and_ends_again_without_harm(channel: Channel) -> None:
+    await channel.stop()
+    await channel.stop()
+    assert channel.health.state == "stopped"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(text=st.text(max_size=300), markdown=st.booleans())
+def test_whatever_the_text_its_parts_are_plain_json_and_none_for_nothing(name: str, text: str, markdown: bool) -> None:
+    found = made(name).parts(Outgoing(text, markdown=markdown))
+    assert orjson.loads(orjson.dumps(found)) == found
+    if not text.strip():
+        assert found == []

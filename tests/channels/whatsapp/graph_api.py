@@ -1,0 +1,188 @@
+"""A Graph API server on loopback that accepts nothing that Meta would refuse, and fails when it is told to.
+
+Every message is read into a strict model of its documented shape; what does not fit is noted in `problems`, which every
+test expects to be empty.
+"""
+
+import asyncio
+import base64
+import hashlib
+from collections import deque
+from typing import Annotated, Any, Literal
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+
+NUMBER_ID, TOKEN, SECRET, WORD = "106500000000001", "EAAG-test-token", "app secret", "our own word"
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Text(Strict):
+    body: str = Field(min_length=1, max_length=4096)
+    preview_url: bool
+
+
+class Reply(Strict):
+    id: str = Field(min_length=1, max_length=256)
+    title: str = Field(min_length=1, max_length=20)
+
+
+class ReplyButton(Strict):
+    type: Literal["reply"]
+    reply: Reply
+
+
+class Action(Strict):
+    buttons: list[ReplyButton] = Field(min_length=1, max_length=3)
+
+    @field_validator("buttons")
+    @classmethod
+    def unique(cls, buttons: list[ReplyButton]) -> list[ReplyButton]:
+        assert len({each.reply.title for each in buttons}) == len(buttons), "titles are unique"
+        return buttons
+
+
+class Body(Strict):
+    text: str = Field(min_length=1, max_length=1024)
+
+
+class Interactive(Strict):
+    type: Literal["button"]
+    body: Body
+    action: Action
+
+
+class Context(Strict):
+    message_id: str = Field(min_length=1)
+
+
+class Message(Strict):
+    messaging_product: Literal["whatsapp"]
+    recipient_type: Literal["individual"]
+    to: str | None = None
+    recipient: str | None = None
+    context: Context | None = None
+
+    @model_validator(mode="after")
+    def addressed(self) -> "Message":
+        assert (self.to is None) != (self.recipient is None), "to one place"
+        return self
+
+
+class TextMessage(Message):
+    type: Literal["text"]
+    text: Text
+
+
+class ButtonMessage(Message):
+    type: Literal["interactive"]
+    interactive: Interactive
+
+
+class Indicator(Strict):
+    type: Literal["text"]
+
+
+class Read(Strict):
+    messaging_product: Literal["whatsapp"]
+    status: Literal["read"]
+    message_id: str = Field(min_length=1)
+    typing_indicator: Indicator
+
+
+OUTGOING: TypeAdapter[Any] = TypeAdapter(
+    Annotated[TextMessage | ButtonMessage | Read, Field(union_mode="left_to_right")]
+)
+
+
+class GraphApi:
+    """One number's server. What is put into `answers` is said before the usual: (status, error code), HANG, CUT."""
+
+    HANG, CUT = "hang", "cut"
+
+    def __init__(self) -> None:
+        self.answers: deque[tuple[int, int] | str] = deque()
+        self.messages: list[dict[str, Any]] = []
+        self.reads: list[str] = []
+        self.problems: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self.declared: dict[str, dict[str, Any]] = {}
+        self.asked = asyncio.Event()
+        self.knows_number = True
+        app = web.Application()
+        app.add_routes(
+            [
+                web.post(f"/{NUMBER_ID}/messages", self._message),
+                web.get("/files/{id}", self._file),
+                web.get("/{id}", self._object),
+            ]
+        )
+        self.server = TestServer(app)
+
+    @property
+    def url(self) -> str:
+        return str(self.server.make_url("")).rstrip("/")
+
+    async def _message(self, request: web.Request) -> web.StreamResponse:
+        self.asked.set()
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        body = await request.json()
+        try:
+            OUTGOING.validate_python(body)
+        except ValidationError as error:
+            self.problems.append(str(error))
+        if body.get("status") == "read":
+            self.reads.append(body["message_id"])
+            return web.json_response({"success": True})
+        self.messages.append(body)
+        return web.json_response(
+            {"messaging_product": "whatsapp", "messages": [{"id": f"wamid.OUT{len(self.messages)}"}]}
+        )
+
+    async def _object(self, request: web.Request) -> web.StreamResponse:
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        wanted = request.match_info["id"]
+        if wanted == NUMBER_ID and self.knows_number:
+            return web.json_response(
+                {"display_phone_number": "+1 555 000 1111", "verified_name": "Sophon", "id": wanted}
+            )
+        if wanted in self.files:
+            content = self.files[wanted]
+            told = {"url": f"{self.url}/files/{wanted}", "file_size": len(content)}
+            told["sha256"] = base64.b64encode(hashlib.sha256(content).digest()).decode()
+            return web.json_response({**told, **self.declared.get(wanted, {})})
+        return _error(400, 100)
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        return web.Response(body=self.files[request.match_info["id"]])
+
+    async def _refused(self, request: web.Request) -> web.StreamResponse | None:
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return _error(401, 190)
+        if not self.answers:
+            return None
+        answer = self.answers.popleft()
+        if answer == self.HANG:
+            await asyncio.Event().wait()
+        if isinstance(answer, str):
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        return _error(*answer)
+
+
+def _error(status: int, code: int) -> web.Response:
+    error = {
+        "message": f"(#{code}) told by Meta for {TOKEN}",
+        "code": code,
+        "error_data": {"details": f"details {code}"},
+    }
+    return web.json_response({"error": error}, status=status)

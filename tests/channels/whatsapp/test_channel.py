@@ -1,0 +1,235 @@
+"""The channel before a Graph API that checks what it is sent."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.testing import VirtualClock
+from sophon_channels.contract import (
+    Attachment,
+    Button,
+    Doubtful,
+    Outgoing,
+    Place,
+    Receipt,
+    Refused,
+    Sent,
+    Undeliverable,
+)
+from sophon_channels.errors import ChannelError
+from sophon_channels.whatsapp.rate import BURST, Gate
+from tests.channels.whatsapp.graph_api import NUMBER_ID, TOKEN, GraphApi
+
+
+class Nobody:
+    async def receive(self, arrivals: Any) -> None:
+        return
+
+
+async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> Receipt:
+    [payload] = channel.parts(Outgoing(text, **more))
+    return await channel.send(OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1))
+
+
+@pytest.fixture
+async def channel(make: Any) -> Any:
+    channel = make()
+    await channel.start(Nobody())
+    return channel
+
+
+async def test_a_message_is_sent_as_an_answer(channel: Any, graph: GraphApi) -> None:
+    assert await sent(channel, reply_to="wamid.AAA1") == Sent("wamid.OUT1")
+    assert graph.messages == [
+        {
+            "messaging_product": "whatsapp",
+            "recipient_type": "individual",
+            "to": "15550002222",
+            "type": "text",
+            "context": {"message_id": "wamid.AAA1"},
+            "text": {"preview_url": False, "body": "hello"},
+        }
+    ]
+
+
+async def test_who_hides_their_number_is_written_to_by_their_user_id(channel: Any, graph: GraphApi) -> None:
+    await sent(channel, to="US.13490000000000001")
+    assert graph.messages[0]["recipient"] == "US.13490000000000001"
+
+
+async def test_a_question_has_reply_buttons(channel: Any, graph: GraphApi) -> None:
+    await sent(channel, "May it?", markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2")))
+    replies = [each["reply"] for each in graph.messages[0]["interactive"]["action"]["buttons"]]
+    assert replies == [{"id": "ap:1", "title": "Approve"}, {"id": "ap:2", "title": "Reject"}]
+
+
+async def test_what_may_be_a_repeat_says_so(channel: Any, graph: GraphApi) -> None:
+    entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, "1", "note", {"text": "hello"}, doubtful=True)
+    await channel.send(entry)
+    assert graph.messages[0]["text"]["body"] == "♻️ This may be a repeat:\nhello"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ((400, 131047), Undeliverable),
+        ((400, 131030), Undeliverable),
+        ((400, 131026), Undeliverable),
+        ((400, 132000), Undeliverable),
+        ((429, 130429), Refused),
+        ((400, 131056), Refused),
+        ((401, 190), Refused),
+        ((500, 131016), Refused),
+        ((503, 2), Refused),
+        (GraphApi.CUT, Doubtful),
+    ],
+)
+async def test_each_refusal_is_what_it_means(
+    channel: Any, graph: GraphApi, answer: Any, expected: type[Receipt]
+) -> None:
+    graph.answers.append(answer)
+    receipt = await sent(channel)
+    assert isinstance(receipt, expected)
+    assert TOKEN not in str(receipt)
+
+
+async def test_the_24_hour_window_is_told_honestly(channel: Any, graph: GraphApi) -> None:
+    graph.answers.append((400, 131047))
+    receipt = await sent(channel)
+    assert isinstance(receipt, Undeliverable)
+    assert "more than 24 hours" in receipt.error
+
+
+async def test_limits_of_the_number_hold_everybody_and_of_the_pair_nobody_else(channel: Any, graph: GraphApi) -> None:
+    graph.answers.extend([(429, 130429), (400, 131056)])
+    assert [await sent(channel), await sent(channel)] == [
+        Refused("130429: details 130429", timedelta(seconds=4), everywhere=True),
+        Refused("131056: details 131056", timedelta(seconds=8)),
+    ]
+
+
+async def test_an_expired_token_is_told_in_the_health(channel: Any, graph: GraphApi) -> None:
+    graph.answers.append((401, 190))
+    receipt = await sent(channel)
+    assert isinstance(receipt, Refused)
+    assert receipt.everywhere
+    assert channel.health.state == "failing"
+    assert "24 hours" in channel.health.detail
+
+
+async def test_no_answer_leaves_it_in_doubt(make: Any, graph: GraphApi) -> None:
+    clock = VirtualClock()
+    channel = make(clock=clock)
+    await channel.start(Nobody())
+    graph.answers.append(GraphApi.HANG)
+    graph.asked.clear()
+    assert isinstance(await sent(channel), Doubtful)
+
+
+async def test_nobody_there_is_no_doubt(make: Any, graph: GraphApi) -> None:
+    channel = make()
+    await channel.start(Nobody())
+    await graph.server.close()
+    receipt = await sent(channel)
+    assert isinstance(receipt, Refused)
+    assert not receipt.everywhere
+
+
+async def test_busy_marks_as_read_and_shows_that_an_answer_is_written(channel: Any, graph: GraphApi) -> None:
+    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    assert graph.reads == ["wamid.AAA1"]
+    graph.answers.append((500, 1))
+    await channel.busy(Place("15550002222"), "wamid.AAA1")
+
+
+async def test_a_file_is_fetched_whole(channel: Any, graph: GraphApi, tmp_path: Any) -> None:
+    graph.files["99"] = b"\x89PNG" * 1000
+    assert await channel.fetch(Attachment("99", "image"), str(tmp_path / "f"), limit=10_000) == 4000
+    assert (tmp_path / "f").read_bytes() == graph.files["99"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "limit", "said"),
+    [
+        ({}, 100, "too large"),
+        ({"file_size": 10}, 100, "too large"),
+        ({"sha256": "bm90IGl0"}, 10_000, "damaged"),
+    ],
+)
+async def test_a_file_that_is_too_large_or_damaged_is_not_kept(
+    channel: Any, graph: GraphApi, tmp_path: Any, declared: dict[str, Any], limit: int, said: str
+) -> None:
+    graph.files["99"], graph.declared["99"] = b"x" * 4000, declared
+    with pytest.raises(ChannelError, match=said):
+        await channel.fetch(Attachment("99", "image"), str(tmp_path / "f"), limit=limit)
+    assert not (tmp_path / "f").exists()
+
+
+async def test_a_file_that_is_gone_says_so(channel: Any, tmp_path: Any) -> None:
+    with pytest.raises(ChannelError, match="could not be fetched"):
+        await channel.fetch(Attachment("gone", "image"), str(tmp_path / "f"), limit=10_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "environment", "said"),
+    [
+        ({"phone_number_id": "+15550001111"}, {}, "not the phone number itself"),
+        ({}, {"TOKEN": ""}, "no AccessToken"),
+        ({}, {"SECRET": ""}, "no AppSecret"),
+        ({}, {"WORD": ""}, "no VerifyToken"),
+    ],
+)
+async def test_a_channel_that_is_set_up_wrongly_refuses_and_says_why(
+    make: Any, changes: dict[str, Any], environment: dict[str, str], said: str
+) -> None:
+    channel = make(environment, **changes)
+    with pytest.raises(ChannelError, match=said.replace("(", "\\(")):
+        await channel.start(Nobody())
+    assert channel.health.state == "refused"
+    [finding] = await channel.test()
+    assert not finding.ok
+    assert said in finding.what
+
+
+async def test_doctor_names_the_number_and_the_usual_mistakes(make: Any, graph: GraphApi) -> None:
+    assert "+1 555 000 1111 (Sophon)" in (await make().test())[0].what
+    graph.knows_number = False
+    assert "knows no number with the id" in (await make().test())[0].what
+    assert "access token" in (await make({"TOKEN": "expired"}).test())[0].what
+
+
+async def test_no_token_in_any_line_of_the_log(make: Any, graph: GraphApi, caplog: Any) -> None:
+    caplog.set_level(logging.DEBUG)
+    channel = make({"TOKEN": TOKEN})
+    graph.answers.extend([(500, 1), (401, 190), (400, 100)])
+    await channel.start(Nobody())
+    await sent(channel)
+    await channel.busy(Place("1"), "m")
+    assert TOKEN not in caplog.text
+
+
+def test_the_gate_keeps_the_pace_of_a_pair_and_of_the_number() -> None:
+    clock = VirtualClock(auto=False)
+    gate = Gate(clock)
+    assert [gate.final("ada")[0] for _ in range(BURST)] == [timedelta(0)] * BURST
+    assert gate.final("ada") == (timedelta(seconds=6), False)
+    assert gate.final("bob") == (timedelta(0), False)
+    clock.advance(6)
+    assert gate.final("ada")[0] == timedelta(0)
+    waits = [gate.final(f"person {number}") for number in range(200)]
+    assert sum(wait == timedelta(0) for wait, _ in waits) <= 80
+    assert waits[-1][1]
+
+
+async def test_stop_may_be_called_at_any_time(make: Any) -> None:
+    channel = make()
+    await channel.stop()
+    await channel.start(Nobody())
+    await channel.stop()
+    await channel.stop()
+    assert isinstance(await sent(channel), Refused)
+    assert asyncio.get_running_loop().is_running()

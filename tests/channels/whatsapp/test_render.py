@@ -1,0 +1,75 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon_channels.contract import Button, Outgoing
+from sophon_channels.text.units import utf16_units
+from sophon_channels.whatsapp.render import payloads
+
+
+def texts(markdown: str) -> list[str]:
+    return [each["text"] for each in payloads(Outgoing(markdown))]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("**bold** and *it*", "*bold* and _it_"),
+        ("~~gone~~ `code`", "~gone~ `code`"),
+        ("# Title\n\ntext", "*Title*\n\ntext"),
+        ("```py\nx = 1\n```", "```x = 1```"),
+        ("- a\n- b", "• a\n• b"),
+        ("[docs](https://example.org/x)", "docs (https://example.org/x)"),
+        ("> quoted", "> quoted"),
+        ("plain <b>html</b>", "plain <b>html</b>"),
+    ],
+)
+def test_markdown_becomes_whatsapps_own_marks(markdown: str, shown: str) -> None:
+    assert texts(markdown) == [shown]
+
+
+def test_what_the_host_says_itself_is_not_marked() -> None:
+    assert payloads(Outgoing("1 * 2 * 3 _x_", markdown=False)) == [{"text": "1 * 2 * 3 _x_"}]
+
+
+@given(st.text(st.sampled_from("ab *_~`#>-\n[]()👩‍🚀é"), max_size=400), st.integers(1, 40))
+def test_every_message_fits_and_none_is_blank(piece: str, times: int) -> None:
+    for part in payloads(Outgoing(piece * times)):
+        assert part["text"].strip()
+        assert utf16_units("♻️ This may be a repeat:\n" + part["text"]) <= 4096
+
+
+@given(st.lists(st.text(st.characters(whitelist_categories=["L", "N"]), min_size=1, max_size=12), max_size=900))
+def test_no_word_is_lost(words: list[str]) -> None:
+    shown = " ".join(" ".join(texts(" ".join(words))).split())
+    assert "".join(shown.split()) == "".join("".join(words).split())
+
+
+@given(st.text(max_size=5000))
+def test_a_question_has_its_buttons_behind_a_body_that_fits(text: str) -> None:
+    made = payloads(Outgoing(text, markdown=False, buttons=(Button("Approve", "a"), Button("Reject", "b"))))
+    assert [("buttons" in part) for part in made] == [*([False] * (len(made) - 1)), *([True] if made else [])]
+    if made:
+        assert utf16_units(made[-1]["text"]) <= 1024 - 25
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [Button("a", "1")] * 2,
+        [Button(str(number), "x") for number in range(4)],
+        [Button("x" * 21, "1")],
+        [Button("", "1")],
+        [Button("x", "y" * 257)],
+    ],
+)
+def test_buttons_that_whatsapp_would_refuse_are_a_mistake(given: list[Button]) -> None:
+    with pytest.raises(ValueError, match=r"button|title"):
+        payloads(Outgoing("text", buttons=tuple(given)))
+
+
+def test_code_cannot_end_its_block() -> None:
+    [shown] = texts("````\na\n```\nb\n````")
+    assert len(re.findall("```", shown)) == 2
