@@ -99,6 +99,12 @@ export function newSession(): void {
   announced.value = "New conversation";
 }
 
+/** Whose session it is, if it is somebody else's: an operator watches it and decides in it, and writes nothing. */
+export function foreignOwner(id: string): string | null {
+  const owner = sessions.value?.find((each) => each.session_id === id)?.owner;
+  return owner !== undefined && me.value !== null && owner !== me.value.user ? owner : null;
+}
+
 /** What a session is called: by its title, before it has one by what was said first. */
 export function titleOf(id: string): string {
   const title = sessions.value?.find((each) => each.session_id === id)?.title;
@@ -154,7 +160,7 @@ export async function save(session: string, format: "markdown" | "json"): Promis
 
 export async function refreshSessions(): Promise<void> {
   try {
-    const found = await get<{ items: Session[] }>("/api/sessions", { q: search.value, limit: 200 });
+    const found = await get<{ items: Session[] }>("/api/sessions", { q: search.value, limit: 200, everything: me.value?.operator === true });
     sessions.value = found.items;
   } catch {
     // The line tells when the host is away; the list stays as it was.

@@ -1,7 +1,7 @@
 // The whole page: the list at the side, and what is chosen in it.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { announced, approvals, current, line, me, notice, signIn, titleOf } from "../model/app";
+import { announced, approvals, current, foreignOwner, line, me, notice, signIn, titleOf } from "../model/app";
 import { addressOf, route } from "../model/route";
 import { onOneLine } from "../text/visible";
 import { Composer } from "./composer";
@@ -59,10 +59,15 @@ function Content(): JSX.Element | null {
     default: {
       const conversation = current.value;
       if (conversation === null) return me.value === null && line.value === "broken" ? <p class="empty">The host does not answer. This page tries again.</p> : null;
+      const owner = foreignOwner(conversation.id);
       return (
         <>
           <Thread conversation={conversation} />
-          <Composer conversation={conversation} />
+          {owner === null ? (
+            <Composer conversation={conversation} />
+          ) : (
+            <p class="watching">This conversation belongs to {onOneLine(owner, 60)}. You can watch it and decide in it.</p>
+          )}
         </>
       );
     }

@@ -1,7 +1,7 @@
 // The conversations at the side, and the ways to the other pages.
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { active, approvals, fork, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
+import { active, approvals, foreignOwner, fork, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
 import { addressOf, route, type Route } from "../model/route";
 import { nextTheme, theme } from "../model/theme";
 import { ago, plural } from "../text/format";
@@ -67,11 +67,15 @@ function Entry({ session }: { session: Session }): JSX.Element {
   const id = session.session_id;
   const here = route.value.page === "session" && route.value.id === id;
   const state = active.value.get(id);
+  const owner = foreignOwner(id);
   const title = onOneLine(titleOf(id), 80);
   return (
     <li class={here ? "session here" : "session"}>
       <a href={addressOf({ page: "session", id })} aria-current={here ? "page" : undefined} title={title}>
-        <bdi class="title">{title}</bdi>
+        <bdi class="title">
+          {title}
+          {owner !== null && <span class="owner"> · {onOneLine(owner, 30)}</span>}
+        </bdi>
         {state ? <span class={`state ${state}`} title={state === "waiting" ? "waits for a decision" : "works"} role="img" aria-label={state === "waiting" ? "waits for a decision" : "works"} /> : <time>{ago(session.updated_at)}</time>}
       </a>
       <Menu session={session} title={title} />
