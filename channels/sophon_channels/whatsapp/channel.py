@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon.settings import Secret, WhatsAppSettings
+from sophon.settings import WhatsAppSettings
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
@@ -25,6 +25,7 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.fields import text
 from sophon_channels.whatsapp import render
+from sophon_channels.whatsapp.access import access, mistakes, webhook_secrets
 from sophon_channels.whatsapp.client import Client
 from sophon_channels.whatsapp.downloads import download
 from sophon_channels.whatsapp.failures import Failure, receipt
@@ -35,7 +36,6 @@ from sophon_channels.whatsapp.webhook import PATH, Webhook
 log = logging.getLogger("sophon")
 
 NOT_STARTED = Refused("the channel does not run", timedelta(minutes=1), everywhere=True)
-SECTION = "Channels.WhatsApp"
 
 
 class WhatsAppChannel:
@@ -64,8 +64,6 @@ class WhatsAppChannel:
         """As `Channel.start`; a number that Meta does not show now is told, and tried all the same."""
         try:
             client = self._connect()
-            self._secret("AppSecret", self._settings.app_secret)
-            self._secret("VerifyToken", self._settings.verify_token)
         except ChannelError as error:
             self._health.state, self._health.detail = "refused", str(error)
             raise
@@ -74,8 +72,7 @@ class WhatsAppChannel:
         try:
             await client.number()
         except Failure as failure:
-            self._health.state, self._health.detail = "failing", self._told(failure)
-            log.warning("WhatsApp: %s", self._health.detail)
+            self._fails(failure)
 
     async def stop(self) -> None:
         client, self._client, self._inbox = self._client, None, None
@@ -85,10 +82,9 @@ class WhatsAppChannel:
             self._health.state, self._health.detail = "stopped", ""
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """GET and POST; while the channel is stopped they answer 503. None without the secrets: `start` says why."""
+        """GET and POST, which answers 503 while the channel is stopped. None without the secrets: `start` says why."""
         try:
-            secret = self._secret("AppSecret", self._settings.app_secret)
-            word = self._secret("VerifyToken", self._settings.verify_token)
+            secret, word = webhook_secrets(self._settings, self._environment)
         except ChannelError:
             return ()
         webhook = Webhook(secret, word, self._take, lambda: self._inbox is not None)
@@ -104,11 +100,13 @@ class WhatsAppChannel:
         if wait > GO:
             return Refused("held back: WhatsApp's limits", wait, everywhere)
         try:
-            return Sent(await self._client.send(entry.chat, _message(entry), entry.payload.get("reply_to")))
+            sent = Sent(await self._client.send(entry.chat, _message(entry), entry.payload.get("reply_to")))
         except Failure as failure:
             if failure.refuses_token:
-                self._health.state, self._health.detail = "failing", self._told(failure)
+                self._fails(failure)
             return receipt(failure, entry.attempts)
+        self._works()
+        return sent
 
     async def acknowledge(self, press: Pressed, note: str) -> None:
         """Nothing can be shown at a button; who decided is told in a message."""
@@ -119,7 +117,11 @@ class WhatsAppChannel:
         try:
             await self._client.read(message_id)
         except Failure as failure:
+            if failure.refuses_token:
+                self._fails(failure)
             log.info("WhatsApp: %s", failure)
+        else:
+            self._works()
 
     async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
         """Nothing: a message that was sent cannot be changed."""
@@ -132,12 +134,9 @@ class WhatsAppChannel:
 
     async def test(self) -> list[Finding]:
         """Asks Meta for the number, and changes nothing."""
-        try:
-            client = self._connect()
-            self._secret("AppSecret", self._settings.app_secret)
-            self._secret("VerifyToken", self._settings.verify_token)
-        except ChannelError as error:
-            return [Finding(False, str(error))]
+        if problems := mistakes(self._settings, self._environment):
+            return [Finding(False, problem, "see docs/whatsapp.md") for problem in problems]
+        client = self._connect()
         try:
             found = await client.number()
         except Failure as failure:
@@ -159,22 +158,20 @@ class WhatsAppChannel:
         self._health.counts["received"] = self._health.counts.get("received", 0) + len(found)
 
     def _connect(self) -> Client:
-        number_id = self._settings.phone_number_id or ""
-        if not number_id.isdigit():
-            raise ChannelError(
-                f"{SECTION}.PhoneNumberId is {number_id!r}: it is the number's id at Meta, all digits, and not the "
-                "phone number itself; it stands in the app dashboard under WhatsApp, API Setup"
-            )
-        token = self._secret("AccessToken", self._settings.access_token)
+        allowed = access(self._settings, self._environment)
         base = self._settings.api_base
-        return Client(number_id, token, str(base) if base else None, self._clock)
+        return Client(allowed.number_id, allowed.token, str(base) if base else None, self._clock)
 
-    def _secret(self, name: str, secret: Secret | None) -> str:
-        value = secret.resolve(self._environment) if secret else None
-        if not value:
-            origin = secret.origin if secret else f"{SECTION}.{name}"
-            raise ChannelError(f"WhatsApp has no {name}: {origin} is empty; docs/whatsapp.md says where Meta shows it")
-        return value
+    def _works(self) -> None:
+        if self._client is not None:
+            self._health.state, self._health.detail = "running", ""
+
+    def _fails(self, failure: Failure) -> None:
+        """Said once in the log, however many messages it holds up."""
+        told = self._told(failure)
+        if self._client is not None and (self._health.state, self._health.detail) != ("failing", told):
+            self._health.state, self._health.detail = "failing", told
+            log.warning("WhatsApp: %s", told)
 
     def _told(self, failure: Failure) -> str:
         if failure.refuses_token:

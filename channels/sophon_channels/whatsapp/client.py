@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
 from sophon.clock import Clock
-from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text
+from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text, whole
 from sophon_channels.whatsapp.failures import Failure
 
 OFFICIAL = "https://graph.facebook.com/v26.0"
@@ -24,8 +25,8 @@ class Client:
         timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
         self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout)
 
-    async def send(self, to: str, message: Mapping[str, Any], reply_to: str | None = None) -> str | None:
-        """Send one message; its id at WhatsApp. Raises Failure."""
+    async def send(self, to: str, message: Mapping[str, Any], reply_to: str | None = None) -> str:
+        """Send one message; its id at WhatsApp. Raises Failure, also where the answer tells no id."""
         body: dict[str, Any] = {
             "messaging_product": "whatsapp",
             "recipient_type": "individual",
@@ -37,7 +38,10 @@ class Client:
             body["context"] = {"message_id": reply_to}
         answer = await self._call("POST", f"{self._number_id}/messages", body)
         messages = objects(answer, "messages")
-        return text(messages[0], "id") or None if messages else None
+        message_id = text(messages[0], "id") if messages else ""
+        if not message_id:
+            raise Failure("an answer that names no message")
+        return message_id
 
     async def read(self, message_id: str) -> None:
         """Mark a message as read, and show that an answer is being written. Raises Failure."""
@@ -55,7 +59,7 @@ class Client:
 
     async def media(self, media_id: str) -> Fields:
         """Where a file lies, for some minutes, and its size. Raises Failure."""
-        return await self._call("GET", media_id)
+        return await self._call("GET", quote(media_id, safe=""))
 
     @asynccontextmanager
     async def download(self, url: str, seconds: float) -> AsyncGenerator[httpx.Response]:
@@ -74,17 +78,15 @@ class Client:
             response = await self._http.request(method, f"{self._base}/{path}", json=body)
         try:
             answer = as_fields(response.json())
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = NOTHING
         if response.is_success:
             return answer
         raise self._refusal(response.status_code, sub(answer, "error"))
 
     def _refusal(self, status: int, error: Fields) -> Failure:
-        code = error.get("code")
         details = text(sub(error, "error_data"), "details") or text(error, "message") or f"HTTP status {status}"
-        known = code if isinstance(code, int) and not isinstance(code, bool) else None
-        return Failure(details.replace(self._token, "***"), code=known, status=status)
+        return Failure(details.replace(self._token, "***"), code=whole(error, "code"), status=status)
 
     @asynccontextmanager
     async def _guarded(self, seconds: float) -> AsyncGenerator[None]:

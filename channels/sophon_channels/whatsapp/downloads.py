@@ -13,7 +13,7 @@ from sophon_channels.fields import text, whole
 from sophon_channels.whatsapp.client import Client
 from sophon_channels.whatsapp.failures import Failure
 
-MEGABYTE = 1_000_000
+MEGABYTE = 1024 * 1024
 LARGEST = {"image": 5 * MEGABYTE, "audio": 16 * MEGABYTE, "video": 16 * MEGABYTE, "document": 100 * MEGABYTE}
 """Bytes by kind. Source: reference/channels.md, "Media size"."""
 

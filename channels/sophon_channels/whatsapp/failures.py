@@ -16,12 +16,17 @@ HOPELESS = {
     131047: "more than 24 hours have passed since the person last wrote; WhatsApp lets nothing but templates through "
     "until they write again",
     131030: "the person is not on the list of the test number; add them in Meta's app dashboard",
-    131026: "the person cannot get it: no WhatsApp, an old version, or the terms were not accepted",
-    131048: "too many messages of this number were reported as spam",
-    131049: "WhatsApp holds it back to keep people engaged; it counts as marketing",
+    131026: "the person cannot get it: no WhatsApp, an old version, or its terms not accepted; ask them to update "
+    "WhatsApp and to write first",
+    131048: "WhatsApp restricts this number, too much of what it sent was reported as spam; see its quality rating in "
+    "WhatsApp Manager, and write only to who wrote first",
+    131049: "WhatsApp holds it back as marketing, the person gets enough of that; do not send it again at once, a "
+    "message from them lets answers through",
     131051: "WhatsApp does not know this kind of message",
     131021: "the number would write to itself",
 }
+TEMPLATES = range(132_000, 133_000)
+TEMPLATE_FAULT = "WhatsApp does not take the template; compare its name, language and parameters in WhatsApp Manager"
 
 
 class Failure(Exception):
@@ -50,9 +55,12 @@ def receipt(failure: Failure, attempts: int) -> Receipt:
         return Refused(error, backoff(attempts + 3))
     if failure.status is None:
         return Doubtful(error) if failure.went_out else Refused(error, backoff(attempts))
-    if failure.status >= 500 or code in TROUBLE:
+    if code in HOPELESS:
+        return Undeliverable(f"{HOPELESS[code]} ({code})")
+    # Without a code it was not Meta that said it: a proxy on the way, or a wrong ApiBase.
+    if failure.status >= 500 or code in TROUBLE or code is None:
         return Refused(error, backoff(attempts))
-    return Undeliverable(f"{HOPELESS[code]} ({code})" if code in HOPELESS else error)
+    return Undeliverable(f"{TEMPLATE_FAULT} ({error})" if code in TEMPLATES else error)
 
 
 def backoff(attempts: int) -> timedelta:

@@ -4,12 +4,12 @@ Source: reference/channels.md; "messages webhook reference" and "Business-scoped
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from sophon_channels.contract import Arrival, Attachment, Delivery, Moved, Person, Place, Pressed, Written
-from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text
+from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, text, whole
 
 log = logging.getLogger("sophon")
 
@@ -46,25 +46,23 @@ def arrivals(body: object, number_id: str, now: datetime) -> list[Arrival]:
 
 
 def _messages(value: Fields, now: datetime) -> Iterator[Arrival]:
-    names = _names(value)
+    contacts = _contacts(value)
     for message in objects(value, "messages"):
         if text(message, "group_id") or text(sub(message, "context"), "group_id"):
             log.info("WhatsApp: a message from a group is left out; groups are not supported")
             continue
-        arrival = _arrival(message, names, now)
+        arrival = _arrival(message, contacts, now)
         if arrival is not None:
             yield arrival
 
 
-def _arrival(message: Fields, names: dict[str, str], now: datetime) -> Arrival | None:
-    identity, chat = _person(message), _chat(message)
-    external_id = text(message, "id")
-    if not (identity and chat and external_id):
-        return None
-    person = Person(identity, names.get(identity) or names.get(text(message, "from")) or "")
-    kind = text(message, "type")
-    if kind == "system":
+def _arrival(message: Fields, contacts: Mapping[str, Fields], now: datetime) -> Arrival | None:
+    external_id, kind = text(message, "id"), text(message, "type")
+    if kind == "system" and external_id:
         return _moved(message, external_id)
+    person, chat = _people(message, contacts)
+    if not (person.id and chat and external_id):
+        return None
     press = _press(message, kind)
     if press is not None:
         prompt = text(sub(message, "context"), "id") or None
@@ -87,24 +85,20 @@ def _arrival(message: Fields, names: dict[str, str], now: datetime) -> Arrival |
     )
 
 
-def _person(message: Fields) -> str:
-    """The id that stays when a number or a name changes; the number where there is none yet."""
-    return text(message, "from_user_id") or text(message, "from")
+def _people(message: Fields, contacts: Mapping[str, Fields]) -> tuple[Person, str]:
+    """Who wrote, by the id that stays when a number or a name changes, else by the number; and what an answer is sent
+    to: the number, or for somebody who hides it their user id. What the message leaves out its contact may tell.
+    """
+    number, user = text(message, "from"), text(message, "from_user_id")
+    contact = contacts.get(user) or contacts.get(number) or NOTHING
+    number, user = number or text(contact, "wa_id"), user or text(contact, "user_id")
+    return Person(user or number, text(sub(contact, "profile"), "name")), number or user
 
 
-def _chat(message: Fields) -> str:
-    """What an answer is sent to: the number, or for somebody who hides it their user id."""
-    return text(message, "from") or text(message, "from_user_id")
-
-
-def _names(value: Fields) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for contact in objects(value, "contacts"):
-        name = text(sub(contact, "profile"), "name")
-        for key in ("user_id", "wa_id"):
-            if identity := text(contact, key):
-                found[identity] = name
-    return found
+def _contacts(value: Fields) -> dict[str, Fields]:
+    """The contacts by each of their ids."""
+    contacts = objects(value, "contacts")
+    return {identity: each for each in contacts for key in ("user_id", "wa_id") if (identity := text(each, key))}
 
 
 def _press(message: Fields, kind: str) -> str | None:
@@ -141,16 +135,26 @@ def _content(message: Fields, kind: str) -> tuple[str, tuple[Attachment, ...]]:
 
 def _location(place: Fields) -> str:
     named = ", ".join(part for part in (text(place, "name"), text(place, "address")) if part)
-    where = f"{place.get('latitude')}, {place.get('longitude')}"
-    return f"[location: {named + ', ' if named else ''}{where}]"
+    where = ", ".join(
+        str(degrees) for key in ("latitude", "longitude") if (degrees := _degrees(place, key)) is not None
+    )
+    return f"[location: {', '.join(part for part in (named, where) if part) or 'without a place'}]"
+
+
+def _degrees(place: Fields, key: str) -> float | None:
+    value = place.get(key)
+    return value if isinstance(value, float) else whole(place, key)
 
 
 def _moved(message: Fields, external_id: str) -> Moved | None:
-    """Somebody's user id changes with their number; the chat goes with it."""
-    system = sub(message, "system")
-    old, new = _chat(message), text(system, "user_id") or text(system, "wa_id") or text(system, "new_wa_id")
-    known = text(system, "type") in ("user_changed_user_id", "user_changed_number")
-    return Moved(external_id, old, new) if known and old and new and old != new else None
+    """Somebody's user id changes with their number; the chat goes with it: a number to a number where one is told."""
+    system, number = sub(message, "system"), text(message, "from")
+    if text(system, "type") not in ("user_changed_user_id", "user_changed_number"):
+        return None
+    old, user = number or text(message, "from_user_id"), text(system, "user_id")
+    told = text(system, "wa_id") or text(system, "new_wa_id")
+    new = (told or user) if number else (user or told)
+    return Moved(external_id, old, new) if old and new and old != new else None
 
 
 def _statuses(value: Fields) -> Iterator[Delivery]:
@@ -160,10 +164,8 @@ def _statuses(value: Fields) -> Iterator[Delivery]:
             continue
         errors = objects(status, "errors")
         error = errors[0] if errors else NOTHING
-        code = error.get("code")
         reason = text(sub(error, "error_data"), "details") or text(error, "title")
-        number = code if isinstance(code, int) and not isinstance(code, bool) else None
-        yield Delivery(f"{platform_id}:{known}", platform_id, known, number, reason)
+        yield Delivery(f"{platform_id}:{known}", platform_id, known, whole(error, "code"), reason)
 
 
 def _time(stamp: str, now: datetime) -> datetime:

@@ -4,7 +4,9 @@ Source: reference/channels.md; "Text messages" and "Interactive reply buttons" o
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from sophon_channels.contract import Button, Outgoing
@@ -24,7 +26,7 @@ REPEAT_MARK = "♻️ This may be a repeat:\n"
 """Before what is sent once more because nobody knows whether it arrived."""
 
 MARKS = 320
-"""Units that are kept free in a part for what marks, addresses and the repeat's line add."""
+"""Units that are kept free in a part for what marks and the repeat's line add."""
 
 _EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
@@ -53,7 +55,7 @@ def buttons(given: Sequence[Button]) -> list[dict[str, str]]:
         raise ValueError(f"WhatsApp has room for {MOST_BUTTONS} buttons; there are {len(given)}")
     made = [{"id": button.data, "title": storable(button.label).strip()} for button in given]
     for each in made:
-        if not 1 <= len(each["title"]) <= LONGEST_TITLE or not 1 <= len(each["id"]) <= LONGEST_ID:
+        if not 1 <= utf16_units(each["title"]) <= LONGEST_TITLE or not 1 <= len(each["id"]) <= LONGEST_ID:
             raise ValueError(f"a title has 1 to {LONGEST_TITLE} characters, an id 1 to {LONGEST_ID}: {each}")
     if len({each["title"] for each in made}) < len(made):
         raise ValueError("two buttons have the same title")
@@ -67,29 +69,42 @@ def _plain(text: str) -> list[str]:
 def _marked(markdown: str) -> list[str]:
     """Cut as text and marked afterwards, so that every mark is closed in its own message."""
     texts: list[str] = []
-    for part in cut(to_runs(markdown), TEXT_LIMIT - MARKS):
-        text = "".join(_written(run) for run in part)
+    for part in cut(list(_with_addresses(to_runs(markdown))), TEXT_LIMIT - MARKS):
+        text = "".join(_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
         fits = utf16_units(text) + utf16_units(REPEAT_MARK) <= TEXT_LIMIT
         texts += [text] if fits else split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK))
     return texts
+
+
+def _with_addresses(runs: Sequence[Run]) -> Iterator[Run]:
+    """A link's address behind the whole of its text, before it is cut: a cut leaves it whole, and never loses it."""
+    for link, group in groupby(runs, key=lambda run: run.look.link):
+        same = list(group)
+        yield from (replace(run, look=replace(run.look, link=None)) for run in same)
+        if link and link not in "".join(run.text for run in same):
+            yield Run(" (", Look(quote=same[-1].look.quote))
+            yield Run(f"{link})", Look(quote=same[-1].look.quote, link=link))
+
+
+def _is_quoted(run: Run) -> bool:
+    """A code block in a quotation stands by itself: the signs before its lines would be read as code."""
+    return run.look.quote and run.look.pre is None
+
+
+def _block(runs: Sequence[Run], quote: bool) -> str:
+    text = "".join(_written(run) for run in runs)
+    return "\n".join(f"> {line}" if line.strip() else line for line in text.split("\n")) if quote else text
 
 
 def _written(run: Run) -> str:
     look = run.look
     if look.pre is not None:
         return f"```{run.text.replace('```', 'ʼʼʼ')}```"
-    text = _with_address(run)
-    if look.code:
-        text = _around(text.replace("`", "ʼ"), "`")
+    text = _around(run.text.replace("`", "ʼ"), "`") if look.code else run.text
     for applies, mark in ((look.strike, "~"), (look.italic, "_"), (look.bold, "*")):
         if applies:
             text = _around(text, mark)
-    return _quoted(text, look)
-
-
-def _with_address(run: Run) -> str:
-    address = run.look.link
-    return f"{run.text} ({address})" if address and address not in run.text else run.text
+    return text
 
 
 def _around(text: str, mark: str) -> str:
@@ -100,7 +115,3 @@ def _around(text: str, mark: str) -> str:
 def _line_around(line: str, mark: str) -> str:
     found = _EDGES.fullmatch(line)
     return f"{found[1]}{mark}{found[2]}{mark}{found[3]}" if found and found[2] else line
-
-
-def _quoted(text: str, look: Look) -> str:
-    return "\n".join(f"> {line}" if line.strip() else line for line in text.split("\n")) if look.quote else text

@@ -10,7 +10,7 @@ PREFIX = "sha256="
 def is_signed(body: bytes, header: str, secret: str) -> bool:
     """Whether the header is the signature of exactly this body. Never raises; compares in constant time."""
     expected = PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(header.encode("utf-8", "surrogateescape"), expected.encode())
+    return hmac.compare_digest(header.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def signature_of(body: bytes, secret: str) -> str:

@@ -28,7 +28,7 @@ class Webhook:
 
     async def verify(self, request: web.Request) -> web.Response:
         """Meta asks once, when the address is entered: with our own word it gets back what it sent."""
-        given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogateescape")
+        given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogatepass")
         matches = hmac.compare_digest(given, self._verify_token)
         if request.query.get("hub.mode") != "subscribe" or not matches:
             log.warning("a request to verify %s came without the right token", PATH)

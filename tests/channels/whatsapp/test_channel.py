@@ -32,7 +32,9 @@ class Nobody:
 
 async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> Receipt:
     [payload] = channel.parts(Outgoing(text, **more))
-    return await channel.send(OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1))
+    entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1)
+    receipt: Receipt = await channel.send(entry)
+    return receipt
 
 
 @pytest.fixture

@@ -48,15 +48,20 @@ def test_a_text_is_of_a_person_by_their_stable_id_and_of_a_chat_by_its_number() 
 
 
 @pytest.mark.parametrize(
-    ("missing", "person", "chat"),
+    ("missing", "contacts", "person", "chat"),
     [
-        (["from_user_id"], "15550002222", "15550002222"),
-        (["from"], "US.13490000000000001", "US.13490000000000001"),
+        ("from_user_id", (), "15550002222", "15550002222"),
+        ("from", (), "US.13490000000000001", "US.13490000000000001"),
+        ("from_user_id", (CONTACT,), "US.13490000000000001", "15550002222"),
+        ("from", (CONTACT,), "US.13490000000000001", "15550002222"),
+        ("from_user_id", ({"wa_id": "1", "user_id": "US.9"},), "15550002222", "15550002222"),
     ],
 )
-def test_a_number_or_a_user_id_may_be_missing(missing: list[str], person: str, chat: str) -> None:
-    odd = {key: value for key, value in message().items() if key not in missing}
-    [found] = arrivals(body(odd), NUMBER, NOW)
+def test_what_a_message_does_not_tell_of_a_person_their_contact_may(
+    missing: str, contacts: Any, person: str, chat: str
+) -> None:
+    odd = {key: value for key, value in message().items() if key != missing}
+    [found] = arrivals(body(odd, contacts=contacts), NUMBER, NOW)
     assert isinstance(found, Written)
     assert (found.person.id, found.place.chat) == (person, chat)
 
@@ -110,6 +115,8 @@ def test_media_are_attachments_with_their_caption(kind: str) -> None:
             {"location": {"latitude": 52.5, "longitude": 13.4, "name": "Home"}},
             "[location: Home, 52.5, 13.4]",
         ),
+        ("location", {"location": {"latitude": "\ud800\x00", "longitude": {"a": 1}}}, "[location: without a place]"),
+        ("location", {"location": {"latitude": 10**5000, "longitude": 13}}, "[location: 13]"),
         ("contacts", {"contacts": [{"name": {"formatted_name": "Bob"}}]}, "[contacts: Bob]"),
     ],
 )
@@ -138,9 +145,25 @@ def test_what_comes_long_after_it_was_written_is_late() -> None:
     assert found.at == NOW
 
 
-def test_a_changed_user_id_moves_the_chat() -> None:
-    change = message("system", system={"type": "user_changed_user_id", "user_id": "US.2"})
-    assert arrivals(body(change), NUMBER, NOW) == [Moved("wamid.AAA1", "15550002222", "US.2")]
+@pytest.mark.parametrize(
+    ("sender", "system", "old", "new"),
+    [
+        ({}, {"type": "user_changed_user_id", "user_id": "US.2"}, "15550002222", "US.2"),
+        ({}, {"type": "user_changed_user_id", "user_id": "US.2", "wa_id": "1666"}, "15550002222", "1666"),
+        ({}, {"type": "user_changed_number", "wa_id": "1666"}, "15550002222", "1666"),
+        ({"from": None}, {"type": "user_changed_user_id", "user_id": "US.2"}, "US.13490000000000001", "US.2"),
+    ],
+)
+def test_who_has_a_new_number_or_user_id_takes_the_chat_along(
+    sender: dict[str, Any], system: dict[str, Any], old: str, new: str
+) -> None:
+    change = message("system", system=system, **sender)
+    assert arrivals(body(change), NUMBER, NOW) == [Moved("wamid.AAA1", old, new)]
+
+
+def test_a_system_message_that_changes_nothing_is_left_out() -> None:
+    same = message("system", system={"type": "user_changed_number", "wa_id": "15550002222"})
+    assert arrivals(body(same, message("system", system={"type": "other", "wa_id": "1"})), NUMBER, NOW) == []
 
 
 def test_a_status_tells_what_went_wrong() -> None:
