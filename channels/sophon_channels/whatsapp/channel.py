@@ -31,6 +31,7 @@ from sophon_channels.whatsapp.downloads import download
 from sophon_channels.whatsapp.failures import Failure, receipt
 from sophon_channels.whatsapp.parse import arrivals
 from sophon_channels.whatsapp.rate import GO, Gate
+from sophon_channels.whatsapp.statuses import Statuses
 from sophon_channels.whatsapp.webhook import PATH, Webhook
 
 log = logging.getLogger("sophon")
@@ -45,6 +46,7 @@ class WhatsAppChannel:
         self._settings, self._environment, self._clock = settings, environment, clock
         self._health = Health()
         self._gate = Gate(clock)
+        self._statuses = Statuses()
         self._client: Client | None = None
         self._inbox: Inbox | None = None
 
@@ -150,10 +152,11 @@ class WhatsAppChannel:
         ]
 
     async def _take(self, payload: object) -> None:
-        found = arrivals(payload, self.account, self._clock.now())
+        found = self._statuses.news(arrivals(payload, self.account, self._clock.now()))
         if not found or self._inbox is None:
             return
         await self._inbox.receive(found)
+        self._statuses.keep(found)
         self._health.last_arrival = self._clock.now()
         self._health.counts["received"] = self._health.counts.get("received", 0) + len(found)
 

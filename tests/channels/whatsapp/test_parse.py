@@ -131,8 +131,12 @@ def test_what_says_nothing_is_left_out(kind: str) -> None:
     assert arrivals(body(message(kind, **{kind: {"emoji": "👍"}})), NUMBER, NOW) == []
 
 
-def test_groups_and_other_numbers_are_left_out() -> None:
+def test_groups_and_other_numbers_are_left_out(caplog: Any) -> None:
+    caplog.set_level("INFO")
     assert arrivals(body(message(group_id="g")), NUMBER, NOW) == []
+    assert [each.getMessage() for each in caplog.records] == [
+        "WhatsApp: a message from a group is left out; groups are not supported"
+    ]
     assert arrivals(body(message(), number="1"), NUMBER, NOW) == []
 
 

@@ -81,3 +81,36 @@ def test_buttons_that_whatsapp_would_refuse_are_a_mistake(given: list[Button]) -
 def test_code_cannot_end_its_block() -> None:
     [shown] = texts("````\na\n```\nb\n````")
     assert len(re.findall("```", shown)) == 2
+
+
+ASTRONAUT = "👩‍🚀"
+
+
+@given(st.integers(0, 40), st.booleans())
+def test_no_emoji_is_torn_wherever_a_cut_falls(before: int, markdown: bool) -> None:
+    made = payloads(Outgoing("x" * before + ASTRONAUT * 2000, markdown=markdown))
+    assert len(made) > 2
+    for part in made:
+        assert part["text"].removeprefix("x" * before).replace(ASTRONAUT, "") == ""
+    assert sum(part["text"].count(ASTRONAUT) for part in made) == 2000
+
+
+@given(st.integers(0, 60))
+def test_no_emoji_is_torn_before_buttons(before: int) -> None:
+    text = "x" * before + ASTRONAUT * 400
+    made = payloads(Outgoing(text, markdown=False, buttons=(Button("Approve", "a"),)))
+    assert "".join(part["text"] for part in made) == text
+    assert all(utf16_units(part["text"]) <= 1024 for part in made[-1:])
+
+
+@given(st.integers(3000, 3900), st.integers(20, 1500))
+def test_a_links_address_is_whole_wherever_a_cut_falls(before: int, length: int) -> None:
+    address = "https://example.org/" + "a" * length
+    made = texts("word " * (before // 5) + f"[the docs]({address}) after")
+    assert sum(f"{address})" in part for part in made) == 1
+
+
+def test_marks_are_closed_in_the_message_that_opens_them() -> None:
+    made = texts("**" + "bold words " * 900 + "end**")
+    assert len(made) > 2
+    assert all(part.startswith("*") and part.endswith("*") and part.count("*") == 2 for part in made)

@@ -62,9 +62,14 @@ async def test_what_is_signed_is_kept_and_then_answered(client: httpx.AsyncClien
 
 
 @pytest.mark.parametrize("signature", ["", "sha256=", "sha256=" + "0" * 64, "sha1=abc", "sha256=odd"])
-async def test_anything_else_is_refused_before_it_is_read(client: httpx.AsyncClient, box: Box, signature: str) -> None:
+async def test_anything_else_is_refused_before_it_is_read(
+    client: httpx.AsyncClient, box: Box, signature: str, caplog: Any
+) -> None:
     assert await post(client, b"not even json", signature) == 401
     assert box.received == []
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        "a request to /webhooks/whatsapp without the right signature was refused"
+    ]
 
 
 async def test_a_body_that_was_written_anew_is_another(client: httpx.AsyncClient) -> None:
@@ -93,6 +98,30 @@ async def test_five_megabytes_are_refused(client: httpx.AsyncClient) -> None:
 async def test_what_could_not_be_kept_is_delivered_again(client: httpx.AsyncClient, box: Box) -> None:
     box.broken = True
     assert await post(client, json.dumps(body(message())).encode()) == 503
+
+
+async def test_a_status_counts_once_and_only_forwards_and_not_before_it_was_kept(
+    client: httpx.AsyncClient, box: Box
+) -> None:
+    box.broken = True
+    read, delivered = (
+        json.dumps(body(statuses=[{"id": "wamid.OUT7", "status": status}])).encode() for status in ("read", "delivered")
+    )
+    assert await post(client, read) == 503
+    box.broken = False
+    assert [await post(client, each) for each in (read, delivered, read)] == [200] * 3
+    assert [each.status for each in box.received] == ["read"]
+
+
+async def test_a_channel_that_is_stopped_lets_meta_deliver_again(make: Any) -> None:
+    channel = make()
+    app = web.Application()
+    app.add_routes(channel.routes())
+    server = TestServer(app)
+    await server.start_server()
+    async with httpx.AsyncClient(base_url=str(server.make_url("")), trust_env=False, timeout=20) as client:
+        assert await post(client, json.dumps(body(message())).encode()) == 503
+    await server.close()
 
 
 async def test_the_address_is_verified_with_our_own_word(client: httpx.AsyncClient) -> None:
