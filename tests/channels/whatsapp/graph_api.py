@@ -112,6 +112,7 @@ class GraphApi:
         self.files: dict[str, bytes] = {}
         self.declared: dict[str, dict[str, Any]] = {}
         self.asked = asyncio.Event()
+        self.news = asyncio.Event()
         self.knows_number = True
         app = web.Application()
         app.add_routes(
@@ -127,6 +128,13 @@ class GraphApi:
     def url(self) -> str:
         return str(self.server.make_url("")).rstrip("/")
 
+    async def until(self, count: int) -> None:
+        """Wait until so many messages were sent."""
+        async with asyncio.timeout(30):
+            while len(self.messages) < count:
+                self.news.clear()
+                await self.news.wait()
+
     async def _message(self, request: web.Request) -> web.StreamResponse:
         self.asked.set()
         if (refusal := await self._refused(request)) is not None:
@@ -140,6 +148,7 @@ class GraphApi:
             self.reads.append(body["message_id"])
             return web.json_response({"success": True})
         self.messages.append(body)
+        self.news.set()
         return web.json_response(
             {"messaging_product": "whatsapp", "messages": [{"id": f"wamid.OUT{len(self.messages)}"}]}
         )

@@ -194,7 +194,7 @@ export async function refreshApprovals(): Promise<void> {
 function conversationOf(id: string): Conversation {
   let known = conversations.get(id);
   if (known === undefined) {
-    known = new Conversation(id, chat!, heardIn);
+    known = new Conversation(id, () => (operator?.connected ? [chat!, operator] : [chat!]), heardIn);
     conversations.set(id, known);
   }
   return known;
@@ -202,7 +202,7 @@ function conversationOf(id: string): Conversation {
 
 function connect(who: Me): void {
   chat ??= new Connection("/", {
-    heard: (event) => conversations.get(event.data.session_id)?.receive(event),
+    heard: (event) => conversations.get(event.data.session_id)?.receive(event, chat!),
     opened: () => {
       line.value = "open";
       for (const each of conversations.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
@@ -220,7 +220,12 @@ function connect(who: Me): void {
   if (who.operator && operator === null) {
     operator = new Connection("/operator", {
       heard: watched,
-      opened: () => void refreshApprovals(),
+      opened: () => {
+        void refreshApprovals();
+        for (const each of conversations.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
+        const open = current.value;
+        if (open?.state.value === "failed") void joined(open);
+      },
       closed: () => undefined,
     });
   }
@@ -238,7 +243,9 @@ function heardIn(event: WireEvent): void {
 
 /** Of all sessions, for an operator. */
 function watched(event: WireEvent): void {
-  if (!conversations.has(event.data.session_id)) noted(event);
+  const open = conversations.get(event.data.session_id);
+  if (open === undefined) noted(event);
+  else open.receive(event, operator!);
 }
 
 function noted(event: WireEvent): void {

@@ -1,6 +1,6 @@
 // One session on the page: its turns, kept up to date, and older ones when somebody scrolls up.
 import { signal, type Signal } from "@preact/signals";
-import { get } from "../wire/api";
+import { get, Refused } from "../wire/api";
 import type { Connection } from "../wire/connection";
 import type { LogRecord, WireEvent } from "../wire/protocol";
 import { turnsOf } from "./log";
@@ -28,6 +28,8 @@ export class Conversation {
   readonly older = signal(false);
   private readonly byTask = new Map<string, LiveTurn>();
   private readonly changed = new Set<LiveTurn>();
+  /** Where it is heard. */
+  private line: Connection | null = null;
   private seq = 0;
   private drawing = 0;
   private joining: Promise<void> | null = null;
@@ -36,7 +38,8 @@ export class Conversation {
 
   constructor(
     readonly id: string,
-    private readonly line: Connection,
+    /** Where it may be heard: as one's own first, then as an operator. */
+    private readonly lines: () => Connection[],
     private readonly told: (event: WireEvent) => void,
   ) {}
 
@@ -46,7 +49,13 @@ export class Conversation {
     return this.joining;
   }
 
-  receive(event: WireEvent): void {
+  receive(event: WireEvent, from: Connection): void {
+    if (this.line === null && this.joining === null) return; // joining brings it
+    if (this.line !== null && from !== this.line) return;
+    this.take(event);
+  }
+
+  private take(event: WireEvent): void {
     if (this.joining !== null) return void this.early.push(event);
     const seq = event.data.seq;
     if (seq !== undefined) {
@@ -82,7 +91,7 @@ export class Conversation {
     const first = this.state.value !== "open";
     if (first) this.state.value = "loading";
     try {
-      const joined = await this.line.ask<Joined>("join_session", { session_id: this.id, last_seq: this.seq });
+      const joined = await this.ask();
       if (joined.partial && !first) this.forget();
       for (const event of joined.events) {
         const { seq } = event.data;
@@ -102,11 +111,26 @@ export class Conversation {
     }
   }
 
+  private async ask(): Promise<Joined> {
+    const lines = this.lines();
+    for (const line of lines) {
+      try {
+        const joined = await line.ask<Joined>("join_session", { session_id: this.id, last_seq: this.seq });
+        this.line = line;
+        return joined;
+      } catch (error) {
+        const more = line !== lines.at(-1);
+        if (!(more && error instanceof Refused && error.code === "forbidden")) throw error;
+      }
+    }
+    throw new Refused("unreachable", "there is no connection to the host");
+  }
+
   private joinedOrNot(): void {
     this.joining = null;
     const early = this.early;
     this.early = [];
-    for (const event of early) this.receive(event);
+    for (const event of early) this.take(event);
   }
 
   /** Turns whose beginning the host no longer has as events come from the log instead, whole. */

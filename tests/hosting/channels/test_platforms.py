@@ -1,0 +1,176 @@
+"""A whole host with Telegram and with WhatsApp, before servers of these platforms that check what they are sent."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.testing import FunctionModel
+from sophon_channels.whatsapp.signature import signature_of
+from sophon_hosting.site import Site, bound
+from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
+from tests.channels.telegram.bot_api import BotApi
+from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
+from tests.channels.whatsapp.test_parse import body, message
+
+ENVIRONMENT = {"BOT": BOT_TOKEN, "TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
+SOON = 4102444800
+"""In the year 2100: a message from then is never late."""
+
+ADA = {"id": 111222333, "is_bot": False, "first_name": "Ada"}
+
+
+@tool(risk=Risk.HIGH)
+async def pay(to: str) -> str:
+    """Pay somebody."""
+    return f"paid {to}"
+
+
+async def answer(request: ModelRequest) -> str | ModelResponse:
+    last = request.messages[-1]
+    if last.content.startswith("pay "):
+        return ModelResponse("", [ToolCall("c", "pay", {"to": last.content[4:]})])
+    return f"You said: **{last.content}**"
+
+
+def services(**channels: Any) -> Services:
+    return Services(
+        models=FunctionModel(answer),
+        tools=[pay],
+        settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Channels": channels},
+    )
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[BotApi]:
+    async with BotApi().serving() as server:
+        yield server
+    assert server.problems == []
+
+
+@pytest.fixture
+async def graph() -> AsyncIterator[GraphApi]:
+    graph = GraphApi()
+    await graph.server.start_server()
+    yield graph
+    await graph.server.close()
+    assert graph.problems == []
+
+
+@pytest.fixture
+async def open_site(api: BotApi, graph: GraphApi) -> AsyncIterator[Any]:
+    """Hosts, which end before the servers of the platforms do."""
+    opened: list[Site] = []
+
+    async def open_site(**channels: Any) -> str:
+        site = Site(services(**channels), ENVIRONMENT)
+        opened.append(site)
+        address = bound("127.0.0.1", 0)
+        await site.open(address)
+        return address.url
+
+    yield open_site
+    for site in opened:
+        await site.close(0)
+
+
+def update(number: int, text: str) -> dict[str, Any]:
+    chat = {"id": ADA["id"], "type": "private", "first_name": "Ada"}
+    return {
+        "update_id": number,
+        "message": {"message_id": number, "date": SOON, "chat": chat, "from": ADA, "text": text},
+    }
+
+
+async def test_somebody_talks_on_telegram_and_approves_with_a_button(api: BotApi, open_site: Any) -> None:
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    await open_site(Telegram=telegram)
+    await api.deliver(update(1, "hello"))
+    [first] = await api.called("sendMessage")
+    assert first["text"] == "You said: <b>hello</b>"
+    await api.deliver(update(2, "pay Bob"))
+    question = (await api.called("sendMessage", 2))[-1]
+    keyboard = question["reply_markup"]
+    keyboard = json.loads(keyboard) if isinstance(keyboard, str) else keyboard
+    data = keyboard["inline_keyboard"][0][0]["callback_data"]
+    pressed = {"id": "7", "from": ADA, "chat_instance": "x", "data": data}
+    prompt = {"message_id": 2, "date": 1, "chat": {"id": ADA["id"], "type": "private"}}
+    await api.deliver({"update_id": 3, "callback_query": {**pressed, "message": prompt}})
+    [told] = await api.called("answerCallbackQuery")
+    assert "Approved by Ada" in told["text"]
+    edits = await api.called("editMessageText")
+    assert any("Approved by Ada" in each["text"] for each in edits)
+    assert "paid Bob" in (await api.called("sendMessage", 3))[-1]["text"]
+
+
+async def test_somebody_talks_on_whatsapp_and_approves_with_a_button(graph: GraphApi, open_site: Any) -> None:
+    url = await open_site(WhatsApp=whatsapp(graph))
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        for _ in range(3):
+            assert await post(client, body(message(timestamp=str(SOON), text={"body": "pay Bob"}))) == 200
+        await graph.until(1)
+        replies = graph.messages[0]["interactive"]["action"]["buttons"]
+        pressed = {"type": "button_reply", "button_reply": replies[0]["reply"]}
+        assert await post(client, body(message("interactive", id="wamid.AAA2", interactive=pressed))) == 200
+        await graph.until(3)
+    told = [each["text"]["body"] for each in graph.messages[1:]]
+    assert any("Approved by Ada" in each for each in told)
+    assert any("You said: *paid Bob*" in each for each in told)
+    assert len(graph.messages) == 3
+
+
+async def test_a_webhook_is_answered_while_the_queue_is_full_and_everything_else_waits(
+    graph: GraphApi, open_site: Any
+) -> None:
+    url = await open_site(WhatsApp=whatsapp(graph))
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        many = [message(id=f"wamid.{number}", text={"body": f"number {number}"}) for number in range(150)]
+        assert await post(client, body(*many)) == 200
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_a_channel_that_refuses_is_told_and_the_rest_runs(open_site: Any, caplog: Any) -> None:
+    telegram = {"Enabled": True, "Token": {"$env": "NOTHING"}, "AllowFrom": []}
+    url = await open_site(Telegram=telegram)
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        channel = await state(client, "telegram", "refused")
+        assert "NOTHING" in channel["detail"]
+        assert (await client.get("/readyz")).status_code == 200
+    [line] = [each.getMessage() for each in caplog.records if "the channel telegram does not run" in each.getMessage()]
+    assert "BotFather" in line
+
+
+def whatsapp(graph: GraphApi) -> dict[str, Any]:
+    return {
+        "Enabled": True,
+        "PhoneNumberId": NUMBER_ID,
+        "AccessToken": {"$env": "TOKEN"},
+        "AppSecret": {"$env": "SECRET"},
+        "VerifyToken": {"$env": "WORD"},
+        "ApiBase": graph.url,
+        "DirectPolicy": "Open",
+    }
+
+
+async def ready(client: httpx.AsyncClient) -> None:
+    await state(client, "whatsapp", "running")
+
+
+async def state(client: httpx.AsyncClient, name: str, wanted: str) -> dict[str, Any]:
+    """Ask until a channel is in a state."""
+    for _ in range(2000):
+        [found] = [each for each in (await client.get("/api/channels")).json()["items"] if each["name"] == name]
+        if found["state"] == wanted:
+            return found
+    raise AssertionError(found)
+
+
+async def post(client: httpx.AsyncClient, payload: Any) -> int:
+    content = json.dumps(payload).encode()
+    headers = {"X-Hub-Signature-256": signature_of(content, SECRET), "Host": "whatever.example"}
+    return (await client.post("/webhooks/whatsapp", content=content, headers=headers)).status_code
