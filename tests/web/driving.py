@@ -29,6 +29,8 @@ SWITCHES = (
 TEA = "First find the leaves, then read the recipe, build a fire and finally write down how it went"
 """Too much for one step."""
 
+ESSAY = "\n\n".join(f"Paragraph {number}: " + "word " * 40 for number in range(950))
+
 STEPS = {"water": ("boil the water", "medium"), "leaves": ("find the leaves", "low"), "pour": ("pour it", "low")}
 PLAN = {
     "goal": "tea",
@@ -102,6 +104,8 @@ class Brain(FunctionModel):
             await self.gate.wait()
         if text == "fail":
             raise RuntimeError("nothing that anybody foresaw")
+        if text == "essay":
+            return ESSAY
         if text.startswith("say "):
             return text[4:]
         return f"You said: {text}"
