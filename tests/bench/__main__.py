@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent, hosted, pages, queueing
+from tests.bench import baseline, concurrent, hosted, pages, queueing, webhooks
 from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
 
@@ -190,6 +190,7 @@ async def main() -> None:
     await queue()
     await hosts()
     await hubs()
+    await webhooks.measure()
     await pages.measure()
     imports()
 
