@@ -200,6 +200,7 @@ export function apply(turn: Turn, { event, data }: WireEvent): void {
     }
     case "message":
       if (turn.firstRecord === 0) turn.firstRecord = Number(data.message_id.slice(data.message_id.lastIndexOf(":") + 1));
+      if (data.role === "user" && data.run_id === turn.id) turn.text = data.content; // with the files that came with it
       if (data.role === "assistant") {
         if (turn.acted["LlmInvoker"] === undefined) act(turn, "LlmInvoker");
         show(turn, data.content);
