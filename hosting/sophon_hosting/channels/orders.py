@@ -1,6 +1,8 @@
 """Commands in a chat, carried out at once: neither queue nor model is asked."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from sophon.approvals import Decision
@@ -12,7 +14,12 @@ from sophon_hosting.channels.chats import Chats
 from sophon_hosting.channels.questions import Questions
 from sophon_hosting.host import Host
 
+log = logging.getLogger("sophon")
+
 AUTO = "auto"
+STOP_SECONDS = 0.1
+"""What does not end at once ends behind the answer: the platform waits for this."""
+
 MICROS = 1_000_000
 
 
@@ -32,6 +39,7 @@ class Orders:
     def __init__(self, host: Host, chats: Chats, questions: Questions) -> None:
         self._host, self._chats, self._questions = host, chats, questions
         self._store = host.services.store
+        self._stopping: set[asyncio.Task[Run]] = set()
         self._do: dict[str, Callable[[Order], Awaitable[str]]] = {
             "new": self._new,
             "stop": self._stop,
@@ -61,11 +69,32 @@ class Orders:
     async def _stop(self, order: Order) -> str:
         who = self._chats.identity(order.message.person)
         found = [run for run in await self._unfinished(order) if order.may_decide or run.owner == who]
-        stopped = [await self._host.cancel(run.id) for run in found]
-        if not stopped:
+        if not found:
             return "Nothing is running."
-        still = sum(not run.over for run in stopped)
-        return "⏹ Stopping." if still else "⏹ Stopped." if len(stopped) == 1 else f"⏹ Stopped {len(stopped)} tasks."
+        stopped = await self._stopped(found)
+        if stopped < len(found):
+            return "⏹ Stopping."
+        return "⏹ Stopped." if stopped == 1 else f"⏹ Stopped {stopped} tasks."
+
+    async def _stopped(self, runs: Sequence[Run]) -> int:
+        """How many have ended at once. That all are to end is kept before this returns."""
+        for run in runs:
+            await self._store.runs.request_cancel(run.id)
+        tasks = [asyncio.create_task(self._host.cancel(run.id)) for run in runs]
+        for task in tasks:
+            self._stopping.add(task)
+            task.add_done_callback(self._ended)
+        try:
+            async with self._host.services.clock.timeout(STOP_SECONDS):
+                await asyncio.wait(tasks)
+        except TimeoutError:
+            pass
+        return sum(task.done() and task.exception() is None and task.result().over for task in tasks)
+
+    def _ended(self, task: asyncio.Task[Run]) -> None:
+        self._stopping.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("what was to be stopped could not be: %s", error)
 
     async def _status(self, order: Order) -> str:
         lines = [f"{_state(run)}: {run.text[:60]}" for run in await self._unfinished(order)]

@@ -39,14 +39,19 @@ class Pairing:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._notes, self._clock = store.notes, clock
 
-    async def ask(self, channel: str, account: str, person: Person, place: Place) -> str | None:
-        """The code for somebody unknown; None if they have one, or too many are open: then nothing is answered."""
+    async def ask(self, channel: str, account: str, person: Person, place: Place, message: str = "") -> str | None:
+        """The code for somebody unknown; None if they have one, or too many are open: then nothing is answered. The
+        same message gets the same code again: a kill may have come before it was told.
+        """
         await self._notes.expire(REQUEST, self._clock.now() - LASTS)
         waiting = await self._notes.list(REQUEST, channel, account)
-        if len(waiting) >= MOST_OPEN or any(note.key == person.id for note in waiting):
+        own = next((note.value for note in waiting if note.key == person.id), None)
+        if own is not None:
+            return str(own["code"]) if message and own.get("message") == message else None
+        if len(waiting) >= MOST_OPEN:
             return None
         code = new_code()
-        value = {"code": code, "name": person.name, "chat": place.key}
+        value = {"code": code, "name": person.name, "chat": place.key, "message": message}
         return code if await self._notes.add(Note(channel, account, REQUEST, person.id, value)) else None
 
     async def all(self) -> list[PairingRequest]:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sophon.errors import InputError, QueueFull
+from sophon.errors import InputError, QueueFull, StoreError
 from sophon_channels.contract import Arrival, Channel, Delivery, Moved, Pressed, Written
 from sophon_channels.rules.commands import command_of
 from sophon_channels.rules.policy import Policy, Verdict
+from sophon_hosting.channels.acknowledgements import Acknowledgements
 from sophon_hosting.channels.albums import Albums
 from sophon_hosting.channels.chats import Chats, identity
 from sophon_hosting.channels.letters import Letters
@@ -48,26 +49,45 @@ class Reception:
         self._host, self._channel, self._policy = host, channel, policy
         self._chats, self._letters, self._questions, self._pairing = chats, letters, questions, pairing
         self._orders = Orders(host, chats, questions)
-        self.albums = Albums(channel, host.services.store, host.services.clock, self._accept)
+        self.albums = Albums(channel, host.services.store, host.services.clock, self._album)
+        self._acknowledgements = Acknowledgements(channel)
         self._full: dict[str, datetime] = {}
+        self._is_open = True
 
     async def receive(self, arrivals: Sequence[Arrival]) -> None:
         """See `Inbox.receive`."""
+        if not self._is_open:
+            raise StoreError(self._channel.name, "the host stops; deliver it to the next one")
         for arrival in arrivals:
-            match arrival:
-                case Written():
-                    await self._written(arrival)
-                case Pressed():
-                    await self._pressed(arrival)
-                case Moved():
-                    await self._chats.move(arrival.old, arrival.new)
-                case Delivery():
-                    self._delivered(arrival)
+            try:
+                await self._received(arrival)
+            except StoreError:
+                raise
+            except Exception:  # delivered again it would fail again, and keep all behind it from being heard
+                log.exception("%s: %s could not be dealt with", self._channel.name, arrival.external_id)
+
+    async def close(self) -> None:
+        """Take nothing more; the platform is told to deliver it later."""
+        self._is_open = False
+        await self.albums.stop()
+        await self._acknowledgements.stop()
+
+    async def _received(self, arrival: Arrival) -> None:
+        match arrival:
+            case Written():
+                await self._written(arrival)
+            case Pressed():
+                await self._pressed(arrival)
+            case Moved():
+                await self._chats.move(arrival.old, arrival.new)
+            case Delivery():
+                self._delivered(arrival)
 
     async def _written(self, message: Written) -> None:
         if await self._chats.seen(message.external_id):
             return
-        verdict = await self._verdict(message)
+        # Only one piece of an album names the bot; whether it does is known when all are there.
+        verdict = await self._verdict(message, mentioned=message.mentioned or message.album is not None)
         if verdict == "pair":
             await self._offer_code(message)
         elif verdict == "let_in":
@@ -85,10 +105,16 @@ class Reception:
         else:
             await self._let_in(message)
 
+    async def _album(self, whole: Written) -> None:
+        if await self._verdict(whole, mentioned=whole.mentioned) == "let_in":
+            await self._accept(whole)
+
     async def _let_in(self, message: Written) -> None:
         command = command_of(message.text)
         if command is None:
             await self._accept(message)
+            # Delivered again it must not meet a full queue, and be told that it was not taken.
+            await self._chats.mark(message.external_id)
             return
         session = await self._chats.session(message.place)
         may_decide = message.person.id in self._policy.approvers
@@ -96,18 +122,19 @@ class Reception:
         await self._letters.note(message.place.key, f"order:{self._name(message)}", answer, message.message_id)
         await self._chats.mark(message.external_id)
 
-    async def _verdict(self, message: Written | Pressed) -> Verdict:
+    async def _verdict(self, message: Written | Pressed, *, mentioned: bool) -> Verdict:
         paired = await self._chats.paired(message.person)
         chats = await self._chats.ids(message.place.chat) if message.place.kind == "group" else [message.place.chat]
-        mentioned = isinstance(message, Pressed) or message.mentioned
         return self._policy.verdict(message.person, message.place, mentioned=mentioned, paired=paired, chats=chats)
 
     async def _offer_code(self, message: Written) -> None:
         """Nothing of what was written goes further, and nothing but the code comes back."""
-        code = await self._pairing.ask(self._channel.name, self._channel.account, message.person, message.place)
+        code = await self._pairing.ask(
+            self._channel.name, self._channel.account, message.person, message.place, message.external_id
+        )
         if code is not None:
             await self._letters.note(message.place.key, f"pair:{self._name(message)}", STRANGER.format(code=code))
-        await self._chats.mark(message.external_id)
+            await self._chats.mark(message.external_id)
 
     async def _accept(self, message: Written) -> None:
         place = message.place
@@ -145,17 +172,16 @@ class Reception:
         now, chat = self._host.services.clock.now(), message.place.key
         last = self._full.get(chat)
         if last is None or now - last >= FULL_PAUSE:
-            self._full[chat] = now
             await self._letters.note(chat, name, text, message.message_id)
-        await self._chats.mark(message.external_id)
+            self._full = {each: at for each, at in self._full.items() if now - at < FULL_PAUSE} | {chat: now}
 
     async def _pressed(self, press: Pressed) -> None:
         """A stranger's press is acknowledged, too: else the button waits for ever."""
-        if await self._verdict(press) != "let_in":
-            await self._channel.acknowledge(press, "you may not decide this")
+        if await self._verdict(press, mentioned=True) != "let_in":
+            await self._acknowledgements.begin(press, "you may not decide this")
             return
         await self._chats.met(press.person)
-        await self._channel.acknowledge(press, await self._questions.press(press))
+        await self._acknowledgements.begin(press, await self._questions.press(press))
 
     def _delivered(self, delivery: Delivery) -> None:
         counts = self._channel.health.counts

@@ -64,7 +64,7 @@ class Line:
         for task in hearing:
             task.cancel()
         await asyncio.gather(*hearing, return_exceptions=True)
-        await self.reception.albums.stop()
+        await self.reception.close()
 
     async def stop(self) -> None:
         """Nothing more goes out."""
