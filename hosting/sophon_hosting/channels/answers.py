@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon.stores.run_contracts import Run, RunOutcome
+from sophon.stores.run_contracts import FinalStatus, Run, RunOutcome
 from sophon_channels.contract import Channel, Outgoing
 from sophon_hosting.channels.letters import parts
 from sophon_hosting.runs import leaving
@@ -25,30 +26,41 @@ class Answers:
 
     def __init__(self, channels: Mapping[str, Channel], clock: Clock, shown: Shown) -> None:
         self._channels, self._clock, self._shown = channels, clock, shown
-        self._told: dict[str, datetime] = {}
+        self._told: dict[str, tuple[datetime, str]] = {}
 
     def __call__(self, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
         """The entries of a run's end; none for what is not told, or came from nowhere."""
         channel, chat = self._channels.get(run.channel), str(run.origin.get("chat") or "")
         if channel is None or not chat:
             return leaving.answer(run, outcome)
-        if outcome.error is not None and run.origin.get("kind") == "group" and self._told_lately(chat):
+        if outcome.error is not None and run.origin.get("kind") == "group" and self._told_lately(chat, run.id):
             return ()
-        shown = self._shown(run.id)
+        return self._entries(channel, chat, run, outcome)
+
+    def latest(self, entry: OutboundEntry, run: Run) -> Mapping[str, Any] | None:
+        """The payload of an answer's first part, where more is shown of its run by now than when it was written."""
+        channel, chat = self._channels.get(run.channel), str(run.origin.get("chat") or "")
+        if channel is None or not run.over or entry.position > 0 or self._shown(run.id) is None:
+            return None
+        outcome = RunOutcome(cast("FinalStatus", run.status), run.response, run.error)
+        made = self._entries(channel, chat, run, outcome)
+        return made[0].payload if made and made[0].id == entry.id else None
+
+    def _entries(self, channel: Channel, chat: str, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
         outgoing = Outgoing(
             _text(outcome),
             markdown=outcome.error is None,
             reply_to=str(run.origin.get("reply_to") or "") or None,
-            replaces=shown,
+            replaces=self._shown(run.id),
         )
         return [replace(entry, run_id=run.id) for entry in parts(channel, chat, f"{run.id}:end", outgoing, "answer")]
 
-    def _told_lately(self, chat: str) -> bool:
-        now, last = self._clock.now(), self._told.get(chat)
-        if last is not None and now - last < ERROR_PAUSE:
-            return True
-        self._told[chat] = now
-        return False
+    def _told_lately(self, chat: str, run_id: str) -> bool:
+        """Whether another run's error was; an outcome that the store did not take is written once more."""
+        now = self._clock.now()
+        self._told = {each: told for each, told in self._told.items() if now - told[0] < ERROR_PAUSE}
+        _, last = self._told.setdefault(chat, (now, run_id))
+        return last != run_id
 
 
 def _text(outcome: RunOutcome) -> str:

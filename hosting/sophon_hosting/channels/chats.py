@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sophon.clock import Clock
 from sophon.stores.contracts import Store
 from sophon.stores.note_contracts import Note
+from sophon.stores.run_contracts import Run
 from sophon_channels.contract import Channel, Person, Place
 
 PERSON, SESSION, SEEN, MOVED = "person", "session", "seen", "moved"
@@ -60,8 +62,12 @@ class Chats:
 
     async def session(self, place: Place) -> str:
         """The session that a chat is in."""
-        note = await self._get(SESSION, place.key)
-        return str(note.value["session"]) if note else self._first_session(place.key)
+        keys = await self.keys(place)
+        for key in keys:
+            note = await self._get(SESSION, key)
+            if note is not None:
+                return str(note.value["session"])
+        return self._first_session(keys[-1])
 
     async def begin_session(self, place: Place, external_id: str) -> str:
         """Have the chat in a new session; the same message gives the same one."""
@@ -78,20 +84,26 @@ class Chats:
         """The ids that a chat has and had, the newest first."""
         found = [chat]
         while len(found) < 10 and (note := await self._get(MOVED, found[-1])) is not None:
+            if note.value["from"] in found:
+                break
             found.append(str(note.value["from"]))
         return found
+
+    async def keys(self, place: Place) -> list[str]:
+        """The keys that a place has and had."""
+        return [replace(place, chat=chat).key for chat in await self.ids(place.chat)]
+
+    def is_of_channel(self, run: Run) -> bool:
+        """Whether a run came from here, and not from a bot or number before this one."""
+        return run.channel == self._channel.name and run.origin.get("account", "") == self._channel.account
 
     async def move(self, old: str, new: str) -> None:
         """A chat has a new id: it stays in its session, and its rights go with it."""
         if old == new or await self._get(MOVED, new) is not None:
             return
+        # Its threads are found by the ids that it had; it itself stays where it is though it may move back.
+        await self._put(SESSION, new, {"session": await self.session(Place(old))})
         await self._put(MOVED, new, {"from": old})
-        notes = await self._store.notes.list(SESSION, self._channel.name, self._channel.account)
-        known = {note.key: str(note.value["session"]) for note in notes}
-        known.setdefault(old, self._first_session(old))
-        for key, session in known.items():
-            if key == old or key.startswith(f"{old}/"):
-                await self._put(SESSION, new + key.removeprefix(old), {"session": session})
 
     def _first_session(self, key: str) -> str:
         return f"{self._channel.name}-{key.replace('/', '-')}"

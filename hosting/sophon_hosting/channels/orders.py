@@ -124,7 +124,7 @@ class Orders:
         return f"This conversation has used {tokens:,} tokens, ${dollars:.4f}."
 
     async def _pending(self, order: Order) -> str:
-        found = await self._questions.pending(order.session)
+        found = await self._questions.pending(order.message.place)
         lines = [f"{code}: {record.request.preview.splitlines()[0]}" for code, record in found]
         return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
 
@@ -145,7 +145,14 @@ class Orders:
         return help_text()
 
     async def _unfinished(self, order: Order) -> list[Run]:
-        return [run for run in await self._store.runs.unfinished() if run.session_id == order.session]
+        """Of the chat: what a conversation before /new has begun goes on in it."""
+        keys = await self._chats.keys(order.message.place)
+        return [
+            run
+            for run in await self._store.runs.unfinished()
+            if run.session_id == order.session
+            or (self._chats.is_of_channel(run) and str(run.origin.get("chat")) in keys)
+        ]
 
     async def _ensured(self, order: Order) -> str:
         await self._chats.ensure(order.session, order.message.place, order.message.person)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,11 @@ EDIT_SECONDS = {"direct": 1.0, "group": 3.0}
 LONGEST_SECONDS = 600.0
 """After this a chat is left alone until the answer: an indicator that never ends says nothing."""
 
+SETTLE_SECONDS = 5.0
+"""An answer waits so long at most for a picture of it that is on its way."""
+
+MOST_SHOWN = 1000
+
 OVER = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
 
 
@@ -43,7 +49,7 @@ class Presence:
     def __init__(self, channels: Mapping[str, Channel], store: Store, clock: Clock) -> None:
         self._channels, self._store, self._clock = channels, store, clock
         self._running: dict[str, _Company] = {}
-        self._shown: dict[str, str] = {}
+        self._shown: OrderedDict[str, str] = OrderedDict()
 
     def hear(self, frame: Frame) -> None:
         """A `Listener`: never waits."""
@@ -57,14 +63,20 @@ class Presence:
             self._heard(frame)
 
     def shown(self, run_id: str) -> str | None:
-        """The platform's id of what is shown of a run; asked for once, by what takes its place."""
-        return self._shown.pop(run_id, None)
+        """The platform's id of what is shown of a run; of the newest thousand."""
+        return self._shown.get(run_id)
 
     async def settled(self, run_id: str) -> None:
-        """Return when nothing of a run that is over is on its way any more."""
+        """A run is over: return when nothing of it is on its way any more, or the platform hangs."""
         company = self._running.get(run_id)
-        if company is not None and company.over.is_set() and company.task is not None:
-            await asyncio.wait({company.task})
+        if company is None or company.task is None:
+            return
+        company.over.set()  # its answer is in the ledger before its end is told
+        try:
+            async with self._clock.timeout(SETTLE_SECONDS):
+                await asyncio.wait({company.task})
+        except TimeoutError:
+            log.info("the answer of run %s waits no longer for what is shown of it", run_id)
 
     async def stop(self) -> None:
         """Leave all chats alone."""
@@ -103,18 +115,30 @@ class Presence:
             del self._running[run_id]
 
     async def _show(self, channel: Channel, run: Run, company: _Company) -> None:
-        place, message = place_of(run.origin), str(run.origin.get("reply_to", ""))
-        pause, typed, drawn = EDIT_SECONDS[place.kind], 0.0, ""
-        while not company.over.is_set():
-            now = self._clock.monotonic()
-            if not typed or now - typed >= TYPING_SECONDS:
-                typed = now
+        place = place_of(run.origin)
+        typing = asyncio.create_task(self._type(channel, place, str(run.origin.get("reply_to", ""))))
+        try:
+            await self._draw_all(channel, run, place, company)
+        finally:
+            typing.cancel()  # it may hang, and nothing waits for it
+            await asyncio.gather(typing, return_exceptions=True)
+
+    async def _type(self, channel: Channel, place: Place, message: str) -> None:
+        while True:
+            try:
                 await channel.busy(place, message)
+            except Exception:
+                log.exception("%s: that an answer is made could not be shown", channel.name)
+            await self._clock.sleep(TYPING_SECONDS)
+
+    async def _draw_all(self, channel: Channel, run: Run, place: Place, company: _Company) -> None:
+        drawn = ""
+        while not company.over.is_set():
             if company.text.strip() and company.text != drawn:
                 drawn = company.text
                 await self._draw(channel, run, place, drawn)
             try:
-                async with self._clock.timeout(pause):
+                async with self._clock.timeout(EDIT_SECONDS[place.kind]):
                     await company.over.wait()
             except TimeoutError:
                 continue
@@ -124,6 +148,9 @@ class Presence:
         shown = await channel.progress(place, text, before, str(run.origin.get("reply_to") or "") or None)
         if shown is not None:
             self._shown[run.id] = shown
+            self._shown.move_to_end(run.id)
+            while len(self._shown) > MOST_SHOWN:
+                self._shown.popitem(last=False)
 
 
 def place_of(origin: Mapping[str, Any]) -> Place:

@@ -1,24 +1,30 @@
 """Questions to people, in the chat that the turn came from: asked once, answered by button or text, then marked."""
 
 import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 from sophon.approvals import Decision
 from sophon.clock import Clock
-from sophon.errors import NotFound, SophonError
+from sophon.errors import IllegalTransition, NotFound, SophonError
 from sophon.stores.contracts import ApprovalRecord
 from sophon.stores.note_contracts import Note
+from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run
 from sophon_channels.contract import Channel, Outgoing, Person, Place, Pressed
 from sophon_channels.rules.presses import buttons_of, press_of
 from sophon_channels.rules.tokens import as_code, new_code
 from sophon_hosting.approvals import DecisionRefused, task_of
 from sophon_hosting.channels.chats import Chats, clock_time
-from sophon_hosting.channels.letters import Letters, part_id
+from sophon_hosting.channels.delivery import MOVED
+from sophon_hosting.channels.letters import Letters, part_id, parts
 from sophon_hosting.host import Host
 
 log = logging.getLogger("sophon")
 
 ASKED, CODE = "asked", "code"
+DECIDED = "decided:"
 UNKNOWN = "this decision is not known here any more"
 EXPIRY = "expiry"
 SAID = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
@@ -54,6 +60,7 @@ class Questions:
         )
         sent = await self._letters.write(chat, f"ask:{approval_id}", outgoing, "question")
         await self._put(ASKED, approval_id, {"code": code, "chat": chat, "parts": len(sent)})
+        await self._show_if_decided(approval_id)  # perhaps meanwhile, when there was nothing to mark yet
 
     async def ask_all(self) -> None:
         """What a process before this one may not have come to ask, or to tell."""
@@ -65,19 +72,23 @@ class Questions:
     async def show_decided(self, approval_id: str) -> None:
         """Say in the chat who decided, in place of the question where the platform can do that."""
         asked = await self._get(ASKED, approval_id)
-        if asked is None:
+        if asked is None or asked.value.get("told"):
             return
-        record = await self._store.approvals.get(approval_id)
-        last = part_id(f"ask:{approval_id}", int(asked.value.get("parts", 1)) - 1)
-        try:
-            prompt = (await self._store.outbound.get(last)).platform_id
-        except NotFound:
-            prompt = None
-        chat = str(asked.value["chat"])
-        if prompt is None:
-            await self._unasked(last)
-        text = f"{_heading(record)}\n{await self.outcome(record)}"
-        await self._letters.write(chat, f"decided:{approval_id}", Outgoing(text, markdown=False, replaces=prompt))
+        question = await self._question(asked)
+        if question is not None and question.platform_id is None:
+            await self._unasked(question)
+        await self._letters.write(str(asked.value["chat"]), f"{DECIDED}{approval_id}", await self._mark(asked))
+        await self._put(ASKED, approval_id, {**asked.value, "told": True})
+
+    async def latest(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """The payload of a decision that is about to be sent: its question, which is sent by now, has an id."""
+        asked = None
+        if entry.position == 0 and entry.id.startswith(DECIDED) and not entry.id.endswith(MOVED):
+            asked = await self._get(ASKED, entry.id.removeprefix(DECIDED).rpartition(":")[0])
+        if asked is None:
+            return None
+        made = parts(self._channel, entry.chat, "", await self._mark(asked))
+        return made[0].payload if made else None
 
     async def press(self, press: Pressed) -> str:
         """Decide by a button; what the person is told."""
@@ -85,12 +96,13 @@ class Questions:
         if found is None:
             return UNKNOWN
         decision = Decision.approve() if found.verdict == "approve" else Decision.reject("")
+        await self._arrived(found.code, press)
         return await self.decide(found.code, decision, press.person, press.place)
 
     async def decide(self, code: str, decision: Decision, person: Person, place: Place) -> str:
         """Decide by the code of a question of this chat; what the person is told."""
-        note = await self._get(CODE, as_code(code))
-        if note is None or str(note.value["chat"]).partition("/")[0] not in await self._chats.ids(place.chat):
+        note = await self._known(code, place)
+        if note is None:
             return UNKNOWN
         approval_id = str(note.value["approval"])
         try:
@@ -103,12 +115,13 @@ class Questions:
             return str(error)
         return await self.outcome(record)
 
-    async def pending(self, session_id: str) -> list[tuple[str, ApprovalRecord]]:
-        """The open questions of a session, with their codes."""
+    async def pending(self, place: Place) -> list[tuple[str, ApprovalRecord]]:
+        """The open questions of a chat, of its earlier conversations too, with their codes."""
         found: list[tuple[str, ApprovalRecord]] = []
-        for record in await self._store.approvals.list(session_id=session_id):
+        keys = await self._chats.keys(place)
+        for record in await self._store.approvals.list():
             note = await self._get(ASKED, record.request.id)
-            if note is not None:
+            if note is not None and note.value["chat"] in keys:
                 found.append((str(note.value["code"]), record))
         return found
 
@@ -147,14 +160,41 @@ class Questions:
         await self._put(CODE, code, {"approval": approval_id, "chat": chat})
         return code
 
-    async def _unasked(self, entry_id: str) -> None:
+    async def _known(self, code: str, place: Place) -> Note | None:
+        """The question of this chat that has a code."""
+        note = await self._get(CODE, as_code(code))
+        if note is None or str(note.value["chat"]).partition("/")[0] not in await self._chats.ids(place.chat):
+            return None
+        return note
+
+    async def _arrived(self, code: str, press: Pressed) -> None:
+        """What has a button that was pressed has arrived, whatever became of its sending: it is not sent again."""
+        note = await self._known(code, press.place)
+        asked = await self._get(ASKED, str(note.value["approval"])) if note else None
+        question = await self._question(asked) if asked else None
+        if question is not None and question.status == "ambiguous" and press.prompt_id is not None:
+            with suppress(IllegalTransition):
+                await self._store.outbound.sent(question.id, press.prompt_id)
+
+    async def _question(self, asked: Note) -> OutboundEntry | None:
+        """The part of a question that has its buttons, where it was sent to at last."""
+        last = part_id(f"ask:{asked.key}", int(asked.value.get("parts", 1)) - 1)
+        for entry_id in (last + MOVED, last):
+            with suppress(NotFound):
+                return await self._store.outbound.get(entry_id)
+        return None
+
+    async def _mark(self, asked: Note) -> Outgoing:
+        """Who decided, in place of the question."""
+        record, question = await self._store.approvals.get(asked.key), await self._question(asked)
+        text = f"{_heading(record)}\n{await self.outcome(record)}"
+        return Outgoing(text, markdown=False, replaces=question.platform_id if question else None)
+
+    async def _unasked(self, question: OutboundEntry) -> None:
         """A question that was decided before it was sent need not be asked; one that is on its way will be."""
-        try:
-            entry = await self._store.outbound.get(entry_id)
-            if entry.status in ("pending", "refused"):
-                await self._store.outbound.dead(entry_id, "decided before it was asked")
-        except SophonError:
-            return
+        if question.status in ("pending", "refused", "ambiguous"):
+            with suppress(SophonError):
+                await self._store.outbound.dead(question.id, "decided before it was asked")
 
     async def _get(self, kind: str, key: str) -> Note | None:
         return await self._store.notes.get(self._channel.name, self._channel.account, kind, key)

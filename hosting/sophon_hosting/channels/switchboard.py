@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from aiohttp import web
 
@@ -33,11 +34,11 @@ ENDINGS = frozenset({"task_completed", "task_failed", "task_cancelled"})
 class Line:
     """One channel, connected to a host."""
 
-    def __init__(self, host: Host, configured: Configured, presence: Presence) -> None:
+    def __init__(self, host: Host, configured: Configured, presence: Presence, answers: Answers) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
         self.chats = Chats(channel, services.store, services.clock)
-        self._presence = presence
+        self._presence, self._answers, self._store = presence, answers, services.store
         self.delivery = Delivery(
             channel, services.store.outbound, services.clock, moved=self.chats.move, ready=self._ready
         )
@@ -86,9 +87,14 @@ class Line:
             self.channel.health.state, self.channel.health.detail = "failing", "an error of the host; see its log"
             log.exception("the channel %s could not be started", self.channel.name)
 
-    async def _ready(self, entry: OutboundEntry) -> None:
-        if entry.run_id is not None:
-            await self._presence.settled(entry.run_id)
+    async def _ready(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """What it takes the place of may be known only now."""
+        if entry.run_id is None:
+            return await self.questions.latest(entry)
+        await self._presence.settled(entry.run_id)
+        if self._presence.shown(entry.run_id) is None:
+            return None
+        return self._answers.latest(entry, await self._store.runs.get(entry.run_id))
 
 
 class Switchboard:
@@ -128,7 +134,7 @@ class Switchboard:
     def connect(self, host: Host) -> None:
         """Make what each channel needs in a host."""
         self._host = host
-        self._lines = {each.channel.name: Line(host, each, self._presence) for each in self._configured}
+        self._lines = {each.channel.name: Line(host, each, self._presence, self.answers) for each in self._configured}
 
     def start(self) -> None:
         """Begin, once the host works."""

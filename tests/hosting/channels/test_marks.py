@@ -1,0 +1,120 @@
+"""What takes the place of something shown: of a reply that grows, of a question; and nothing is seen twice."""
+
+import asyncio
+from typing import Any
+
+from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.run_contracts import Run, RunError, RunOutcome
+from sophon.testing import VirtualClock
+from sophon_channels.contract import Doubtful, Place, Pressed, Receipt
+from sophon_channels.testing import ADA, HERE, SyntheticChannel
+from sophon_hosting.channels.answers import Answers
+
+
+class Slow(SyntheticChannel):
+    """Shows a picture of a reply, or sends a question, but says so only when `gate` is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+
+    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
+        made = await super().progress(place, text, shown, reply_to)
+        await self.gate.wait()
+        return made
+
+    async def send(self, entry: OutboundEntry) -> Receipt:
+        receipt = await super().send(entry)
+        if entry.kind == "question":
+            await self.gate.wait()
+        return receipt
+
+
+class Unseen(SyntheticChannel):
+    """Never shows that somebody writes."""
+
+    async def busy(self, place: Place, message_id: str) -> None:
+        await asyncio.Event().wait()
+
+
+async def asked(running: Any, text: str = "pay Bob") -> OutboundEntry:
+    await running.channel.write(text)
+    await running.channel.until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+    return running.channel.sent[-1]
+
+
+async def test_an_answer_takes_the_place_of_a_picture_that_was_still_on_its_way(start) -> None:
+    running = await start(channel=Slow())
+    await running.channel.write("tell")
+    await running.channel.until(lambda: running.channel.shown != [])
+    running.brain.gate.set()
+    async with asyncio.timeout(10):
+        while not await running.store.outbound.list(channel="synthetic"):
+            await asyncio.sleep(0)
+    running.channel.gate.set()
+    await running.channel.hears("so far and further")
+    assert running.channel.sent[-1].payload["replaces"] == "m2"
+
+
+async def test_an_answer_does_not_wait_for_a_platform_that_hangs_at_showing_that_it_is_made(start) -> None:
+    running = await start(channel=Unseen())
+    await running.channel.write("tell")
+    await running.channel.until(lambda: running.channel.shown != [])
+    running.brain.gate.set()
+    await running.channel.hears("so far and further")
+
+
+def test_an_error_in_a_group_is_told_though_its_outcome_had_to_be_written_twice() -> None:
+    answers = Answers({"synthetic": SyntheticChannel()}, VirtualClock(), lambda run: None)
+    run = Run("r1", "s", channel="synthetic", origin={"chat": "-20", "kind": "group"})
+    outcome = RunOutcome("failed", error=RunError("oops", "it failed"))
+    assert len(answers(run, outcome)) == len(answers(run, outcome)) == 1
+
+
+async def test_a_decision_takes_the_place_of_a_question_that_was_still_being_sent(start) -> None:
+    running = await start(channel=Slow())
+    question = await asked(running)
+    await running.channel.press(question.payload["buttons"][0])
+    async with asyncio.timeout(10):
+        while not await running.store.outbound.list(channel="synthetic", status="pending"):
+            await asyncio.sleep(0)
+    running.channel.gate.set()
+    await running.channel.hears("✅ Approved by Ada")
+    decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
+    assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
+
+
+async def test_a_question_that_was_pressed_has_arrived_and_is_not_asked_again(start) -> None:
+    running = await start()
+    running.channel.receipts.append(Doubtful("no answer"))
+    await running.channel.write("pay Bob")
+    async with asyncio.timeout(10):
+        while not await running.store.outbound.list(channel="synthetic", status="ambiguous"):
+            await asyncio.sleep(0)
+    [question] = await running.store.outbound.list(channel="synthetic")
+    await running.channel.receive(Pressed("p", ADA, HERE, question.payload["buttons"][0], "press", "m77"))
+    await running.channel.hears("You said: paid Bob")
+    await running.channel.hears("✅ Approved by Ada")
+    assert not any("buttons" in entry.payload and entry.payload["buttons"] for entry in running.channel.sent)
+    decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
+    assert decided.payload["replaces"] == "m77"
+
+
+async def test_what_an_earlier_conversation_began_is_still_stopped_and_decided(start) -> None:
+    running = await start(AgentExecution={"MaxConcurrentTasks": 2, "Titles": False})
+    await asked(running)
+    await running.channel.write("/new")
+    await running.channel.write("/pending")
+    assert "Run pay" in await running.channel.hears("/approve ID or /reject")
+    await running.channel.write("/stop")
+    await running.channel.hears("⏹ Stopped.")
+
+
+async def test_of_another_chat_nothing_is_listed_or_stopped(start) -> None:
+    running = await start()
+    await asked(running)
+    other = Place("77")
+    await running.channel.write("/pending", place=other)
+    await running.channel.hears("Nothing waits for a decision.", other)
+    await running.channel.write("/stop", place=other)
+    await running.channel.hears("Nothing is running.", other)
