@@ -173,7 +173,8 @@ class Outgoing:
 
     `text` is markdown of a model, or plain text of the host (`markdown` False). `replaces` is the platform's id of an
     earlier message that this one takes the place of, where the platform can do that; `reply_to` the message that it
-    answers.
+    answers. `file` is the absolute path of a file, without links on the way, that is sent with the text as its caption;
+    it is called `file_name` (by default as on the disk), is of `media_type`, and takes the place of nothing.
     """
 
     text: str
@@ -181,6 +182,9 @@ class Outgoing:
     buttons: tuple[Button, ...] = ()
     reply_to: str | None = None
     replaces: str | None = None
+    file: str | None = None
+    file_name: str = ""
+    media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +237,15 @@ class Channel(Protocol):
         ...
 
     def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        """The payloads that it is sent as, in order: split where the platform needs it, plain JSON. Pure."""
+        """The payloads that it is sent as, in order: split where the platform needs it, plain JSON. Pure.
+
+        A file is one, the first: with as much of the text as fits into a caption.
+        """
         ...
 
     async def send(self, entry: OutboundEntry) -> Receipt:
         """Send one part to `entry.chat` (a `Place.key`). Never raises for what the platform or the network does, never
-        waits out a limit.
+        waits out a limit. A file that is gone by now, or larger than the platform takes, is Undeliverable.
         """
         ...
 

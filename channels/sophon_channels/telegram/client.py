@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sophon_channels.disk import FileToSend
 from sophon_channels.fields import Fields, as_fields, objects, text, whole
 from sophon_channels.telegram import requests
 from sophon_channels.telegram.failures import EDIT, Failure, is_not_editable, is_unchanged, is_unreadable
 from sophon_channels.telegram.mentions import Identity
 from sophon_channels.telegram.transport import Transport
+from sophon_channels.telegram.uploads import send_file
 
 POLL_SECONDS = 50
 """How long Telegram may hold a poll open when there is nothing new."""
@@ -32,8 +34,10 @@ class Client:
         """Send a payload, or edit the message that it replaces; the id of the message.
 
         An edit that changes nothing is made; one whose message is gone becomes a new message. HTML that Telegram cannot
-        read is sent once more as plain text.
+        read is sent once more as plain text. Raises ChannelError, too, for a file that cannot be sent.
         """
+        if (file := FileToSend.of(payload)) is not None:
+            return _number(await send_file(self._transport, file, key, payload, is_repeat=is_repeat))
         if "replaces" not in payload:
             return await self._send(key, payload, is_repeat=is_repeat)
         try:
@@ -79,8 +83,7 @@ class Client:
 
     async def _send(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
         tries = [requests.message(key, payload, as_html=html, is_repeat=is_repeat) for html in (True, False)]
-        number = whole(as_fields(await self._readable("sendMessage", tries)), "message_id")
-        return None if number is None else str(number)
+        return _number(await self._readable("sendMessage", tries))
 
     async def _readable(self, method: str, tries: Sequence[Mapping[str, Any]]) -> Any:
         first, last = tries
@@ -95,3 +98,8 @@ class Client:
 def identity(me: Fields) -> Identity:
     """Who the bot is, from `Client.me`."""
     return Identity(whole(me, "id") or 0, text(me, "username"))
+
+
+def _number(message: object) -> str | None:
+    number = whole(as_fields(message), "message_id")
+    return None if number is None else str(number)

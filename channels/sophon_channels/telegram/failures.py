@@ -55,6 +55,11 @@ def is_not_editable(failure: Failure) -> bool:
     return failure.says("message to edit not found", "message can't be edited", "message_id_invalid")
 
 
+def is_no_photo(failure: Failure) -> bool:
+    """The picture is refused as a photo (its sides, its content): as a document it may pass."""
+    return failure.says("photo_", "image_process_failed")
+
+
 def receipt(failure: Failure, attempts: int, thread: str | None = None) -> Receipt:
     """What a failed send is for the ledger; `attempts` (from 1) lengthens the pause. 429 is the gate's. Pure."""
     if failure.migrate_to is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sophon_channels.contract import Button, Outgoing
+from sophon_channels.disk import with_file
 from sophon_channels.fields import storable
 from sophon_channels.telegram.html import to_html
 from sophon_channels.text.markdown import to_runs
@@ -18,6 +19,9 @@ REPEAT_MARK = "♻️ This may be a repeat:\n"
 
 PART_LIMIT = TEXT_LIMIT - utf16_units(REPEAT_MARK)
 
+CAPTION_LIMIT = 1024 - utf16_units(REPEAT_MARK)
+"""Units after entities are parsed (Bot API, sendDocument), without the room that a repeat's line needs."""
+
 MOST_BUTTONS = 100
 BUTTONS_PER_ROW = 2
 LONGEST_DATA = 64
@@ -25,19 +29,23 @@ LONGEST_DATA = 64
 
 
 def payloads(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """The messages, in order; none for a text without anything to read.
+    """The messages, in order; none for a text without anything to read, unless there is a file: that is the first, and
+    its caption the text's beginning.
 
     `html` and `plain` say the same. The first may be a `reply_to` or an edit (`replaces`), the last has the `keyboard`.
     Raises ValueError for buttons that Telegram would refuse. Pure.
     """
     text = storable(outgoing.text)
-    parts = cut(to_runs(text) if outgoing.markdown else [Run(text)], PART_LIMIT)
+    first = CAPTION_LIMIT if outgoing.file else None
+    parts = cut(to_runs(text) if outgoing.markdown else [Run(text)], PART_LIMIT, first=first)
     made: list[dict[str, Any]] = [{"html": to_html(part), "plain": plain(part)} for part in parts]
+    if outgoing.file:
+        made[:1] = [{**(made[0] if made else {}), **with_file(outgoing.file, outgoing.file_name, outgoing.media_type)}]
     if not made:
         return []
     if outgoing.reply_to is not None:
         made[0]["reply_to"] = outgoing.reply_to
-    if outgoing.replaces is not None:
+    if outgoing.replaces is not None and not outgoing.file:
         made[0]["replaces"] = outgoing.replaces
     if outgoing.buttons:
         made[-1]["keyboard"] = keyboard(outgoing.buttons)

@@ -9,6 +9,9 @@ from sophon_channels.telegram.render import REPEAT_MARK
 from sophon_channels.text.cuts import best_cut, reach
 from sophon_channels.text.units import utf16_units
 
+UPLOAD = "file"
+"""What a file is called in the request that it is a part of."""
+
 GENERAL_TOPIC = "1"
 """Telegram's number of a forum's General topic: a message that names it is refused, the typing sign is not."""
 
@@ -38,12 +41,23 @@ def chat_and_thread(key: str) -> tuple[str, str | None]:
 
 def message(key: str, payload: Mapping[str, Any], *, as_html: bool, is_repeat: bool = False) -> dict[str, Any]:
     """The fields of sendMessage for a payload of `render.payloads`."""
-    fields = {**_target(key), **_text(payload, as_html=as_html, mark=REPEAT_MARK if is_repeat else "")}
-    if (reply_to := payload.get("reply_to")) is not None:
-        fields["reply_parameters"] = {"message_id": int(reply_to), "allow_sending_without_reply": True}
+    mark = REPEAT_MARK if is_repeat else ""
+    fields = {**_target(key), **_answering(payload), **_text(payload, as_html=as_html, mark=mark)}
     if payload.get("is_silent"):
         fields["disable_notification"] = True
     return fields
+
+
+def file(key: str, payload: Mapping[str, Any], kind: str, *, as_html: bool, is_repeat: bool = False) -> dict[str, Any]:
+    """The fields of sendPhoto or sendDocument (`kind`: photo, document) for a payload with a file, which is uploaded
+    with them as `UPLOAD`.
+    """
+    fields = {**_target(key), **_answering(payload), **_keyboard(payload), kind: f"attach://{UPLOAD}"}
+    mark = REPEAT_MARK if is_repeat else ""
+    if as_html and payload.get("html"):
+        return {**fields, "caption": mark + payload["html"], "parse_mode": "HTML"}
+    caption = (mark + payload.get("plain", "")).strip()
+    return {**fields, "caption": caption} if caption else fields
 
 
 def edit(key: str, payload: Mapping[str, Any], *, as_html: bool) -> dict[str, Any]:
@@ -104,11 +118,20 @@ def _target(key: str) -> dict[str, Any]:
 
 
 def _text(payload: Mapping[str, Any], *, as_html: bool, mark: str = "") -> dict[str, Any]:
-    fields: dict[str, Any] = {"link_preview_options": {"is_disabled": True}}
+    fields: dict[str, Any] = {"link_preview_options": {"is_disabled": True}, **_keyboard(payload)}
     if as_html and "html" in payload:
         fields |= {"text": mark + payload["html"], "parse_mode": "HTML"}
     else:
         fields["text"] = mark + payload["plain"]
-    if keyboard := payload.get("keyboard"):
-        fields["reply_markup"] = {"inline_keyboard": keyboard}
     return fields
+
+
+def _answering(payload: Mapping[str, Any]) -> dict[str, Any]:
+    if (reply_to := payload.get("reply_to")) is None:
+        return {}
+    return {"reply_parameters": {"message_id": int(reply_to), "allow_sending_without_reply": True}}
+
+
+def _keyboard(payload: Mapping[str, Any]) -> dict[str, Any]:
+    keyboard = payload.get("keyboard")
+    return {"reply_markup": {"inline_keyboard": keyboard}} if keyboard else {}

@@ -6,6 +6,7 @@ from datetime import timedelta
 from sophon.clock import Clock
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon_channels.contract import Health, Place, Pressed, Receipt, Refused, Sent, Undeliverable
+from sophon_channels.errors import ChannelError
 from sophon_channels.telegram import requests
 from sophon_channels.telegram.client import Client
 from sophon_channels.telegram.failures import Failure, receipt
@@ -31,6 +32,8 @@ class Sender:
             platform_id = await self._client.deliver(entry.chat, entry.payload, is_repeat=entry.doubtful)
         except Failure as failure:
             return self._failed(failure, entry.attempts, chat, thread)
+        except ChannelError as error:
+            return Undeliverable(str(error))
         except (KeyError, TypeError, ValueError) as error:
             return Undeliverable(f"this cannot be a message of Telegram: {type(error).__name__}")
         self._count("sent")

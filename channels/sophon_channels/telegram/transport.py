@@ -1,9 +1,10 @@
 """The connection to a Bot API server: one call, its answer or a Failure, and never the token in either."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar
 
 from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientTimeout, ConnectionTimeoutError
 
@@ -11,12 +12,26 @@ from sophon.clock import Clock
 from sophon_channels.fields import Fields, as_fields, sub, text, whole
 from sophon_channels.telegram.failures import Failure
 
+T = TypeVar("T")
+
 OFFICIAL = "https://api.telegram.org"
 CONNECT_SECONDS = 10.0
 CALL_SECONDS = 30.0
+TOO_LARGE = 413
+"""Said by the server in front of the Bot API's, which then has nothing of the call."""
 
 _TIMEOUTS = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 """All but the connection is timed by the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that goes with a call, piece by piece: the name that the call's fields have for it, and what it is."""
+
+    field: str
+    name: str
+    media_type: str
+    stream: BinaryIO
 
 
 class Transport:
@@ -36,16 +51,29 @@ class Transport:
         self._methods = methods
         self._token, self._clock = token, clock
 
-    async def call(self, method: str, fields: Mapping[str, Any], *, seconds: float | None = CALL_SECONDS) -> Any:
+    async def call(
+        self,
+        method: str,
+        fields: Mapping[str, Any],
+        *,
+        seconds: float | None = CALL_SECONDS,
+        upload: Upload | None = None,
+    ) -> Any:
         """The result of a method, as `sendMessage`. Raises Failure; ValueError for fields that the method has not."""
         request = getattr(self._methods, method[0].upper() + method[1:])(**fields)
         url = self._session.api.api_url(self._token, method)
         form = self._session.build_form_data(self._bot, request)
+        if upload is not None:
+            form.add_field(upload.field, upload.stream, filename=upload.name, content_type=upload.media_type)
         async with self._guarded(method, seconds):
             http = await self._session.create_session()
             async with http.post(url, data=form, timeout=_TIMEOUTS, allow_redirects=False) as response:
                 status, body = response.status, await response.read()
         return self._result(method, status, body)
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Have something done that may block, as reading a file's size."""
+        return await self._clock.in_thread(function)
 
     @asynccontextmanager
     async def download(self, path: str, *, seconds: float) -> AsyncGenerator[ClientResponse]:
@@ -83,7 +111,7 @@ class Transport:
             return answer["result"]
         if answer.get("ok") is False:
             raise self._refusal(method, status, answer)
-        told = status if status >= 500 else None
+        told = status if status >= 500 or status == TOO_LARGE else None
         raise Failure(method, f"an answer with HTTP status {status} that is not the Bot API's", status=told)
 
     def _refusal(self, method: str, status: int, answer: Fields) -> Failure:

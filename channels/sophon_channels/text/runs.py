@@ -36,8 +36,9 @@ def plain(runs: Iterable[Run]) -> str:
     return "".join(run.text for run in runs)
 
 
-def cut(runs: Sequence[Run], limit: int) -> list[list[Run]]:
-    """The runs in parts of at most `limit` UTF-16 units each, none of them blank; looks go on in the next part.
+def cut(runs: Sequence[Run], limit: int, *, first: int | None = None) -> list[list[Run]]:
+    """The runs in parts of at most `limit` UTF-16 units each, the first of at most `first`, none of them blank; looks
+    go on in the next part.
 
     Code within a line and links stay whole where that is possible.
     """
@@ -46,7 +47,7 @@ def cut(runs: Sequence[Run], limit: int) -> list[list[Run]]:
     parts: list[list[Run]] = []
     position = _skip(text, 0)
     while position < len(text):
-        end = reach(text, position, limit, utf16_units)
+        end = reach(text, position, limit if first is None or any(parts) else first, utf16_units)
         if end < len(text):
             end = best_cut(text, position, end, whole)
         last = position + len(text[position:end].rstrip())

@@ -21,7 +21,9 @@ from sophon_channels.contract import (
     Receipt,
     Refused,
     Sent,
+    Undeliverable,
 )
+from sophon_channels.disk import FileToSend
 from sophon_channels.errors import ChannelError
 from sophon_channels.fields import text
 from sophon_channels.whatsapp import render
@@ -32,6 +34,7 @@ from sophon_channels.whatsapp.failures import Failure, receipt
 from sophon_channels.whatsapp.parse import arrivals
 from sophon_channels.whatsapp.rate import GO, Gate
 from sophon_channels.whatsapp.statuses import Statuses
+from sophon_channels.whatsapp.uploads import file_message
 from sophon_channels.whatsapp.webhook import PATH, Webhook
 
 log = logging.getLogger("sophon")
@@ -102,13 +105,20 @@ class WhatsAppChannel:
         if wait > GO:
             return Refused("held back: WhatsApp's limits", wait, everywhere)
         try:
-            sent = Sent(await self._client.send(entry.chat, _message(entry), entry.payload.get("reply_to")))
+            sent = Sent(await self._deliver(self._client, entry))
+        except ChannelError as error:
+            return Undeliverable(str(error))
         except Failure as failure:
             if failure.refuses_token:
                 self._fails(failure)
             return receipt(failure, entry.attempts)
         self._works()
         return sent
+
+    async def _deliver(self, client: Client, entry: OutboundEntry) -> str:
+        file = FileToSend.of(entry.payload)
+        message = _message(entry) if file is None else await file_message(client, self._clock, file, _body(entry))
+        return await client.send(entry.chat, message, entry.payload.get("reply_to"))
 
     async def acknowledge(self, press: Pressed, note: str) -> None:
         """Nothing can be shown at a button; who decided is told in a message."""
@@ -187,8 +197,12 @@ class WhatsAppChannel:
         return str(failure)
 
 
+def _body(entry: OutboundEntry) -> str:
+    return (render.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
+
+
 def _message(entry: OutboundEntry) -> dict[str, Any]:
-    body = (render.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
+    body = _body(entry)
     given = entry.payload.get("buttons")
     if not given:
         return {"type": "text", "text": {"preview_url": False, "body": body}}

@@ -10,14 +10,16 @@ from itertools import groupby
 from typing import Any
 
 from sophon_channels.contract import Button, Outgoing
+from sophon_channels.disk import with_file
 from sophon_channels.fields import storable
 from sophon_channels.text.markdown import to_runs
-from sophon_channels.text.runs import Look, Run, cut
+from sophon_channels.text.runs import Look, Run, cut, plain
 from sophon_channels.text.splitting import split
 from sophon_channels.text.units import utf16_units
 
 TEXT_LIMIT = 4096
 BODY_LIMIT = 1024
+CAPTION_LIMIT = 1024
 MOST_BUTTONS = 3
 LONGEST_TITLE = 20
 LONGEST_ID = 256
@@ -33,18 +35,26 @@ _EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 def payloads(outgoing: Outgoing) -> list[dict[str, Any]]:
     """The messages in order, `text` each; the last has `buttons`. `replaces` has no meaning here: nothing can be
-    changed. Raises ValueError for buttons that WhatsApp would refuse. Pure.
+    changed. A file is the first, and its `text` the caption; there is none where buttons need the text, and none of a
+    recording. Raises ValueError for buttons that WhatsApp would refuse. Pure.
     """
     source = storable(outgoing.text)
-    texts = _marked(source) if outgoing.markdown else _plain(source)
+    has_caption = bool(outgoing.file) and not outgoing.buttons and not outgoing.media_type.startswith("audio/")
+    first = CAPTION_LIMIT if has_caption else TEXT_LIMIT
+    texts = _marked(source, first) if outgoing.markdown else _plain(source, first)
     if outgoing.buttons and texts:
         texts = [*texts[:-1], *split(texts[-1], BODY_LIMIT - utf16_units(REPEAT_MARK))]
     made: list[dict[str, Any]] = [{"text": text} for text in texts]
+    if outgoing.file:
+        caption = made.pop(0) if made and has_caption else {"text": ""}
+        made.insert(0, {**caption, **with_file(outgoing.file, outgoing.file_name, outgoing.media_type)})
     if not made:
         return []
     if outgoing.reply_to is not None:
         made[0]["reply_to"] = outgoing.reply_to
     if outgoing.buttons:
+        if "file" in made[-1]:
+            raise ValueError("WhatsApp has no buttons at a file: they need a text")
         made[-1]["buttons"] = buttons(outgoing.buttons)
     return made
 
@@ -62,17 +72,22 @@ def buttons(given: Sequence[Button]) -> list[dict[str, str]]:
     return made
 
 
-def _plain(text: str) -> list[str]:
-    return split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK)) if text.strip() else []
+def _plain(text: str, first: int) -> list[str]:
+    if not text.strip():
+        return []
+    if first == TEXT_LIMIT:
+        return split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK))
+    room = utf16_units(REPEAT_MARK)
+    return [plain(part) for part in cut([Run(text)], TEXT_LIMIT - room, first=first - room)]
 
 
-def _marked(markdown: str) -> list[str]:
+def _marked(markdown: str, first: int) -> list[str]:
     """Cut as text and marked afterwards, so that every mark is closed in its own message."""
     texts: list[str] = []
-    for part in cut(list(_with_addresses(to_runs(markdown))), TEXT_LIMIT - MARKS):
+    for part in cut(list(_with_addresses(to_runs(markdown))), TEXT_LIMIT - MARKS, first=first - MARKS):
         text = "".join(_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
-        fits = utf16_units(text) + utf16_units(REPEAT_MARK) <= TEXT_LIMIT
-        texts += [text] if fits else split(text, TEXT_LIMIT - utf16_units(REPEAT_MARK))
+        room = (TEXT_LIMIT if texts else first) - utf16_units(REPEAT_MARK)
+        texts += [text] if utf16_units(text) <= room else split(text, room)
     return texts
 
 
