@@ -23,18 +23,25 @@ from sophon_channels.contract import (
     Pressed,
     Receipt,
     Sent,
+    Undeliverable,
     Written,
 )
+from sophon_channels.disk import FileToSend, with_file
 from sophon_channels.errors import ChannelError
+from sophon_channels.text.runs import Run, cut, plain
 from sophon_channels.text.splitting import split
 
 PATIENCE_SECONDS = 30.0
+CAPTION_LIMIT = 1024
+MOST_BYTES = 1_000_000
+"""Of a file that is sent."""
+
 ADA = Person("1", "Ada")
 HERE = Place("10")
 
 
 class SyntheticChannel:
-    """Implements `Channel`; a test writes and presses, and reads what was sent.
+    """Implements `Channel`; a test writes and presses, and reads what was sent, files (name, content) in `given`.
 
     `limit` is the length of a message, in UTF-16 units. `files` are what attachments hold, by their ids. `receipts` are
     what sending comes to, in order; when there are none left everything is sent. `refusal` is why it does not start.
@@ -53,6 +60,7 @@ class SyntheticChannel:
         self.health = Health()
         self.receipts: deque[Receipt] = deque()
         self.sent: list[OutboundEntry] = []
+        self.given: list[tuple[str, bytes]] = []
         self.acknowledged: list[tuple[str, str]] = []
         self.shown: list[tuple[str, str]] = []
         self.busy_in: list[str] = []
@@ -80,9 +88,11 @@ class SyntheticChannel:
         return ()
 
     def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        """The text as it is, and with the last part the buttons."""
-        texts = split(outgoing.text, self._limit) if outgoing.text.strip() else []
-        payloads: list[dict[str, Any]] = [{"text": text} for text in texts]
+        """The text as it is, and with the last part the buttons; a file is the first, with a caption."""
+        payloads: list[dict[str, Any]] = [{"text": text} for text in self._texts(outgoing)]
+        if outgoing.file:
+            file = with_file(outgoing.file, outgoing.file_name, outgoing.media_type)
+            payloads[:1] = [{**(payloads[0] if payloads else {"text": ""}), **file}]
         if payloads:
             payloads[0] |= {"reply_to": outgoing.reply_to, "replaces": outgoing.replaces}
             payloads[-1] |= {"buttons": [button.data for button in outgoing.buttons]}
@@ -90,9 +100,14 @@ class SyntheticChannel:
 
     async def send(self, entry: OutboundEntry) -> Receipt:
         """See `Channel.send`."""
+        try:
+            content = await asyncio.to_thread(_content, entry)
+        except ChannelError as error:
+            return Undeliverable(str(error))
         receipt = self.receipts.popleft() if self.receipts else Sent(f"m{next(self._numbers)}")
         if isinstance(receipt, Sent):
             self.sent.append(entry)
+            self.given += content
         self._tell()
         return receipt
 
@@ -166,5 +181,21 @@ class SyntheticChannel:
         except TimeoutError:
             raise AssertionError(f"it never came; sent were {[entry.payload for entry in self.sent]}") from None
 
+    def _texts(self, outgoing: Outgoing) -> list[str]:
+        if not outgoing.text.strip():
+            return []
+        if not outgoing.file:
+            return split(outgoing.text, self._limit)
+        first = min(self._limit, CAPTION_LIMIT)
+        return [plain(part) for part in cut([Run(outgoing.text)], self._limit, first=first)]
+
     def _tell(self) -> None:
         self._news.set()
+
+
+def _content(entry: OutboundEntry) -> list[tuple[str, bytes]]:
+    file = FileToSend.of(entry.payload)
+    if file is None:
+        return []
+    with file.open(MOST_BYTES) as stream:
+        return [(file.name, stream.read())]

@@ -1,6 +1,7 @@
 """What every channel promises a host, whichever platform it is."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,7 +13,18 @@ from sophon.clock import SystemClock
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.testing import SyntheticChannel
-from sophon_channels.contract import Attachment, Button, Channel, Outgoing, Person, Place, Pressed, Refused, Sent
+from sophon_channels.contract import (
+    Attachment,
+    Button,
+    Channel,
+    Outgoing,
+    Person,
+    Place,
+    Pressed,
+    Refused,
+    Sent,
+    Undeliverable,
+)
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
@@ -109,6 +121,22 @@ async def test_a_file_that_is_not_there_is_an_error_that_says_so(channel: Channe
     with pytest.raises(ChannelError):
         await channel.fetch(Attachment("gone", "image"), str(tmp_path / "file"), limit=100)
     assert not (tmp_path / "file").exists()
+
+
+async def test_a_file_is_sent_with_its_caption_and_one_that_is_gone_never_will_be(
+    channel: Channel, tmp_path: Path
+) -> None:
+    path = tmp_path.resolve() / "report.txt"
+    path.write_bytes(b"figures")
+    payloads = channel.parts(Outgoing("**a** " * 1500, file=str(path), media_type="text/plain"))
+    assert orjson.loads(orjson.dumps(payloads)) == payloads
+    assert len(payloads) > 1
+    assert [payload.get("file") for payload in payloads] == [str(path), *[None] * (len(payloads) - 1)]
+    assert isinstance(await channel.send(entry(channel, payloads[0])), Sent)
+    path.unlink()
+    receipt = await channel.send(entry(channel, payloads[0], "11"))
+    assert isinstance(receipt, Undeliverable)
+    assert "report.txt" in receipt.error
 
 
 async def test_its_self_test_finds_nothing_wrong(channel: Channel) -> None:

@@ -25,6 +25,10 @@ TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
 BOT = {"id": 123456, "is_bot": True, "first_name": "Sophon", "username": "sophon_bot", "can_join_groups": True}
 
 TEXTS = {"text", "parse_mode", "url", "secret_token", "action", "callback_query_id", "file_id"}
+TEXTS |= {"caption", "photo", "document"}
+ATTACHED = "attach://"
+MEGABYTE = 1024 * 1024
+LARGEST = {"photo": 10 * MEGABYTE, "document": 50 * MEGABYTE}
 COMMAND = re.compile(r"[a-z0-9_]{1,32}")
 
 
@@ -66,6 +70,8 @@ class BotApi:
     webhook: dict[str, Any] = field(default_factory=lambda: {"url": "", "pending_update_count": 0})
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
+    uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
+    """Name, media type and content of what came with the calls."""
     confirmed: int = 0
     base: str = ""
 
@@ -99,7 +105,7 @@ class BotApi:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Self]:
-        app = web.Application()
+        app = web.Application(client_max_size=64 * MEGABYTE)
         app.router.add_post(f"/bot{TOKEN}/{{method}}", self._handle)
         app.router.add_get(f"/file/bot{TOKEN}/{{path:.+}}", self._give)
         app.router.add_post("/bot{token}/{method}", self._unknown)
@@ -135,13 +141,34 @@ class BotApi:
 
     async def _read(self, name: str, request: web.Request) -> dict[str, Any]:
         form = await request.post()
+        attached = {key: value for key, value in form.items() if isinstance(value, web.FileField)}
         model = getattr(methods, name[0].upper() + name[1:])
-        fields = {key: value if key in TEXTS else json.loads(str(value)) for key, value in form.items()}
+        fields = {
+            key: value if key in TEXTS else json.loads(str(value)) for key, value in form.items() if key not in attached
+        }
+        self.problems.extend(self._attachments(name, fields, attached))
         self.problems.extend(f"{name} has no {key}" for key in fields if key not in model.model_fields)
         checked = model.model_validate(fields)
         self.problems.extend(f"{name}: {extra}" for extra in _extras(checked))
         self.problems.extend(f"{name}: {problem}" for problem in _limits(name, fields))
         return fields
+
+    def _attachments(self, name: str, fields: dict[str, Any], attached: dict[str, web.FileField]) -> Iterator[str]:
+        named = {value.removeprefix(ATTACHED) for value in fields.values() if str(value).startswith(ATTACHED)}
+        if named != set(attached):
+            yield f"{name} names {named}, and brings {set(attached)}"
+        kind = name.removeprefix("send").lower()
+        for file in attached.values():
+            content = file.file.read()
+            self.uploads.append((file.filename, file.content_type, content))
+            if not 0 < len(content) <= LARGEST[kind]:
+                yield f"{name} of {len(content)} bytes"
+
+    async def _sendPhoto(self, fields: dict[str, Any]) -> Answer:
+        return await self._sendMessage(fields)
+
+    async def _sendDocument(self, fields: dict[str, Any]) -> Answer:
+        return await self._sendMessage(fields)
 
     async def _getMe(self, fields: dict[str, Any]) -> Answer:
         return Answer.result(self.me)
@@ -246,15 +273,29 @@ def _limits(method: str, fields: dict[str, Any]) -> Iterator[str]:
 
 
 def _message(fields: dict[str, Any]) -> Iterator[str]:
+    yield from _readable(fields, "text", 4096)
+    if not fields["link_preview_options"]["is_disabled"]:
+        yield "a link preview"
+    yield from _answering(fields)
+
+
+def _file(fields: dict[str, Any]) -> Iterator[str]:
+    if "caption" in fields:
+        yield from _readable(fields, "caption", 1024)
+    yield from _answering(fields)
+
+
+def _readable(fields: dict[str, Any], key: str, most: int) -> Iterator[str]:
     try:
-        text = read(fields["text"]) if fields.get("parse_mode") == "HTML" else fields["text"]
+        text = read(fields[key]) if fields.get("parse_mode") == "HTML" else fields[key]
     except Unreadable as error:
         yield f"can't parse entities: {error}"
         return
-    if not 1 <= utf16_units(text) <= 4096 or not text.strip():
-        yield f"a text of {utf16_units(text)} units"
-    if not fields["link_preview_options"]["is_disabled"]:
-        yield "a link preview"
+    if not 1 <= utf16_units(text) <= most or not text.strip():
+        yield f"a {key} of {utf16_units(text)} units"
+
+
+def _answering(fields: dict[str, Any]) -> Iterator[str]:
     if not fields.get("reply_parameters", {"allow_sending_without_reply": True})["allow_sending_without_reply"]:
         yield "an answer that fails once its question is deleted"
     rows = fields.get("reply_markup", {}).get("inline_keyboard", [])
@@ -292,6 +333,8 @@ def _webhook(fields: dict[str, Any]) -> Iterator[str]:
 
 _CHECKS = {
     "sendMessage": _message,
+    "sendPhoto": _file,
+    "sendDocument": _file,
     "editMessageText": _message,
     "answerCallbackQuery": _callback,
     "getUpdates": _updates,

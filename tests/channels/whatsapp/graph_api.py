@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hashlib
 from collections import deque
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from aiohttp import web
@@ -83,6 +84,38 @@ class ButtonMessage(Message):
     interactive: Interactive
 
 
+class Media(Strict):
+    id: str = Field(min_length=1)
+
+
+class Captioned(Media):
+    caption: str | None = Field(default=None, min_length=1, max_length=1024)
+
+
+class Document(Captioned):
+    filename: str = Field(min_length=1, max_length=240)
+
+
+class ImageMessage(Message):
+    type: Literal["image"]
+    image: Captioned
+
+
+class VideoMessage(Message):
+    type: Literal["video"]
+    video: Captioned
+
+
+class AudioMessage(Message):
+    type: Literal["audio"]
+    audio: Media
+
+
+class DocumentMessage(Message):
+    type: Literal["document"]
+    document: Document
+
+
 class Indicator(Strict):
     type: Literal["text"]
 
@@ -95,29 +128,45 @@ class Read(Strict):
 
 
 OUTGOING: TypeAdapter[Any] = TypeAdapter(
-    Annotated[TextMessage | ButtonMessage | Read, Field(union_mode="left_to_right")]
+    Annotated[
+        TextMessage | ButtonMessage | ImageMessage | VideoMessage | AudioMessage | DocumentMessage | Read,
+        Field(union_mode="left_to_right"),
+    ]
 )
 
 
+MEGABYTE = 1024 * 1024
+LARGEST = {"image": 5 * MEGABYTE, "audio": 16 * MEGABYTE, "video": 16 * MEGABYTE, "document": 100 * MEGABYTE}
+SHOWN = {
+    "image": {"image/jpeg", "image/png"},
+    "audio": {"audio/aac", "audio/amr", "audio/mp4", "audio/mpeg", "audio/ogg"},
+    "video": {"video/mp4", "video/3gpp"},
+}
+
+
 class GraphApi:
-    """One number's server. What is put into `answers` is said before the usual: (status, error code), HANG, CUT."""
+    """One number's server. What is put into `answers` is said before the usual: (status, error code), HANG, CUT;
+    None for the usual one."""
 
     HANG, CUT = "hang", "cut"
 
     def __init__(self) -> None:
-        self.answers: deque[tuple[int, int] | str] = deque()
+        self.answers: deque[tuple[int, int] | str | None] = deque()
         self.messages: list[dict[str, Any]] = []
         self.reads: list[str] = []
         self.problems: list[str] = []
         self.files: dict[str, bytes] = {}
+        self.uploads: dict[str, tuple[str, str, bytes]] = {}
+        """By id: name, media type and content."""
         self.declared: dict[str, dict[str, Any]] = {}
         self.asked = asyncio.Event()
         self.news = asyncio.Event()
         self.knows_number = True
-        app = web.Application()
+        app = web.Application(client_max_size=128 * MEGABYTE)
         app.add_routes(
             [
                 web.post(f"/{NUMBER_ID}/messages", self._message),
+                web.post(f"/{NUMBER_ID}/media", self._upload),
                 web.get("/files/{id}", self._file),
                 web.get("/{id}", self._object),
             ]
@@ -144,6 +193,7 @@ class GraphApi:
             OUTGOING.validate_python(body)
         except ValidationError as error:
             self.problems.append(str(error))
+        self.problems.extend(self._shown(body))
         if body.get("status") == "read":
             self.reads.append(body["message_id"])
             return web.json_response({"success": True})
@@ -152,6 +202,31 @@ class GraphApi:
         return web.json_response(
             {"messaging_product": "whatsapp", "messages": [{"id": f"wamid.OUT{len(self.messages)}"}]}
         )
+
+    def _shown(self, body: dict[str, Any]) -> Iterator[str]:
+        kind = body.get("type", "")
+        if kind not in LARGEST:
+            return
+        if body[kind]["id"] not in self.uploads:
+            yield f"there is no file {body[kind]['id']}"
+            return
+        _, media_type, content = self.uploads[body[kind]["id"]]
+        if len(content) > LARGEST[kind] or media_type not in SHOWN.get(kind, {media_type}):
+            yield f"{len(content)} bytes of {media_type} as {kind}"
+
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        file = form["file"]
+        assert isinstance(file, web.FileField)
+        if set(form) != {"messaging_product", "type", "file"} or form["messaging_product"] != "whatsapp":
+            self.problems.append(f"an upload with {dict(form)}")
+        if form["type"] != file.content_type:
+            self.problems.append(f"{form['type']} that is {file.content_type}")
+        media_id = f"up{len(self.uploads) + 1}"
+        self.uploads[media_id] = (file.filename, file.content_type, file.file.read())
+        return web.json_response({"id": media_id})
 
     async def _object(self, request: web.Request) -> web.StreamResponse:
         if (refusal := await self._refused(request)) is not None:
@@ -179,6 +254,8 @@ class GraphApi:
         if not self.answers:
             return None
         answer = self.answers.popleft()
+        if answer is None:
+            return None
         if answer == self.HANG:
             await asyncio.Event().wait()
         if isinstance(answer, str):
