@@ -75,10 +75,18 @@ class Chats:
         await self._put(SESSION, place.key, {"session": session})
         return session
 
-    async def ensure(self, session: str, place: Place, person: Person) -> None:
-        """Make it if there is none; in a group it belongs to the group, and to nobody in it."""
+    async def ensure(self, session: str, place: Place, person: Person) -> str:
+        """Make it if there is none; in a group it belongs to the group, and to nobody in it. Gives its id: that of a
+        new one where somebody from elsewhere has made one under its name, who would read what is said here.
+        """
         owner = self.identity(person) if place.kind == "direct" else f"{self._channel.name}:chat:{place.chat}"
-        await self._store.sessions.ensure(session, owner)
+        made = await self._store.sessions.ensure(session, owner)
+        if made.owner.startswith(f"{self._channel.name}:"):
+            return session
+        own = f"{session}~{self._clock.new_id()}"
+        await self._store.sessions.ensure(own, owner)
+        await self._put(SESSION, place.key, {"session": own})
+        return own
 
     async def ids(self, chat: str) -> list[str]:
         """The ids that a chat has and had, the newest first."""

@@ -68,7 +68,11 @@ class Orders:
 
     async def _stop(self, order: Order) -> str:
         who = self._chats.identity(order.message.person)
-        found = [run for run in await self._unfinished(order) if order.may_decide or run.owner == who]
+        found = [
+            run
+            for run in await self._unfinished(order)
+            if (order.may_decide or run.owner == who) and not _is_younger(run, order.message)
+        ]
         if not found:
             return "Nothing is running."
         stopped = await self._stopped(found)
@@ -155,8 +159,12 @@ class Orders:
         ]
 
     async def _ensured(self, order: Order) -> str:
-        await self._chats.ensure(order.session, order.message.place, order.message.person)
-        return order.session
+        return await self._chats.ensure(order.session, order.message.place, order.message.person)
+
+
+def _is_younger(run: Run, message: Written) -> bool:
+    """Whether it was begun after a message that was written long ago, and cannot be meant by it."""
+    return message.late and run.created_at is not None and run.created_at > message.at
 
 
 def _state(run: Run) -> str:

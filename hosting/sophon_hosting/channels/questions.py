@@ -67,7 +67,8 @@ class Questions:
         for record in await self._store.approvals.list():
             await self.ask(record.request.id)
         for note in await self._store.notes.list(ASKED, self._channel.name, self._channel.account):
-            await self._show_if_decided(note.key)
+            if not note.value.get("told"):
+                await self._show_if_decided(note.key)
 
     async def show_decided(self, approval_id: str) -> None:
         """Say in the chat who decided, in place of the question where the platform can do that."""

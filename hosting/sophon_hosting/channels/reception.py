@@ -138,8 +138,7 @@ class Reception:
 
     async def _accept(self, message: Written) -> None:
         place = message.place
-        session = await self._chats.session(place)
-        await self._chats.ensure(session, place, message.person)
+        session = await self._chats.ensure(await self._chats.session(place), place, message.person)
         incoming = Incoming(
             text=_text(message),
             session_id=session,

@@ -23,12 +23,22 @@ from sophon_hosting.channels.pairing import Pairing
 from sophon_hosting.channels.presence import Presence
 from sophon_hosting.channels.questions import Questions
 from sophon_hosting.channels.reception import Reception
+from sophon_hosting.channels.sending_tool import FILE, sending_tool
 from sophon_hosting.events.frame import Frame
 from sophon_hosting.host import Host
 
 log = logging.getLogger("sophon")
 
 ENDINGS = frozenset({"task_completed", "task_failed", "task_cancelled"})
+
+
+AGAIN_SECONDS = 5.0
+"""Before a channel is begun once more that failed for a reason of the host's own."""
+
+LOOK_SECONDS = 60.0
+"""What was decided by another process, or could not be told when it happened, is told after this time at the latest."""
+
+TIDY_SECONDS = 3600.0
 
 
 class Line:
@@ -39,6 +49,7 @@ class Line:
         self.channel = channel
         self.chats = Chats(channel, services.store, services.clock)
         self._presence, self._answers, self._store = presence, answers, services.store
+        self._clock = services.clock
         self.delivery = Delivery(
             channel, services.store.outbound, services.clock, moved=self.chats.move, ready=self._ready
         )
@@ -75,6 +86,22 @@ class Line:
         await self.channel.stop()
 
     async def _begin(self) -> None:
+        while not await self._begun():
+            await self._clock.sleep(AGAIN_SECONDS)
+            await self.channel.stop()
+        tidied = self._clock.monotonic()
+        while self.channel.health.state != "refused":
+            await self._clock.sleep(LOOK_SECONDS)
+            try:
+                await self.questions.ask_all()
+                if self._clock.monotonic() - tidied >= TIDY_SECONDS:
+                    tidied = self._clock.monotonic()
+                    await self.chats.forget_old()
+            except Exception:
+                log.exception("the open questions of %s could not be looked at", self.channel.name)
+
+    async def _begun(self) -> bool:
+        """Whether another try makes no sense."""
         try:
             await self.questions.ask_all()
             await self.reception.albums.take_up()
@@ -85,10 +112,14 @@ class Line:
             log.error("the channel %s does not run: %s", self.channel.name, error)  # noqa: TRY400 - a sentence
         except Exception:
             self.channel.health.state, self.channel.health.detail = "failing", "an error of the host; see its log"
-            log.exception("the channel %s could not be started", self.channel.name)
+            log.exception("the channel %s could not be started; another try follows", self.channel.name)
+            return False
+        return True
 
     async def _ready(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
-        """What it takes the place of may be known only now."""
+        """What it takes the place of may be known only now; a file takes the place of nothing."""
+        if entry.kind == FILE:
+            return None
         if entry.run_id is None:
             return await self.questions.latest(entry)
         await self._presence.settled(entry.run_id)
@@ -107,11 +138,13 @@ class Switchboard:
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
         self._presence = Presence(by_name, services.store, services.clock)
         self.answers = Answers(by_name, services.clock, self._presence.shown)
-        self._attachments = Attachments(by_name, services.folder / services.settings.tools.files_root)
+        self._attachments = Attachments(by_name, services.folder / services.settings.tools.files_root, services.clock)
         self._lines: dict[str, Line] = {}
         self._host: Host | None = None
         self._decisions: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         self._telling: asyncio.Task[None] | None = None
+        if by_name:
+            services.offer(sending_tool(by_name, self._wake))
 
     @property
     def channels(self) -> list[Channel]:
@@ -161,6 +194,10 @@ class Switchboard:
         self._telling = None
         await self._presence.stop()
         await asyncio.gather(*(line.stop() for line in self._lines.values()))
+
+    def _wake(self, channel: str) -> None:
+        if (line := self._lines.get(channel)) is not None:
+            line.delivery.wake()
 
     def _hear(self, frame: Frame) -> None:
         self._presence.hear(frame)
