@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from sophon.clock import Clock
-from sophon.errors import IllegalTransition, NotFound
+from sophon.errors import IllegalTransition, NotFound, StoreError
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundLedger
 from sophon_channels.contract import Channel, Doubtful, Migrated, Receipt, Refused, Sent, Undeliverable
 
@@ -129,7 +129,7 @@ class Delivery:
             await self._clock.sleep(FAILED_PAUSE_SECONDS)
 
     async def _send(self, entry: OutboundEntry) -> None:
-        payload = await self._ready(entry)
+        payload = await self._made_ready(entry)
         taken = await self._ledger.sending(entry.id)
         receipt = await self._sent(taken if payload is None else replace(taken, payload=payload))
         while True:
@@ -140,6 +140,16 @@ class Delivery:
             except Exception:  # forgotten, it would be sent once more
                 log.exception("%s: what became of %s is not kept yet", self._channel.name, entry.id)
                 await self._clock.sleep(FAILED_PAUSE_SECONDS)
+
+    async def _made_ready(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """What fails here keeps nothing from being sent: it goes as it was written."""
+        try:
+            return await self._ready(entry)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("%s: %s is sent as it was written", self._channel.name, entry.id)
+            return None
 
     async def _sent(self, entry: OutboundEntry) -> Receipt:
         try:

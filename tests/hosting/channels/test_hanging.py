@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from sophon.errors import StoreError
+from sophon.errors import NotFound, StoreError
 from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.testing import VirtualClock
@@ -132,3 +132,19 @@ async def test_a_message_to_a_chat_that_moved_survives_a_failure_in_the_middle_o
     await bench.add("first", "10")
     await channel.until(lambda: [entry.chat for entry in channel.sent] == ["-100"])
     await bench.end()
+
+
+async def test_what_cannot_be_made_ready_is_sent_as_it_was_written_and_nothing_spins() -> None:
+    channel = Stubborn()
+    bench = Bench(channel)
+    asked: list[str] = []
+
+    async def ready(entry: OutboundEntry) -> None:
+        asked.append(entry.id)
+        raise NotFound("approval", "a1")
+
+    bench.delivery._ready = ready
+    await bench.add("first", "10")
+    await channel.until(lambda: len(channel.sent) == 1 or len(asked) > 50)
+    await bench.end()
+    assert asked == ["first"]
