@@ -157,6 +157,13 @@ class Services:
             tools=self.registry.tools,
         )
 
+    def offer(self, tool: Tool) -> None:
+        """Put a tool behind the others, for all turns that begin from now on; for whoever makes a host of these
+        services, before that. Not one that is disabled, or in whose place there is one of the same name.
+        """
+        if tool.name not in self.registry and tool.name not in self.settings.tools.disabled:
+            self.registry = ToolRegistry([*self.registry, tool])
+
     def watched_by(self, events: EventSink) -> None:
         """Have the events of all turns that begin from now on go there."""
         self.events = events

@@ -224,6 +224,11 @@ class Channel(Protocol):
         """Kept up to date by the channel."""
         ...
 
+    @property
+    def largest_file(self) -> int:
+        """Bytes of a file that it sends."""
+        ...
+
     async def start(self, inbox: Inbox) -> None:
         """Begin to hear. Raises ChannelError where that makes no sense: no token, a wrong one, no secret."""
         ...

@@ -56,7 +56,7 @@ class SyntheticChannel:
         files: dict[str, bytes] | None = None,
         refusal: str = "",
     ) -> None:
-        self.name, self.account = name, account
+        self.name, self.account, self.largest_file = name, account, MOST_BYTES
         self.health = Health()
         self.receipts: deque[Receipt] = deque()
         self.sent: list[OutboundEntry] = []

@@ -79,10 +79,10 @@ class Site:
         hub = services.settings.hub
         access = Access.of(hub, environment)
         self.services = services
+        self.channels = Switchboard(services, channels_of(services, environment) if channels is None else channels)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.watched_by(self.metrics)
-        self.channels = Switchboard(services, channels_of(services, environment) if channels is None else channels)
         self.host = Host(
             services,
             chain_of(services),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sophon import ModelRequest, Risk, Services, tool
+from sophon import ModelRequest, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
 from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
@@ -193,3 +193,24 @@ async def undecorated() -> str:
 def test_what_is_no_tool_or_no_model_is_refused_in_words(parts: dict[str, Any], says: str) -> None:
     with pytest.raises(CompositionError, match=says):
         Services(**parts)
+
+
+def test_a_tool_that_a_host_offers_stands_behind_the_others_and_in_the_place_of_none() -> None:
+    services = Services(tools=[own], settings={"Tools": {"Disabled": ["off"]}})
+    before = services.turn("hi")
+    count = len(services.registry)
+    late, off, other = named("late"), named("off"), named("own")
+    for each in (late, off, other, late):
+        services.offer(each)
+    assert services.registry.tools[count:] == (late,)
+    assert services.registry.get("own") is own
+    assert late not in before.tools
+    assert late in services.turn("hi").tools
+
+
+def named(name: str) -> Tool:
+    @tool(name=name)
+    async def act() -> None:
+        """Do something."""
+
+    return act

@@ -21,6 +21,7 @@ from sophon_channels.telegram.failures import Failure
 from sophon_channels.telegram.listening import Listener
 from sophon_channels.telegram.sending import Sender
 from sophon_channels.telegram.transport import Transport
+from sophon_channels.telegram.uploads import LARGEST
 from sophon_channels.telegram.webhook import PATH, Webhook
 
 NOT_STARTED = "the channel does not run"
@@ -61,6 +62,10 @@ class TelegramChannel:
     @property
     def health(self) -> Health:
         return self._health
+
+    @property
+    def largest_file(self) -> int:
+        return LARGEST
 
     async def start(self, inbox: Inbox) -> None:
         """As `Channel.start`. Where Telegram cannot be reached now, it goes on trying in the background."""

@@ -29,7 +29,7 @@ from sophon_channels.fields import text
 from sophon_channels.whatsapp import render
 from sophon_channels.whatsapp.access import access, mistakes, webhook_secrets
 from sophon_channels.whatsapp.client import Client
-from sophon_channels.whatsapp.downloads import download
+from sophon_channels.whatsapp.downloads import LARGEST, download
 from sophon_channels.whatsapp.failures import Failure, receipt
 from sophon_channels.whatsapp.parse import arrivals
 from sophon_channels.whatsapp.rate import GO, Gate
@@ -64,6 +64,10 @@ class WhatsAppChannel:
     @property
     def health(self) -> Health:
         return self._health
+
+    @property
+    def largest_file(self) -> int:
+        return LARGEST["document"]
 
     async def start(self, inbox: Inbox) -> None:
         """As `Channel.start`; a number that Meta does not show now is told, and tried all the same."""

@@ -61,6 +61,11 @@ class Folder:
         with self._parent(path) as (folder, name), _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
             return _content(path, file)
 
+    def locate(self, path: str) -> tuple[Path, int]:
+        """Where a file really lies, with no link on the way, and its bytes; nothing of it is read."""
+        with self._parent(path) as (folder, name), _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
+            return self._root.resolve().joinpath(*_parts(path)), _regular(path, file).st_size
+
     def list(self, path: str) -> list[Entry]:
         """What lies in a folder, by name; at most 2000 entries. A root that has not been made yet is empty."""
         parts = _parts(path)
@@ -154,10 +159,15 @@ def _opened(path: str, name: str, flags: int, folder: int) -> Generator[int, Non
         os.close(file)
 
 
-def _content(path: str, file: int) -> bytes:
+def _regular(path: str, file: int) -> os.stat_result:
     about = os.fstat(file)
     if not stat.S_ISREG(about.st_mode):
         raise _refusal(path, errno.EISDIR if stat.S_ISDIR(about.st_mode) else errno.ENXIO)
+    return about
+
+
+def _content(path: str, file: int) -> bytes:
+    _regular(path, file)
     with _named(path), os.fdopen(file, "rb", closefd=False) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
@@ -173,9 +183,7 @@ def _existing(path: str, name: str, folder: int, *, read: bool) -> tuple[int | N
         except FileNotFoundError:
             return None, b""
     with _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
-        about = os.fstat(file)
-        if not stat.S_ISREG(about.st_mode):
-            raise _refusal(path, errno.EISDIR if stat.S_ISDIR(about.st_mode) else errno.ENXIO)
+        about = _regular(path, file)
         return stat.S_IMODE(about.st_mode), _content(path, file) if read else b""
 
 

@@ -40,6 +40,18 @@ def test_what_is_written_is_read(folder: Folder) -> None:
     assert folder.read("./notes//2026/./today.txt") == b"hello"
 
 
+def test_a_file_is_located_where_it_really_lies_and_a_link_or_folder_nowhere(
+    folder: Folder, root: Path, secret: Path, tmp_path: Path
+) -> None:
+    folder.write("a/b.txt", b"12345")
+    (tmp_path / "way").symlink_to(root)
+    assert Folder(tmp_path / "way").locate("./a//b.txt") == (root.resolve() / "a/b.txt", 5)
+    (root / "link").symlink_to(secret)
+    for path in ("link", "a", ".", "../secret.txt", "gone"):
+        with pytest.raises(ToolError):
+            folder.locate(path)
+
+
 def test_the_root_is_made_by_the_first_write_only(folder: Folder, root: Path) -> None:
     assert folder.list(".") == []
     with pytest.raises(ToolError, match="does not exist"):
