@@ -3,12 +3,15 @@
 import asyncio
 from typing import Any
 
+from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock
 from sophon_channels.contract import Doubtful, Place, Pressed, Receipt
 from sophon_channels.testing import ADA, HERE, SyntheticChannel
 from sophon_hosting.channels.answers import Answers
+from sophon_hosting.channels.presence import Presence
+from sophon_hosting.events.frame import Frame
 
 
 class Slow(SyntheticChannel):
@@ -118,3 +121,17 @@ async def test_of_another_chat_nothing_is_listed_or_stopped(start) -> None:
     await running.channel.hears("Nothing waits for a decision.", other)
     await running.channel.write("/stop", place=other)
     await running.channel.hears("Nothing is running.", other)
+
+
+async def test_an_answer_waits_for_a_picture_on_its_way_some_seconds_and_not_for_ever() -> None:
+    clock, channel = VirtualClock(), Slow()
+    store = InMemoryStore(clock=clock)
+    origin = {"chat": "10", "place": {"chat": "10"}}
+    run = (await store.runs.accept(Run("r1", "s", channel="synthetic", origin=origin))).run
+    presence = Presence({"synthetic": channel}, store, clock)
+    presence.hear(Frame("task_started", {}, "s", run.id))
+    presence.hear(Frame("stream_chunk", {"text": "so far"}, "s", run.id))
+    await channel.until(lambda: channel.shown != [])
+    await presence.settled(run.id)
+    assert presence.shown(run.id) is None
+    await presence.stop()
