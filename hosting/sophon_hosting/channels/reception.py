@@ -116,6 +116,8 @@ class Reception:
             # Delivered again it must not meet a full queue, and be told that it was not taken.
             await self._chats.mark(message.external_id)
             return
+        if command.bot and message.place.kind == "group" and not message.mentioned:
+            return  # to another bot of the group
         session = await self._chats.session(message.place)
         may_decide = message.person.id in self._policy.approvers
         answer = await self._orders.carry_out(Order(command, message, session, may_decide))

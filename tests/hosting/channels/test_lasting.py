@@ -12,10 +12,13 @@ from sophon.errors import StoreError
 from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.run_contracts import Run
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Attachment
+from sophon_channels.contract import Attachment, Place
+from sophon_channels.rules.policy import Policy
 from sophon_channels.testing import HERE, SyntheticChannel
 from sophon_hosting.channels import switchboard
 from sophon_hosting.channels.attachments import Attachments
+
+GROUP = Place("-20", "group")
 
 
 async def asked(running: Any) -> None:
@@ -108,3 +111,14 @@ async def test_a_platform_that_hangs_at_a_file_gives_the_worker_back(run: Run, t
     attachments = Attachments({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
     waiting = asyncio.create_task(attachments.prepare(run))
     assert "could not be fetched: it did not come within 60 s" in (await waiting).text
+
+
+async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
+    running = await start(policy=Policy(allow_from=frozenset({"1"}), group="All"))
+    await running.channel.write("wait", place=GROUP)
+    await running.brain.reached.wait()
+    await running.channel.write("/stop@other_bot", place=GROUP)
+    running.brain.gate.set()
+    await running.channel.hears("You said: wait", GROUP)
+    await running.channel.write("/help@sophon_bot", place=GROUP, mentioned=True)
+    await running.channel.hears("/stop: stop what is running", GROUP)
