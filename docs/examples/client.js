@@ -7,12 +7,12 @@ const leave = () => { readline.close(); socket.close(); };
 
 socket.on("stream_chunk", (data) => process.stdout.write(data.text));
 socket.on("tool_call_started", (data) => console.log(`[${data.tool}]`));
-socket.on("task_completed", leave);
-socket.on("task_failed", leave);
-socket.on("approval_requested", async (data) => {
+for (const end of ["task_completed", "task_failed", "task_cancelled"]) socket.on(end, leave);
+const ask = async (data) => {
   const decision = (await readline.question(`${data.preview}\napprove or reject? `)).trim();
-  socket.emit("decide_approval", { approval_id: data.approval_id, decision }, () => {});
-});
+  socket.emit("decide_approval", { approval_id: data.approval_id, decision }, (said) => said.error?.code === "input" && ask(data));
+};
+socket.on("approval_requested", ask);
 socket.on("connect_error", (error) => { console.error(error.message); leave(); });
 socket.once("connect", () =>
-  socket.emit("send_message", { content, session_id: "example" }, (answer) => console.log(answer)));
+  socket.emit("send_message", { content }, (answer) => { console.log(answer); if (!answer.ok) leave(); }));

@@ -31,7 +31,7 @@ def protocol_tables() -> str:
     client = ["| event | payload | |", "|---|---|---|", *(_asked(name, model) for name, model in REQUESTS.items())]
     host = ["| event | kept | payload | |", "|---|---|---|---|", *(_told(event) for event in events())]
     codes = ["| code | over HTTP |", "|---|---|", *(f"| `{code}` | {status} |" for code, status in STATUS.items())]
-    parts = zip(SECTIONS, (client, host, [*codes, "| anything else | 400 |", "| `internal` | 500 |"]), strict=True)
+    parts = zip(SECTIONS, (client, host, [*codes, "| anything else | 400 |"]), strict=True)
     return "\n\n".join(f"{title}\n\n" + "\n".join(table) for title, table in parts) + "\n"
 
 

@@ -101,7 +101,7 @@ class LoggingSettings(Section):
 
 
 class TelegramSettings(Section):
-    """The Telegram channel."""
+    """The Telegram channel. What it lacks keeps the channel from running, and not the host: it says so itself."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
     token: Secret | None = Field(
@@ -120,16 +120,9 @@ class TelegramSettings(Section):
     )
     allowed_groups: tuple[Identity, ...] = Field(default=(), description="Groups that AllowList lets in.")
 
-    def conflicts(self) -> Iterator[tuple[str, str]]:
-        """An enabled bot has its token, and a webhook its secret."""
-        if self.enabled and self.token is None:
-            yield "Token", "an enabled channel needs it"
-        if self.enabled and self.mode == "Webhook" and self.webhook_secret is None:
-            yield "WebhookSecret", "the mode Webhook needs it"
-
 
 class WhatsAppSettings(Section):
-    """The WhatsApp channel, over the Cloud API."""
+    """The WhatsApp channel, over the Cloud API. What it lacks keeps the channel from running, and not the host."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
     phone_number_id: Identity | None = Field(default=None, description="Id of the number that answers, from Meta.")
@@ -142,17 +135,6 @@ class WhatsAppSettings(Section):
     allow_from: tuple[Identity, ...] = Field(default=(), description=_ALLOW_FROM)
     approvers: tuple[Identity, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicy = Field(default="Pairing", description=_DIRECT_POLICY)
-
-    def conflicts(self) -> Iterator[tuple[str, str]]:
-        """An enabled channel has its number and its three secrets."""
-        needed = {
-            "PhoneNumberId": self.phone_number_id,
-            "AccessToken": self.access_token,
-            "AppSecret": self.app_secret,
-            "VerifyToken": self.verify_token,
-        }
-        if self.enabled:
-            yield from ((key, "an enabled channel needs it") for key, value in needed.items() if value is None)
 
 
 class ChannelsSettings(Section):

@@ -224,6 +224,14 @@ async def test_a_page_of_a_session_that_is_somebody_elses_says_so(host, look) ->
     look.complaints.clear()  # the browser notes each 401
 
 
+async def test_a_wrong_address_shows_that_there_is_no_such_conversation_and_makes_none(host, look) -> None:
+    served = await host()
+    page = await look(f"{served.url}/#/session/doesnotexist")
+    await expect(page.get_by_text("This conversation cannot be opened.")).to_be_visible()
+    assert await served.site.services.store.sessions.list() == []
+    look.complaints.clear()  # the browser notes the 404
+
+
 async def test_two_tools_at_once_are_seen_at_work(host, look) -> None:
     weather = Weather()
     page = await look((await host(tools=(weather.tool(),))).url)

@@ -35,6 +35,17 @@ async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
     await expect(page.get_by_text("pay was approved with changes by local")).to_be_visible()
 
 
+async def test_the_focus_goes_where_the_next_key_is_wanted(host, look) -> None:
+    page = await look((await host()).url)
+    await page.get_by_role("button", name="Run the command").focus()
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Edit…").press("Enter")
+    await expect(page.get_by_label("to", exact=True)).to_be_focused()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Approve").press("Enter")
+    await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+
+
 async def test_the_arguments_are_edited_as_json(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "pay Ada")

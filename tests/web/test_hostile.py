@@ -49,6 +49,23 @@ async def test_links_lead_to_the_web_or_nowhere(host, look) -> None:
     assert await page.locator(".markdown img").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("“https://example.org”", "https://example.org/"),
+        ("https://example.org/a_(b)", "https://example.org/a_(b)"),
+        ("www.example.org…", "http://www.example.org/"),
+        ("ada@example.org", "mailto:ada@example.org"),
+    ],
+)
+async def test_an_address_that_just_stands_there_ends_where_a_reader_sees_it_end(host, look, text, address) -> None:
+    page = await look((await host()).url)
+    await write(page, f"say {text}")
+    link = page.locator(".turn.completed .markdown a")
+    await expect(link).to_have_attribute("href", address)
+    await expect(page.locator(".turn.completed .markdown")).to_have_text(text)
+
+
 async def test_signs_that_turn_or_hide_text_are_shown_themselves(host, look) -> None:
     page = await look((await host()).url)
     await write(page, f"say {BIDI} {ESCAPES}")

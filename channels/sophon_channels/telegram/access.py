@@ -15,7 +15,7 @@ def bot_token(settings: TelegramSettings, environment: Mapping[str, str]) -> str
     token = settings.token.resolve(environment) if settings.token else None
     origin = token_origin(settings)
     if not token:
-        raise ChannelError(f"Telegram has no token: {origin} is empty; put there what @BotFather gave you")
+        raise ChannelError(f"Telegram has no token, since {origin} is empty; put there what @BotFather gave you")
     if not _TOKEN.fullmatch(token):
         raise ChannelError(
             f"what stands in {origin} is no token of Telegram; one looks like 123456:ABC, copy it from @BotFather again"

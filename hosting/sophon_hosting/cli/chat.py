@@ -101,9 +101,13 @@ def _with_host(program: GlobalOptions, options: ChatOptions, url: str) -> int:
         raise typer.BadParameter("--approve-up-to and --url do not go together: the host asks, and you answer")
     # Lazy: the client of Socket.IO is heavy, and only this needs it.
     from sophon_hosting.cli.remote.chat import talk
+    from sophon_hosting.cli.remote.reach import token_of, usual_session
 
     _check_planning(options.planning)
-    choices = Choices(_session(options, SystemClock()), options.model, options.planning, options.stream)
+    session = _session(options, SystemClock())
+    if options.session is None and not options.new:
+        session = usual_session(url, token_of(settings_of(program)), session)
+    choices = Choices(session, options.model, options.planning, options.stream)
     lines = Lines()
     view = JsonView(sys.stdout) if options.json else TerminalView(console())
     return talk(program, url, choices, options.message, lines, view, _desk(view))

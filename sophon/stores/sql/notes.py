@@ -4,12 +4,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
 
 from sophon.clock import Clock
 from sophon.stores.note_contracts import Note
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import insert_into
 from sophon.stores.sql.schema import notes
 
 
@@ -61,6 +60,8 @@ def _put(connection: Connection, note: Note, at: datetime) -> None:
 
 
 def _add(connection: Connection, note: Note, at: datetime) -> bool:
+    if _find(connection, _is(note.channel, note.account, note.kind, note.key)):
+        return False  # a write has the database to itself: nobody adds one between these lines
     row = {
         "channel": note.channel,
         "account": note.account,
@@ -69,8 +70,8 @@ def _add(connection: Connection, note: Note, at: datetime) -> bool:
         "value": dict(note.value),
         "at": at,
     }
-    done = connection.execute(insert_into(connection.dialect.name, notes).on_conflict_do_nothing(), row)
-    return done.rowcount > 0
+    connection.execute(insert(notes), row)
+    return True
 
 
 def _find(connection: Connection, where: ColumnElement[bool]) -> list[Note]:

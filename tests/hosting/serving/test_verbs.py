@@ -135,7 +135,7 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
         (("queue", "retry"), "name one task, or --all", 2),
         (("queue", "dead"), "needs a running host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "hello"), "no host answers at http://127.0.0.1:1", 1),
-        (("chat", "--url", "nonsense", "hello"), "no host answers at nonsense", 1),
+        (("chat", "--url", "nonsense", "hello"), "'nonsense' is no address of a host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "--approve-up-to", "low", "x"), "do not go together", 2),
     ],
 )

@@ -15,7 +15,7 @@ from sophon_hosting.cli.interruption import gentle_end
 from sophon_hosting.cli.json_view import JsonView
 from sophon_hosting.cli.lines import Lines
 from sophon_hosting.cli.prompting import answer_lines, converse
-from sophon_hosting.cli.remote.reach import token_of
+from sophon_hosting.cli.remote.reach import checked, token_of
 from sophon_hosting.cli.remote.turn import RemoteTurn
 from sophon_hosting.cli.start import settings_of
 from sophon_hosting.cli.terminal import TerminalView
@@ -77,7 +77,9 @@ def talk(
     """One message, or a conversation; the exit code. Raises SophonError when no host lets us in."""
     gate = TerminalGate(lines, desk, SystemClock())
     with gentle_end() as ending, asyncio.Runner() as runner:
-        turn = RemoteTurn(url, token_of(settings_of(program)), gate, view.emit, lambda line: desk.lines([f"  {line}"]))
+        turn = RemoteTurn(
+            checked(url), token_of(settings_of(program)), gate, view.emit, lambda line: desk.lines([f"  {line}"])
+        )
         conversation = RemoteConversation(runner, turn, choices, Front(view, tell, ending))
         if message is not None:
             return conversation.say(message)

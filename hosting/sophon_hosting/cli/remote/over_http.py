@@ -36,7 +36,9 @@ class OverHttp:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._url, self._headers = url.rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}
-        self._everything = {"everything": "true"} if self._ask("GET", "/api/me")["operator"] else {}
+        me = self._ask("GET", "/api/me")
+        self.user = str(me["user"])
+        self._everything = {"everything": "true"} if me["operator"] else {}
 
     def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
         """The newest first."""

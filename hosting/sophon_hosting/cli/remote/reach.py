@@ -3,9 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from sophon.approvals import Decision
+from sophon.errors import InputError
 from sophon.settings import Settings
+from sophon_hosting.access import LOCAL_USER
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.remote.over_http import OverHttp, answers
 from sophon_hosting.cli.remote.over_store import OverStore
@@ -39,12 +42,31 @@ def reach(options: GlobalOptions, url: str | None = None) -> Reach:
     settings = settings_of(options)
     token = token_of(settings)
     if url is not None:
-        return OverHttp(url, token)
+        return OverHttp(checked(url), token)
     here = address_of(settings)
     if answers(here):
         return OverHttp(here, token)
     note(f"no host runs at {here}; this is from the store")
     return OverStore(options, settings)
+
+
+def usual_session(url: str, token: str | None, name: str) -> str:
+    """The session of somebody who names none: ids are shared, so everybody but the local user has one of their own.
+
+    Raises SophonError for a url where no host is, or one that does not let us in.
+    """
+    user = OverHttp(checked(url), token).user
+    return name if user == LOCAL_USER else f"{name}-{user}"
+
+
+def checked(url: str) -> str:
+    """The address of a host, as somebody has written it. Raises InputError for what is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise InputError(f"{url!r} is no address of a host; it looks like http://127.0.0.1:8080")
+    if parts.path.strip("/"):
+        raise InputError(f"{url!r} has a path; a host is named by its address alone, http://127.0.0.1:8080")
+    return url
 
 
 def address_of(settings: Settings) -> str:

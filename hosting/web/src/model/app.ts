@@ -24,6 +24,8 @@ export const providers = signal<readonly ProviderInfo[]>([]);
 export const tools = signal<ReadonlyMap<string, Tool>>(new Map());
 /** One line about what went wrong or was done, shown for a while. */
 export const notice = signal<{ text: string; bad: boolean } | null>(null);
+/** Whether the list of keys is open. */
+export const keysShown = signal(false);
 /** What a screen reader is told. */
 export const announced = signal("");
 /** Raised when the usage may have changed. */
@@ -87,7 +89,9 @@ export function signOut(): void {
 export function say(text: string): void {
   const conversation = current.value;
   if (conversation === null) return;
+  if (conversation.state.value === "new") conversation.fresh = true;
   outbox.add(conversation.id, text);
+  focusComposer();
   if (route.value.page === "new") {
     nextId.value = newId();
     go({ page: "session", id: conversation.id });
@@ -105,10 +109,12 @@ export function foreignOwner(id: string): string | null {
   return owner !== undefined && me.value !== null && owner !== me.value.user ? owner : null;
 }
 
+export const UNTITLED = "Conversation";
+
 /** What a session is called: by its title, before it has one by what was said first. */
 export function titleOf(id: string): string {
   const title = sessions.value?.find((each) => each.session_id === id)?.title;
-  return title || conversations.get(id)?.turns.value[0]?.turn.text || "Conversation";
+  return title || conversations.get(id)?.turns.value[0]?.turn.text || UNTITLED;
 }
 
 export async function stop(task: string): Promise<void> {
@@ -122,6 +128,7 @@ export async function decide(
 ): Promise<boolean> {
   const done = await tried(() => askDecision({ approval_id: approval, decision, ...more }), true);
   void refreshApprovals();
+  if (done) focusComposer(); // the button that had the focus is gone
   return done;
 }
 
@@ -266,6 +273,10 @@ function activate(session: string, state: "running" | "waiting" | null): void {
   if (state === null) next.delete(session);
   else next.set(session, state);
   active.value = next;
+}
+
+function focusComposer(): void {
+  requestAnimationFrame(() => document.getElementById("composer")?.focus({ preventScroll: true }));
 }
 
 let waiting = 0;

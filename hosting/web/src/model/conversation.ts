@@ -26,6 +26,8 @@ export class Conversation {
   readonly state = signal<"new" | "loading" | "open" | "failed">("new");
   /** Whether there are turns before the first one. */
   readonly older = signal(false);
+  /** Whether it may begin here; any other that the host does not know is a wrong address, and looking makes none. */
+  fresh = false;
   private readonly byTask = new Map<string, LiveTurn>();
   private readonly changed = new Set<LiveTurn>();
   /** Where it is heard. */
@@ -91,6 +93,7 @@ export class Conversation {
     const first = this.state.value !== "open";
     if (first) this.state.value = "loading";
     try {
+      if (first && !this.fresh) await get(this.path);
       const joined = await this.ask();
       if (joined.partial && !first) this.forget();
       for (const event of joined.events) {

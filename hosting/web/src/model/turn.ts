@@ -154,6 +154,7 @@ export function apply(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "tool_call_started":
       act(turn, "ToolExecution");
+      if (turn.status !== "calling_tool") [turn.status, turn.detail] = ["calling_tool", data.tool]; // after a decision
       turn.items.push({
         kind: "tool",
         key: `${data.run_id}:${data.call_id}`,

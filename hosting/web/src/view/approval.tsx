@@ -49,6 +49,7 @@ function Open({ item }: { item: ApprovalItem }): JSX.Element {
       ) : mode === "rejects" ? (
         <form
           class="reject"
+          onKeyDown={(event) => event.key === "Escape" && setMode("asks")}
           onSubmit={(event) => {
             event.preventDefault();
             void sending("reject", reason.trim() === "" ? {} : { reason: reason.trim() });

@@ -1,5 +1,5 @@
 // The arguments of a call, to be changed before it runs: as a form, or as JSON.
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { tools } from "../model/app";
 import { fieldsOf, readForm, readJson, written, type Field } from "../model/form";
@@ -11,6 +11,8 @@ export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDon
   const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(fields.map((field) => [field.name, written(field, props.arguments[field.name])])));
   const [json, setJson] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [json === null]);
   const swap = (): void => {
     const read = json === null ? readForm(fields, texts, props.arguments) : readJson(json);
     if (typeof read === "string") return setProblem(read);
@@ -26,7 +28,7 @@ export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDon
     else props.onDone(read);
   };
   return (
-    <form class="arguments" onSubmit={submit} noValidate>
+    <form class="arguments" onSubmit={submit} noValidate ref={form} onKeyDown={(event) => event.key === "Escape" && props.onCancel()}>
       {json === null ? (
         fields.map((field) => <Input key={field.name} field={field} text={texts[field.name] ?? ""} onText={(text) => setTexts({ ...texts, [field.name]: text })} />)
       ) : (

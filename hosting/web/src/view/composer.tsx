@@ -59,7 +59,7 @@ export function Composer({ conversation }: { conversation: Conversation }): JSX.
         </button>
       </div>
       <p class="hint" id="composer-hint">
-        Enter sends, Shift+Enter makes a new line, Esc stops the turn, ? shows all keys.
+        Enter sends, Shift+Enter makes a new line, Esc stops the turn.
       </p>
     </form>
   );

@@ -37,7 +37,7 @@ export function HostPage(): JSX.Element {
               <th scope="row">{onOneLine(each.provider, 40)}</th>
               <td>{each.models.map(({ model }) => onOneLine(model, 60)).join(", ")}</td>
               <td>
-                <Light good={each.health === "healthy" || each.health === "ok"} said={each.health} />
+                <Light good={each.health === "active"} said={each.health} />
                 {each.last_error ? <p class="hint">{onOneLine(each.last_error, 200)}</p> : null}
               </td>
             </tr>

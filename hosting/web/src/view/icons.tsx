@@ -24,6 +24,7 @@ const PATHS = {
   auto: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 3v18M12 7h6M12 11h8.5M12 15h8",
   down: "M12 5v14M6 13l6 6 6-6",
   leave: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
+  keys: "M3 7h18v10H3zM7 10.5h.01M11 10.5h.01M15 10.5h.01M8 14h8",
   file: "M6 3h8l4 4v14H6zM14 3v4h4",
 } as const;
 

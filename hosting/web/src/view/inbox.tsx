@@ -1,6 +1,6 @@
 // What waits for a decision: of one's own sessions, and for an operator of all.
 import type { JSX } from "preact";
-import { approvals, me } from "../model/app";
+import { approvals, me, titleOf, UNTITLED } from "../model/app";
 import { addressOf } from "../model/route";
 import type { ApprovalInfo } from "../wire/protocol";
 import type { ApprovalItem } from "../model/turn";
@@ -20,13 +20,19 @@ export function Inbox(): JSX.Element {
       {open.map((each) => (
         <article key={each.approval_id} class="waiting-one">
           <p class="from">
-            in <a href={addressOf({ page: "session", id: each.session_id })}>{onOneLine(each.session_id, 60)}</a>
+            in <a href={addressOf({ page: "session", id: each.session_id })}>{onOneLine(nameOf(each.session_id), 60)}</a>
           </p>
           <Approval item={itemOf(each)} />
         </article>
       ))}
     </section>
   );
+}
+
+/** By its title, or while it has none by its id, so that two of them can be told apart. */
+function nameOf(session: string): string {
+  const title = titleOf(session);
+  return title === UNTITLED ? session : title;
 }
 
 function itemOf(each: ApprovalInfo): ApprovalItem {

@@ -112,7 +112,7 @@ function span(token: Token, key: number): ComponentChildren {
     case "br":
       return <br key={key} />;
     case "link":
-      return link(token.href, spans(token.tokens), key);
+      return token.raw === token.text ? bare(token.raw, key) : link(token.href, spans(token.tokens), key);
     case "image": // not fetched: whoever serves it would learn that it was read
       return link(token.href, `[image: ${token.text || token.href}]`, key);
     case "escape":
@@ -132,6 +132,15 @@ function link(address: string, shown: ComponentChildren, key: number): Component
       {shown}
     </a>
   );
+}
+
+const BEHIND = /[“”„‘’»«…。，、）]+[^/]*$/u;
+
+/** An address that just stands there: quotation marks behind it, which the parser takes along, are none of it. */
+function bare(text: string, key: number): ComponentChildren {
+  const address = text.replace(BEHIND, "");
+  const full = /^[a-z]+:/iu.test(address) ? address : address.includes("@") ? `mailto:${address}` : `http://${address}`;
+  return [link(full, address, key), text.slice(address.length)];
 }
 
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };

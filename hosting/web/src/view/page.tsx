@@ -1,7 +1,7 @@
 // The whole page: the list at the side, and what is chosen in it.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { announced, approvals, current, foreignOwner, line, me, notice, signIn, titleOf } from "../model/app";
+import { announced, approvals, current, foreignOwner, keysShown, line, me, notice, signIn, titleOf } from "../model/app";
 import { addressOf, route } from "../model/route";
 import { onOneLine } from "../text/visible";
 import { Composer } from "./composer";
@@ -16,8 +16,7 @@ import { SessionUsage, UsagePage } from "./usage";
 
 export function Page(): JSX.Element | null {
   const [list, setList] = useState(false);
-  const [help, setHelp] = useState(false);
-  useKeys(setHelp, setList);
+  useKeys((open) => (keysShown.value = open), setList);
   useTitle();
   if (signIn.value !== null) return <SignIn />;
   return (
@@ -43,7 +42,7 @@ export function Page(): JSX.Element | null {
       <p class="off-screen" role="status" aria-live="polite">
         {announced.value}
       </p>
-      {help && <Keys onClose={() => setHelp(false)} />}
+      {keysShown.value && <Keys onClose={() => (keysShown.value = false)} />}
     </div>
   );
 }

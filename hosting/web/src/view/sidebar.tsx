@@ -1,7 +1,7 @@
 // The conversations at the side, and the ways to the other pages.
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { active, approvals, foreignOwner, fork, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
+import { active, approvals, foreignOwner, fork, keysShown, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
 import { addressOf, route, type Route } from "../model/route";
 import { nextTheme, theme } from "../model/theme";
 import { ago, plural } from "../text/format";
@@ -46,6 +46,7 @@ export function Sidebar({ onGone }: { onGone: () => void }): JSX.Element {
       <footer>
         <span class="who">{me.value && onOneLine(me.value.user, 30)}</span>
         <IconButton icon={theme.value === "auto" ? "auto" : theme.value === "light" ? "sun" : "moon"} label={`Colours: ${theme.value}`} onClick={nextTheme} />
+        <IconButton icon="keys" label="Keys" onClick={() => (keysShown.value = true)} />
         {storedToken() !== "" && <IconButton icon="leave" label="Sign out" onClick={signOut} />}
       </footer>
     </nav>
@@ -66,7 +67,8 @@ function Place(props: { to: Route; icon: IconName; label: string; count?: number
 function Entry({ session }: { session: Session }): JSX.Element {
   const id = session.session_id;
   const here = route.value.page === "session" && route.value.id === id;
-  const state = active.value.get(id);
+  const asks = approvals.value.some((each) => each.session_id === id);
+  const state = asks ? "waiting" : active.value.get(id);
   const owner = foreignOwner(id);
   const title = onOneLine(titleOf(id), 80);
   return (
