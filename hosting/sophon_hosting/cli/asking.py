@@ -3,13 +3,13 @@
 import asyncio
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
-from sophon_hosting.cli.answers import HOW, HOW_EDITABLE, AskArguments, answer_of, edited
+from sophon_hosting.cli.answers import HOW, HOW_EDITABLE, AskAgain, AskArguments, answer_of, edited
 from sophon_hosting.cli.lines import Lines
 from sophon_hosting.cli.terminal import WHO
 from sophon_hosting.cli.visible import visible
@@ -36,14 +36,23 @@ class Desk(Protocol):
         ...
 
 
+Wrong: TypeAlias = Callable[[ApprovalRequest, Decision], str]
+"""Why a decision cannot be taken as it is; empty where it can."""
+
+
+def nothing_wrong(request: ApprovalRequest, decision: Decision) -> str:
+    """Whoever asks checks it."""
+    return ""
+
+
 class TerminalGate:
     """Asks whoever sits at standard input, one question at a time, until a line is an answer.
 
     The end of the input rejects. How long it may take is the chain's business, which cancels the question in the end.
     """
 
-    def __init__(self, lines: Lines, desk: Desk, clock: Clock) -> None:
-        self._lines, self._desk, self._clock = lines, desk, clock
+    def __init__(self, lines: Lines, desk: Desk, clock: Clock, wrong: Wrong = nothing_wrong) -> None:
+        self._lines, self._desk, self._clock, self._wrong = lines, desk, clock, wrong
         self._turn = asyncio.Lock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
@@ -65,7 +74,10 @@ class TerminalGate:
             said = edited(line, by=WHO) if asks_arguments else answer_of(line, editable=request.editable, by=WHO)
             asks_arguments = isinstance(said, AskArguments)
             if isinstance(said, Decision):
-                return said
+                why = self._wrong(request, said)
+                if not why:
+                    return said
+                said = AskAgain(why)
             self._desk.lines([arguments_line(request)] if isinstance(said, AskArguments) else [f"  {said.why}"])
 
 

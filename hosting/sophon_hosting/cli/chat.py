@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.services import planning_mode
@@ -27,6 +28,7 @@ from sophon_hosting.cli.prompting import answer_lines, converse, offline_note, w
 from sophon_hosting.cli.screen import console
 from sophon_hosting.cli.start import services_of, settings_of
 from sophon_hosting.cli.terminal import TerminalView
+from sophon_middlewares.inner.admission import misfit
 
 MAIN_SESSION = "main"
 """The session that `sophon chat` goes on with unless told otherwise."""
@@ -136,7 +138,13 @@ def _opened(
     program: GlobalOptions, options: ChatOptions, lines: Lines, view: JsonView | TerminalView
 ) -> Generator[Conversation]:
     clock = SystemClock()
-    gate = TerminalGate(lines, _desk(view), clock)
+
+    def wrong(request: ApprovalRequest, decision: Decision) -> str:
+        tool = services.registry.get(request.tool)
+        misfitting = misfit(tool, decision.arguments) if tool is not None and decision.verdict == "edit" else None
+        return f"these arguments do not fit: {'; '.join(misfitting.problems)}" if misfitting is not None else ""
+
+    gate = TerminalGate(lines, _desk(view), clock, wrong)
     settings = settings_of(program, _pairs(options))
     services = services_of(program, settings, events=view, approvals=gate, clock=clock)
     _check_planning(options.planning)  # mistakes are told before anything is shown

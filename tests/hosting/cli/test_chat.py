@@ -63,6 +63,13 @@ def test_an_edited_command_runs_as_edited(process: Command) -> None:
     assert "ran-2" not in done.out
 
 
+def test_an_edit_that_does_not_fit_is_asked_again(process: Command) -> None:
+    answers = 'edit {"cmd": "x"}\nedit {"command": "echo other-$((2+2))"}\n'
+    done = process("chat", "Run the command: echo ran-$((1+1))", lines=answers)
+    assert "these arguments do not fit: command: field required" in done.out
+    assert "other-4" in done.out
+
+
 def test_approve_up_to_answers_up_to_that_risk(sophon: Command) -> None:
     done = sophon("chat", "--approve-up-to", "medium", PLANNED)
     assert "Approval needed" not in done.out

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sophon.approvals import ApprovalRequest
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -22,6 +22,9 @@ from sophon.tools.tool import Risk
 from sophon_hosting.cli.asking import TerminalGate
 from sophon_hosting.cli.conversation import Choices
 from sophon_hosting.cli.remote.line import HostRefused, Line
+
+MISFIT = "invalid_arguments"
+"""The host's word for an edit that does not fit, after which the question is still open."""
 
 
 class RemoteTurn:
@@ -87,7 +90,11 @@ class RemoteTurn:
             await asyncio.gather(*asking.values(), return_exceptions=True)
 
     async def _decide(self, line: Line, event: ApprovalRequested) -> None:
-        decision = await self._gate.request(_request(event))
+        """Ask until the host takes the answer: arguments that do not fit leave the question open."""
+        while not await self._decided(line, event, await self._gate.request(_request(event))):
+            continue
+
+    async def _decided(self, line: Line, event: ApprovalRequested, decision: Decision) -> bool:
         payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
         if decision.verdict == "edit":
             payload["arguments"] = dict(decision.arguments)
@@ -97,6 +104,8 @@ class RemoteTurn:
             await line.ask("decide_approval", payload)
         except HostRefused as refused:
             self._say(str(refused))
+            return refused.code != MISFIT
+        return True
 
 
 class Shown:
