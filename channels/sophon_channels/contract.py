@@ -229,6 +229,11 @@ class Channel(Protocol):
         """Bytes of a file that it sends."""
         ...
 
+    @property
+    def notes_presses(self) -> bool:
+        """Whether `acknowledge` shows its note; where it cannot, the host writes a message."""
+        ...
+
     async def start(self, inbox: Inbox) -> None:
         """Begin to hear. Raises ChannelError where that makes no sense: no token, a wrong one, no secret."""
         ...

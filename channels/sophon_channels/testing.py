@@ -44,7 +44,8 @@ class SyntheticChannel:
     """Implements `Channel`; a test writes and presses, and reads what was sent, files (name, content) in `given`.
 
     `limit` is the length of a message, in UTF-16 units. `files` are what attachments hold, by their ids. `receipts` are
-    what sending comes to, in order; when there are none left everything is sent. `refusal` is why it does not start.
+    what sending comes to, in order; when there are none left everything is sent. `refusal` is why it does not
+    start. Without `notes_presses` nothing can be shown at a button.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class SyntheticChannel:
         limit: int = 4096,
         files: dict[str, bytes] | None = None,
         refusal: str = "",
+        notes_presses: bool = True,
     ) -> None:
+        self.notes_presses = notes_presses
         self.name, self.account, self.largest_file = name, account, MOST_BYTES
         self.health = Health()
         self.receipts: deque[Receipt] = deque()

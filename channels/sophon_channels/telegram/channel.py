@@ -60,6 +60,10 @@ class TelegramChannel:
         return access.account_of(self._settings, self._environment)
 
     @property
+    def notes_presses(self) -> bool:
+        return True
+
+    @property
     def health(self) -> Health:
         return self._health
 

@@ -42,6 +42,10 @@ log = logging.getLogger("sophon")
 NOT_STARTED = Refused("the channel does not run", timedelta(minutes=1), everywhere=True)
 
 
+TYPING_SECONDS = 20.0
+"""WhatsApp shows it for 25, and every call counts. Source: reference/channels.md."""
+
+
 class WhatsAppChannel:
     """One number; implements `Channel`. `account` is its id at Meta, which is not the phone number."""
 
@@ -51,6 +55,7 @@ class WhatsAppChannel:
         self._gate = Gate(clock)
         self._statuses = Statuses()
         self._client: Client | None = None
+        self._typing: dict[str, float] = {}
         self._inbox: Inbox | None = None
 
     @property
@@ -60,6 +65,10 @@ class WhatsAppChannel:
     @property
     def account(self) -> str:
         return self._settings.phone_number_id or ""
+
+    @property
+    def notes_presses(self) -> bool:
+        return False
 
     @property
     def health(self) -> Health:
@@ -128,8 +137,13 @@ class WhatsAppChannel:
         """Nothing can be shown at a button; who decided is told in a message."""
 
     async def busy(self, place: Place, message_id: str) -> None:
-        if self._client is None or not message_id or not self._gate.typing():
+        now = self._clock.monotonic()
+        if self._client is None or not message_id or now < self._typing.get(message_id, now):
             return
+        if not self._gate.typing():
+            return
+        shown = {known: until for known, until in self._typing.items() if until > now}
+        self._typing = {**shown, message_id: now + TYPING_SECONDS}
         try:
             await self._client.read(message_id)
         except Failure as failure:

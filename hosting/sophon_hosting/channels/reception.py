@@ -15,7 +15,7 @@ from sophon_hosting.channels.chats import Chats, identity
 from sophon_hosting.channels.letters import Letters
 from sophon_hosting.channels.orders import Order, Orders
 from sophon_hosting.channels.pairing import Pairing
-from sophon_hosting.channels.questions import Questions
+from sophon_hosting.channels.questions import MARKS, Questions
 from sophon_hosting.host import Host, Incoming
 from sophon_hosting.observing.traces import new_trace
 
@@ -182,7 +182,12 @@ class Reception:
             await self._acknowledgements.begin(press, "you may not decide this")
             return
         await self._chats.met(press.person)
-        await self._acknowledgements.begin(press, await self._questions.press(press))
+        note = await self._questions.press(press)
+        await self._acknowledgements.begin(press, note)
+        if not self._channel.notes_presses and not note.startswith(tuple(MARKS.values())):
+            # A decision is told in the chat anyway; that a press did not count would not be told at all.
+            name = f"pressed:{identity(self._channel.name, self._channel.account)}:{press.external_id}"
+            await self._letters.note(press.place.key, name, note)
 
     def _delivered(self, delivery: Delivery) -> None:
         counts = self._channel.health.counts

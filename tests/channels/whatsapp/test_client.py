@@ -93,5 +93,5 @@ async def test_an_expired_token_is_noticed_by_a_read_receipt_too_and_said_once(
         await channel.busy(Place("15550002222"), "wamid.AAA1")
     assert channel.health.state == "failing"
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
-    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    await channel.busy(Place("15550002222"), "wamid.AAA2")
     assert channel.health.state == "running"

@@ -135,3 +135,13 @@ async def test_what_expires_says_so_in_the_chat(start) -> None:
     approve, _ = await asked(running)
     await running.channel.hears("⌛ Expired: nobody decided in time.")
     assert await running.channel.press(approve) == "already expired: nobody decided in time."
+
+
+async def test_where_a_button_shows_nothing_a_press_that_does_not_count_is_told_in_the_chat(start) -> None:
+    running = await start(channel=SyntheticChannel(notes_presses=False))
+    approve, reject = await asked(running)
+    await running.channel.press(approve)
+    await running.channel.hears("You said: paid Bob")
+    await running.channel.press(reject)
+    await running.channel.hears("already approved by Ada at ")
+    assert not any(entry.id.startswith("pressed:") and "✅" in entry.payload["text"] for entry in running.channel.sent)

@@ -220,6 +220,8 @@ async def test_a_conversation_with_a_host_has_its_questions_and_its_memory(progr
     await talk.until("approve, reject")
     await talk.type("continue")
     await talk.until("that is no answer")
+    await talk.type('edit {"whom": "Eve"}')
+    await talk.until("these arguments do not fit")
     await talk.type("approve")
     await talk.until("PAID BOB")
     assert await talk.end() == 0
