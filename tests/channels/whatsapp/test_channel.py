@@ -235,3 +235,14 @@ async def test_stop_may_be_called_at_any_time(make: Any) -> None:
     await channel.stop()
     assert isinstance(await sent(channel), Refused)
     assert asyncio.get_running_loop().is_running()
+
+
+async def test_typing_is_shown_again_when_it_has_ended_and_not_before(make: Any, graph: GraphApi) -> None:
+    clock = VirtualClock(auto=False)
+    channel = make(clock=clock)
+    await channel.start(Nobody())
+    for _ in range(5):
+        await channel.busy(Place("15550002222"), "wamid.AAA1")
+        clock.advance(4)
+    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    assert graph.reads == ["wamid.AAA1", "wamid.AAA1"]

@@ -89,8 +89,8 @@ async def test_an_expired_token_is_noticed_by_a_read_receipt_too_and_said_once(
     channel = make()
     await channel.start(Nobody())
     graph.answers.extend([(401, 190)] * 3)
-    for _ in range(3):
-        await channel.busy(Place("15550002222"), "wamid.AAA1")
+    for number in range(3):
+        await channel.busy(Place("15550002222"), f"wamid.{number}")
     assert channel.health.state == "failing"
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
     await channel.busy(Place("15550002222"), "wamid.AAA2")
