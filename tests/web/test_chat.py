@@ -189,7 +189,8 @@ async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_firs
     await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
     shown = await page.locator(".turn").count()
     assert 50 <= shown < 600
-    await page.locator(".thread").evaluate("box => box.scrollTo(0, 0)")
+    await page.locator(".thread").hover()
+    await page.mouse.wheel(0, -1_000_000)
     await page.wait_for_function("count => document.querySelectorAll('.turn').length > count", arg=shown)
     for _ in range(20):
         if await page.locator(".older").count() == 0:

@@ -12,12 +12,17 @@ import { Welcome } from "./welcome";
 /** Pixels from the end within which one is at the end. */
 const NEAR = 80;
 
+/** Milliseconds after a wheel, a finger, the mouse or a key within which a movement is that person's. */
+const BY_HAND_MS = 1_500;
+
 export function Thread({ conversation }: { conversation: Conversation }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const [away, setAway] = useState(false);
   const atEnd = useRef(true);
   const lastTop = useRef(0);
+  const touched = useRef(-Infinity);
+  const touch = (): void => void (touched.current = performance.now());
   const turns = conversation.turns.value;
   const underway = outbox.items.value.filter((item) => item.session === conversation.id && item.problem === "");
 
@@ -40,9 +45,10 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
   }, [underway.length]);
   const scrolled = (): void => {
     const { scrollHeight, scrollTop, clientHeight } = box.current!;
-    // Only a person scrolls up; when the page grows below, one is still at the end, and is taken there.
+    // Only a person leaves the end. The page moves by itself, too: what comes into sight gets its real height.
+    const byHand = performance.now() - touched.current < BY_HAND_MS;
     if (scrollHeight - scrollTop - clientHeight < NEAR) atEnd.current = true;
-    else if (scrollTop < lastTop.current) atEnd.current = false;
+    else if (byHand && scrollTop < lastTop.current) atEnd.current = false;
     lastTop.current = scrollTop;
     setAway(!atEnd.current);
   };
@@ -56,7 +62,7 @@ export function Thread({ conversation }: { conversation: Conversation }): JSX.El
   };
   const isNew = turns.length === 0 && underway.length === 0 && conversation.state.value !== "loading";
   return (
-    <div class="thread" ref={box} onScroll={scrolled}>
+    <div class="thread" ref={box} onScroll={scrolled} onWheel={touch} onTouchMove={touch} onPointerDown={touch} onKeyDown={touch}>
       <div class="column" ref={content} onClickCapture={pressed}>
         {isNew && conversation.state.value !== "failed" && <Welcome />}
         {conversation.state.value === "failed" && line.value === "open" && <p class="empty">This conversation cannot be opened.</p>}
