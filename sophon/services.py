@@ -1,4 +1,4 @@
-"""What a chain stands on: models, tools, store, approvals, listeners, clock, settings; every part has a default."""
+"""The services of a chain: models, tools, store, approvals, event listeners, clock, settings; each has a default."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
+from sophon.context.turn_log import SessionLog, TurnLog
 from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, Silence
 from sophon.instructions import INSTRUCTIONS
@@ -20,7 +21,6 @@ from sophon.models.provider import Provider
 from sophon.places import Places
 from sophon.plugins import installed_tools
 from sophon.settings import Settings, load_settings
-from sophon.state import dump_state, load_state
 from sophon.stopwatch import Stopwatch
 from sophon.stores.contracts import Store
 from sophon.stores.memory import InMemoryStore
@@ -29,18 +29,17 @@ from sophon.tools.builtin import builtin_tools
 from sophon.tools.modules import tools_from_modules
 from sophon.tools.registry import ToolRegistry, only_tools
 from sophon.tools.tool import Tool
-from sophon.turn_log import SessionLog, TurnLog
 
 T = TypeVar("T")
 
 
 class Services:
-    """The collaborators of every turn, shared by all of them.
+    """The collaborators shared by all turns; implements `sophon.context.TurnServices`.
 
-    `Services()` reads no file and no environment: the offline model, a store in memory, the built-in tools, and a gate
-    that rejects because nobody can be asked. `tools` stand in front of the built-in ones; one with the name of a
-    built-in tool replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict
-    below `Sophon`. `instructions` is the system prompt of every turn, none by default.
+    `Services()` reads no file and no environment: it uses the offline model, an in-memory store, the built-in tools,
+    and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
+    replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
+    `instructions` is the system prompt of every turn, none by default.
 
     Raises SettingsError, CompositionError.
     """
@@ -66,10 +65,10 @@ class Services:
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.watched_by(events or Silence())
-        self.turn_log: TurnLog = turn_log or SessionLog()
+        self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
         self.folder = folder or Path()
-        """Relative paths in the settings are relative to it."""
+        """Base directory of relative paths in the settings."""
 
     @classmethod
     def from_settings(
@@ -84,23 +83,23 @@ class Services:
         clock: Clock | None = None,
         store: Store | None = None,
     ) -> Self:
-        """What the command line and the host use, not open yet: real providers, store and tools, and a system prompt.
+        """Create the services of the command line and the host: real providers, store and tools, a system prompt.
 
-        `settings` are by default those of the files in `folder` (the working directory) and of `environment` (the
-        process's own); secrets are looked up in it. `tools` stand before those of Tools.Modules, these before those of
-        installed plug-ins; `store` replaces that of the settings. Raises SettingsError with all problems at once,
-        CompositionError, StoreError.
+        The store is not open yet. `settings` default to those of the files in `folder` (by default the working
+        directory) and of `environment` (by default the process's own), in which secrets are looked up too. `tools`
+        precede those of Tools.Modules, and these precede those of installed plug-ins; `store` replaces the configured
+        one. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
         chosen = settings or load_settings(folder=place, environment=variables)
         problems: list[str] = []
-        providers = _made(
+        providers = _try_make(
             lambda: configured_providers(chosen, environment=variables, clock=time, folder=place), problems
         )
-        modules = _made(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
-        plugins = _made(installed_tools, problems)
-        opened = store or _made(lambda: _store(chosen, variables, place, time), problems)
+        modules = _try_make(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
+        plugins = _try_make(installed_tools, problems)
+        opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
         if problems:
             raise SettingsError(problems)
         return cls(
@@ -127,9 +126,9 @@ class Services:
         channel: str = "local",
         run_id: str | None = None,
     ) -> Context:
-        """One turn, ready for a pipeline; without `session_id` it begins a new session.
+        """Create a turn, ready for `Pipeline.run`; without `session_id` it starts a new session.
 
-        A host that has accepted the message gives the `run_id` that it is known by.
+        A host passes the `run_id` under which it accepted the message.
 
         Raises InputError for an empty message or an unknown planning mode, NotFound for an unknown model.
         """
@@ -158,27 +157,24 @@ class Services:
         )
 
     def offer(self, tool: Tool) -> None:
-        """Put a tool behind the others, for all turns that begin from now on; for whoever makes a host of these
-        services, before that. Not one that is disabled, or in whose place there is one of the same name.
+        """Register a tool after the others, for turns that start later; a host calls this before it starts.
+
+        A disabled tool, and one whose name is already registered, is ignored.
         """
         if tool.name not in self.registry and tool.name not in self.settings.tools.disabled:
             self.registry = ToolRegistry([*self.registry, tool])
 
     def watched_by(self, events: EventSink) -> None:
-        """Have the events of all turns that begin from now on go there."""
+        """Send the events of all turns that start later to `events`."""
         self.events = events
         self.observed = not isinstance(events, Silence)
 
-    def dump(self, ctx: Context) -> dict[str, Any]:
-        """A turn as plain data; `ctx.state()` is the usual way to it."""
-        return dump_state(ctx)
-
     def restore(self, state: Mapping[str, Any]) -> Context:
-        """A suspended turn, ready to go on, from what `ctx.state()` gave. Raises StateError."""
-        return load_state(self, state)
+        """Restore a suspended turn from what `ctx.state()` returned, ready for `Pipeline.run`. Raises StateError."""
+        return Context.from_state(self, state)
 
     async def history(self, session_id: str) -> list[Message]:
-        """The stored messages of a session; empty if there is none."""
+        """Return the stored messages of a session; empty for an unknown session."""
         return (await self.store.sessions.history(session_id)).messages
 
     async def open(self) -> None:
@@ -202,47 +198,49 @@ class Services:
 
 PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
 MEMORY_GROUP = "memory"
-WHAT_IS_A_MODEL = "FunctionModel makes one of a function; names of models belong in the settings' Providers"
+MODEL_HINT = "FunctionModel wraps a function as a model; model names belong in the setting Providers"
 
 
 def planning_mode(text: str | None) -> str | None:
-    """A planning mode in the settings' spelling, from any case; raises InputError."""
+    """Return a planning mode in the spelling of the settings, given any case. Raises InputError."""
     if text is None:
         return None
     for mode in PLANNING_MODES:
         if mode.lower() == text.lower():
             return mode
-    raise InputError(f"{text!r} is no planning mode; choose from {', '.join(PLANNING_MODES)}")
+    raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
 def providers_of(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
-    """Providers in priority order; a bare model becomes a provider of its own.
+    """Return providers in priority order; a bare model is wrapped in a provider of its own.
 
-    Raises CompositionError for what is no model, and for two with one id, which no budget could tell apart.
+    Raises CompositionError for a value that is not a model, and for two providers with the same id, because budgets
+    are kept by provider id.
     """
     if models is None:
         models = [OfflineModel()]
-    if isinstance(models, str):  # a sequence too, of letters
-        raise CompositionError(f"{models!r} is no model: {WHAT_IS_A_MODEL}")
+    if isinstance(models, str):  # a str is a Sequence too
+        raise CompositionError(f"{models!r} is not a model: {MODEL_HINT}")
     given = models if isinstance(models, Sequence) else [models]
     taken: set[str] = set()
     providers: list[Provider] = []
     for position, model in enumerate(given, start=1):
         if not isinstance(model, Provider):
             if not hasattr(model, "info"):
-                raise CompositionError(f"{model!r:.60} is no model: {WHAT_IS_A_MODEL}")
+                raise CompositionError(f"{model!r:.60} is not a model: {MODEL_HINT}")
             name = model.info.provider
             model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
         if model.id in taken:
-            raise CompositionError(f"two providers are called {model.id!r}: give each an id of its own")
+            raise CompositionError(f"two providers have the id {model.id!r}; each needs its own")
         taken.add(model.id)
         providers.append(model)
     return providers
 
 
 def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
-    """The user's tools, then the built-in ones that they do not replace, without the disabled ones; those of the
-    memory only while it is enabled.
+    """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
+
+    Memory tools are included only if the memory is enabled.
     """
     names = {tool.name for tool in only_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
@@ -250,8 +248,8 @@ def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     return [tool for tool in every if tool.name not in settings.tools.disabled]
 
 
-def _made(make: Callable[[], T], problems: list[str]) -> T | None:
-    """What `make` gives; None, and a line more in `problems`, when the settings do not allow it."""
+def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:
+    """Return `make()`; on SettingsError add its problems to `problems` and return None."""
     try:
         return make()
     except SettingsError as error:

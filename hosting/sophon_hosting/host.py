@@ -89,7 +89,7 @@ class Host:
         outcomes = Outcomes(services.store, self.feed, leaving)
         self._gate = StoreGate(services.store, services.clock, jobs)
         services.watched_by(self.feed)
-        services.approvals, services.turn_log = self._gate, RunLog(jobs, outcomes)
+        services.approvals, services.turn_log = self._gate, RunLog(jobs, outcomes, services.store)
         self.approvals = Approvals(
             services.store,
             self.queue,

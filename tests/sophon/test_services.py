@@ -71,7 +71,7 @@ def test_a_planning_mode_is_read_in_any_case(given: str | None, mode: str | None
 
 def test_an_unknown_planning_mode_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        InputError, match="'sometimes' is no planning mode; choose from Auto, LlmDecides, Always, Never"
+        InputError, match="'sometimes' is not a planning mode; choose from Auto, LlmDecides, Always, Never"
     ):
         Services().turn("go", planning="sometimes")
 
@@ -109,7 +109,7 @@ def test_models_may_be_one_several_or_providers() -> None:
 
 
 def test_two_providers_with_one_id_are_refused() -> None:
-    with pytest.raises(CompositionError, match="two providers are called 'a'"):
+    with pytest.raises(CompositionError, match="two providers have the id 'a'"):
         Services(models=[Provider("a", [model("x")]), Provider("a", [model("y")])])
 
 
@@ -186,8 +186,8 @@ async def undecorated() -> str:
     ("parts", "says"),
     [
         ({"tools": [own, undecorated]}, "undecorated is no tool: put @tool above the function"),
-        ({"models": "gpt-5-mini"}, "'gpt-5-mini' is no model: FunctionModel makes one"),
-        ({"models": [model("a"), undecorated]}, "is no model: FunctionModel makes one"),
+        ({"models": "gpt-5-mini"}, "'gpt-5-mini' is not a model: FunctionModel wraps a function"),
+        ({"models": [model("a"), undecorated]}, "is not a model: FunctionModel wraps a function"),
     ],
 )
 def test_what_is_no_tool_or_no_model_is_refused_in_words(parts: dict[str, Any], says: str) -> None:

@@ -5,6 +5,7 @@ import logging
 
 from sophon.approvals import Decision
 from sophon.context import Context
+from sophon.context.turn_log import LastEvents, TurnEnd
 from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
@@ -12,7 +13,6 @@ from sophon.pipeline import Pipeline
 from sophon.services import Services
 from sophon.stores.contracts import SessionRecord
 from sophon.stores.run_contracts import Run
-from sophon.turn_log import LastEvents, TurnEnd
 from sophon_hosting.approvals import resolution, task_of
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.jobs import Job, Jobs

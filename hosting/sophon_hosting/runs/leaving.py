@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from sophon.context.turn_log import TurnEnd
 from sophon.messages import Response
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
-from sophon.turn_log import TurnEnd
 
 WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
 """What is written in one transaction with the outcome."""

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Sequence
 
-from sophon.context import Context
+from sophon.context import TurnFacts
+from sophon.context.turn_log import Emit, SessionLog, TurnEnd
 from sophon.events import Event
 from sophon.stores.contracts import SessionRecord, Store
 from sophon.stores.run_contracts import Finished, Run
-from sophon.turn_log import SessionLog, TurnEnd
 from sophon_hosting.events.feed import EventFeed
 from sophon_hosting.runs.jobs import Job, Jobs
 from sophon_hosting.runs.leaving import WhatLeaves, answer, outcome_of
@@ -49,15 +49,15 @@ class RunLog:
     Its worker knows what becomes of it.
     """
 
-    def __init__(self, jobs: Jobs, outcomes: Outcomes) -> None:
+    def __init__(self, jobs: Jobs, outcomes: Outcomes, store: Store) -> None:
         self._jobs, self._outcomes = jobs, outcomes
-        self._session = SessionLog()
+        self._session = SessionLog(store)
 
-    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> bool:
+    async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         """See `TurnLog.conclude`. False too when the run had its outcome before, or the store has just refused one."""
-        job = self._jobs.get(ctx.run_id)
+        job = self._jobs.get(turn.run_id)
         if job is None or job.run is None or end.status == "suspended":
-            return await self._session.conclude(ctx, records, end)
+            return await self._session.conclude(turn, records, end, emit)
         if job.unwritten or (end.status == "cancelled" and not job.cancel_wanted):
             return False
         try:
@@ -66,5 +66,5 @@ class RunLog:
             job.unwritten = True
             if end.status == "completed":
                 raise
-            log.exception("the outcome of run %s could not be recorded", ctx.run_id)
+            log.exception("the outcome of run %s could not be recorded", turn.run_id)
             return False

@@ -16,7 +16,7 @@ from sophon.messages import Message, Response
 from sophon.pipeline import Next
 from sophon.stores.contracts import History, SessionRecord
 from sophon.transcript import is_sound, repaired
-from sophon.turn_log import TurnEnd
+from sophon.context.turn_log import TurnEnd
 from sophon_middlewares.outer.open_round import close_round
 
 log = logging.getLogger("sophon")
@@ -130,7 +130,7 @@ async def _end(ctx: Context, response: Response) -> None:
     if response.finish_reason == "suspended":
         # What was said so far is part of the turn's state and is recorded when the turn ends.
         await ctx.services.turn_log.conclude(
-            ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response)
+            ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response), ctx.emit
         )
         return
     await close_round(ctx)
@@ -206,7 +206,7 @@ async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd
     before = ctx.recorded_upto()
     ctx.mark_recorded(len(ctx.messages))
     try:
-        counts = await ctx.services.turn_log.conclude(ctx, records, end)
+        counts = await ctx.services.turn_log.conclude(ctx, records, end, ctx.emit)
     except Exception:
         ctx.mark_recorded(before)
         raise

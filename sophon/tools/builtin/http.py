@@ -7,20 +7,19 @@ from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
-from sophon.context import Context
+from sophon.context import Context, TurnServices
 from sophon.errors import ToolError
 from sophon.tools.ssrf import SsrfBlocked, SsrfGuard
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:
-    from sophon.services import Services
     from sophon.tools.http_client import FetchedResponse, SafeHttpClient
 
 MAX_BODY = 1_000_000
 """Characters that can be sent."""
 
 # One client for each set of services: it keeps the TLS context, which is dear to make.
-_CLIENTS: "WeakKeyDictionary[Services, SafeHttpClient]" = WeakKeyDictionary()
+_CLIENTS: "WeakKeyDictionary[TurnServices, SafeHttpClient]" = WeakKeyDictionary()
 
 
 @tool(
@@ -98,7 +97,7 @@ async def _fetch(
         raise ToolError(str(blocked)) from blocked
 
 
-def _client(services: "Services") -> "SafeHttpClient":
+def _client(services: TurnServices) -> "SafeHttpClient":
     from sophon.tools.http_client import SafeHttpClient  # lazy: it brings httpx, and `import sophon` must stay fast
 
     client = _CLIENTS.get(services)

@@ -15,7 +15,7 @@ Command = Callable[..., Any]
         (["chat", ""], 1, "the message is empty"),
         (["chat", "   "], 1, "the message is empty"),
         (["chat", "--model", "offlin", "hi"], 1, "there is no model 'offlin'; did you mean 'offline'"),
-        (["chat", "--planning", "often", "hi"], 2, "--planning: 'often' is no planning mode"),
+        (["chat", "--planning", "often", "hi"], 2, "--planning: 'often' is not a planning mode"),
         (["chat", "--approve-up-to", "mild", "hi"], 2, "'mild' is no risk"),
         (["chat", "--session", "a", "--new", "hi"], 2, "do not go together"),
         (["chat", "--modle", "x", "hi"], 2, "no such option: --modle"),

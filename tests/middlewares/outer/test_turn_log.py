@@ -4,30 +4,33 @@ from collections.abc import Sequence
 
 import pytest
 
-from sophon import Context, Pipeline, Response, Services
+from sophon import Pipeline, Response, Services
+from sophon.context import TurnFacts
+from sophon.context.turn_log import Emit, SessionLog, TurnEnd
 from sophon.events import Message, TaskCompleted, TaskFailed
 from sophon.stores.contracts import SessionRecord
+from sophon.stores.memory import InMemoryStore
 from sophon.testing import EventRecorder, VirtualClock
-from sophon.turn_log import SessionLog, TurnEnd
 from sophon_middlewares import SessionEvents
 
 
-class Witness(SessionLog):
+class Witness:
     """A log that notes what it is given, and what had been told by then; it counts an end, or does not."""
 
     def __init__(self, events: EventRecorder, *, counts: bool = True) -> None:
         self.events, self.counts = events, counts
+        self.store = InMemoryStore(clock=VirtualClock())
         self.ends: list[tuple[str, list[str]]] = []
         self.told: list[str] = []
 
-    async def conclude(self, ctx: Context, records: Sequence[SessionRecord], end: TurnEnd, /) -> bool:
+    async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         self.ends.append((end.status, [record.kind for record in records]))
         self.told = [type(event).__name__ for event in self.events.events]
-        return await super().conclude(ctx, records, end) if self.counts else False
+        return await SessionLog(self.store).conclude(turn, records, end, emit) if self.counts else False
 
 
 def services(log: Witness) -> Services:
-    return Services(events=log.events, turn_log=log, clock=VirtualClock())
+    return Services(events=log.events, turn_log=log, store=log.store, clock=VirtualClock())
 
 
 async def run(log: Witness, finish_reason: str) -> None:

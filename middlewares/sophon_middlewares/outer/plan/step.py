@@ -4,11 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from sophon.context import Context, Step
+from sophon.context import Context, Step, TurnRunner
 from sophon.errors import BudgetExceeded, ChainError, SophonError
 from sophon.events import AgentStatus
 from sophon.messages import Response
-from sophon.pipeline import Pipeline
 from sophon.plans import PlanStep, step_prompt
 from sophon.tools.truncation import truncate
 from sophon_middlewares.outer.plan.room import room_for_each
@@ -71,7 +70,7 @@ def end_of(response: Response) -> StepEnd:
             return StepEnd("failed", truncate(f"it ended with {reason}: {response.text}", LONGEST_REASON))
 
 
-async def _attempt(pipeline: Pipeline, turn: Context) -> StepEnd:
+async def _attempt(pipeline: TurnRunner, turn: Context) -> StepEnd:
     try:
         return end_of(await pipeline.run(turn))
     except (BudgetExceeded, ChainError):

@@ -1,0 +1,142 @@
+"""Serialisation of a turn to JSON data and back: the format that suspend, resume and crash recovery share."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Any, get_args
+
+from sophon.approvals import Grant
+from sophon.context.facts import Step
+from sophon.context.state import Tally, TurnState
+from sophon.errors import StateError
+from sophon.extensions import Extensions
+from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
+from sophon.stores.contracts import Compaction
+from sophon.tools.registry import ToolRegistry
+from sophon.tools.tool import Risk, Tool
+
+SCALARS: Mapping[str, tuple[type, ...]] = {
+    "run_id": (str,),
+    "session_id": (str,),
+    "text": (str,),
+    "principal": (str,),
+    "channel": (str,),
+    "stream": (bool,),
+    "model": (str, NoneType),
+    "planning": (str, NoneType),
+    "depth": (int,),
+    "recorded": (int,),
+    "iteration": (int,),
+    "epoch": (int,),
+}
+"""Fields stored as they are, with their types; integers are never negative."""
+STATE_VERSION = 1
+ROLES = get_args(Role)
+
+
+def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float) -> dict[str, Any]:
+    """Return facts and working state of a turn as plain data, ready for JSON."""
+    state: dict[str, Any] = {"version": STATE_VERSION}
+    turn.recorded_upto()
+    for name in SCALARS:
+        state[name] = getattr(turn, name)
+    state["started_at"] = turn.started_at.isoformat() if turn.started_at else None
+    state["step"] = _step_to_json(turn.step)
+    state["messages"] = [message.to_json() for message in turn.messages]
+    state["tools"] = [tool.name for tool in turn.tools] if turn.tools is not registry.tools else None
+    state["pending"] = [call.to_json() for call in turn.pending]
+    state["results"] = [result.to_json() for result in turn.results.values()]
+    state["grants"] = {call: {"digest": grant.digest, "edited": grant.edited} for call, grant in turn.grants.items()}
+    state["active_seconds"] = active_seconds
+    state["tally"] = {
+        "usage": turn.tally.usage.to_json(),
+        "metered": turn.tally.metered.to_json(),
+        "model_calls": turn.tally.model_calls,
+        "tool_calls": turn.tally.tool_calls,
+    }
+    if turn.compaction is not None:
+        state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
+    state["extensions"] = turn.extensions.to_json()
+    return state
+
+
+def state_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> tuple[dict[str, Any], float]:
+    """Return the constructor arguments of a context and the seconds for which the turn has been active.
+
+    The inverse of `state_to_json`. A tool that no longer exists is left out of the tools offered. Raises StateError.
+    """
+    if not isinstance(state, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - data read from JSON has any type
+        raise StateError(f"the state must be an object, not {type(state).__name__}")
+    if state.get("version") != STATE_VERSION:
+        raise StateError(f"the state has version {state.get('version')!r}; this program reads version {STATE_VERSION}")
+    try:
+        return _arguments_from_json(state, registry), float(state["active_seconds"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StateError(f"the state cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        **_scalars_from_json(state),
+        "started_at": datetime.fromisoformat(state["started_at"]) if state["started_at"] else None,
+        "step": _step_from_json(state["step"]),
+        "messages": [_message_from_json(message) for message in state["messages"]],
+        "tools": _tools_by_name(registry, state["tools"]),
+        "pending": [ToolCall.from_json(call) for call in state["pending"]],
+        "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
+        "grants": {call: Grant(grant["digest"], grant["edited"]) for call, grant in state["grants"].items()},
+        "tally": _tally_from_json(state["tally"]),
+        "extensions": Extensions.from_json(dict(state["extensions"])),
+    }
+    if "compaction" in state:
+        stored = state["compaction"]
+        arguments["compaction"] = Compaction(_message_from_json(stored["summary"]), int(stored["covers"]))
+    return arguments
+
+
+def _scalars_from_json(state: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, types in SCALARS.items():
+        value = state[name]
+        if type(value) not in types or (int in types and value < 0):
+            raise ValueError(f"{name} is {value!r}")
+        values[name] = value
+    return values
+
+
+def _message_from_json(data: Mapping[str, Any]) -> Message:
+    message = Message.from_json(data)
+    if message.role not in ROLES or type(message.content) is not str:
+        raise ValueError(f"not a message: role {message.role!r}, content of type {type(message.content).__name__}")
+    return message
+
+
+def _tools_by_name(registry: ToolRegistry, names: list[str] | None) -> "tuple[Tool, ...] | list[Tool]":
+    if names is None:
+        return registry.tools
+    return [tool for name in names if (tool := registry.get(name)) is not None]
+
+
+def _tally_from_json(data: Mapping[str, Any]) -> Tally:
+    return Tally(
+        Usage.from_json(data["usage"]), Usage.from_json(data["metered"]), data["model_calls"], data["tool_calls"]
+    )
+
+
+def _step_to_json(step: Step | None) -> Mapping[str, Any] | None:
+    if step is None:
+        return None
+    risk = step.approved_risk.label if step.approved_risk is not None else None
+    return {
+        "id": step.id,
+        "tool_hints": list(step.tool_hints),
+        "model_hint": step.model_hint,
+        "approved_risk": risk,
+    }
+
+
+def _step_from_json(data: Mapping[str, Any] | None) -> Step | None:
+    if data is None:
+        return None
+    risk = Risk.parse(data["approved_risk"]) if data["approved_risk"] is not None else None
+    return Step(data["id"], tuple(data["tool_hints"]), data["model_hint"], risk)

@@ -1,0 +1,68 @@
+"""The interface of the services that a context depends on; `sophon.services.Services` implements it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sophon.approvals import ApprovalGate
+    from sophon.clock import Clock
+    from sophon.context.turn_log import TurnLog
+    from sophon.events import EventSink
+    from sophon.models.gateway import ModelGateway
+    from sophon.settings import Settings
+    from sophon.stores.contracts import Store
+    from sophon.tools.registry import ToolRegistry
+
+
+class TurnServices(Protocol):
+    """Collaborators shared by all turns: what middlewares and tools reach through `ctx.services`."""
+
+    @property
+    def settings(self) -> "Settings":
+        """The validated settings."""
+        ...
+
+    @property
+    def clock(self) -> "Clock":
+        """Source of time, ids, time-outs and threads."""
+        ...
+
+    @property
+    def gateway(self) -> "ModelGateway":
+        """Entry point for model calls."""
+        ...
+
+    @property
+    def registry(self) -> "ToolRegistry":
+        """All enabled tools."""
+        ...
+
+    @property
+    def store(self) -> "Store":
+        """The repositories."""
+        ...
+
+    @property
+    def approvals(self) -> "ApprovalGate":
+        """Asks a person for a decision."""
+        ...
+
+    @property
+    def events(self) -> "EventSink":
+        """Receives the events of every turn."""
+        ...
+
+    @property
+    def observed(self) -> bool:
+        """Whether `events` has a listener; events in hot paths are not created without one."""
+        ...
+
+    @property
+    def turn_log(self) -> "TurnLog":
+        """Writes the end of each turn."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """Base directory of relative paths in the settings."""
+        ...

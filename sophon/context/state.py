@@ -1,0 +1,99 @@
+"""The working state of a turn: what middlewares read and change, and what a checkpoint contains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sophon.context.facts import TurnFacts
+from sophon.extensions import Extensions
+from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
+
+if TYPE_CHECKING:
+    from sophon.approvals import Grant
+    from sophon.models.provider import Candidate
+    from sophon.stores.contracts import Compaction
+    from sophon.tools.tool import Tool
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running totals of a turn, its plan steps included: one object shared by the turn and all its children."""
+
+    usage: Usage = field(default_factory=Usage)
+    """Usage of the model calls that returned a response."""
+    metered: Usage = field(default_factory=Usage)
+    """Usage of all attempts that were charged, failed and cancelled ones included; updated by the meter."""
+    model_calls: int = 0
+    tool_calls: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class TurnState(TurnFacts):
+    """What changes during a turn. Middlewares may write every field; `Context.state()` serialises them.
+
+    Exceptions, recomputed on resume and therefore not serialised: `known`, `waiting`, `route`, `excluded`, `settling`,
+    `tools_allowed`, `response`, `last_recorded`.
+    """
+
+    model: str | None = None
+    """Model that the sender or the session chose; None lets routing choose."""
+    messages: list[Message] = field(default_factory=lambda: [])
+    """What the model sees; append-only after the outer zone of the chain."""
+    recorded: int = 0
+    """Number of leading `messages` that the store already has (or does not need), as last computed; see
+    `recorded_upto`."""
+    last_recorded: Message | None = None
+    """The last of these messages."""
+    known: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    """Cached results about the first n stored messages: name -> (n, value). Kept by the store between turns."""
+    compaction: "Compaction | None" = None
+    tools: "Sequence[Tool]" = ()
+    """Tools offered to the model."""
+    pending: list[ToolCall] = field(default_factory=lambda: [])
+    """Tool calls of the last reply that have no result yet."""
+    results: dict[str, ToolResult] = field(default_factory=lambda: {})
+    """Results of the last reply's tool calls by call id, until AgenticLoop appends them to the messages."""
+    grants: "dict[str, Grant]" = field(default_factory=lambda: {})
+    """Call id -> grant for the exact call that may run although its risk is High or above."""
+    waiting: set[str] = field(default_factory=lambda: set())
+    """Ids of the pending calls that wait for a person and must not run in this pass."""
+    route: "Sequence[Candidate] | None" = None
+    """Candidates for model calls, in order; None for the gateway's default order."""
+    excluded: dict[str, str] = field(default_factory=lambda: {})
+    """Provider id -> reason why this turn must not use it."""
+    iteration: int = 0
+    """Rounds of tool calls so far."""
+    settling: bool = False
+    """True in a settling pass of the inner zone: pending calls are settled and the model is not reached."""
+    tools_allowed: bool = True
+    """False for the final reply that summarises after the iteration limit."""
+    response: Response | None = None
+    tally: Tally = field(default_factory=Tally)
+    extensions: Extensions = field(default_factory=Extensions)
+    epoch: int = 1
+    """Number of starts of the streamed reply."""
+
+    @property
+    def stored(self) -> int:
+        """Number of stored messages of the conversation, system messages not counted."""
+        recorded, system = self.recorded_upto(), 0
+        for message in self.messages:
+            if message.role != "system":
+                break
+            system += 1
+        return max(0, recorded - system)
+
+    def recorded_upto(self) -> int:
+        """Return `recorded`, corrected for messages that a middleware inserted before the stored ones."""
+        last, end = self.last_recorded, self.recorded
+        if last is not None and not (0 < end <= len(self.messages) and self.messages[end - 1] is last):
+            for index in range(len(self.messages) - 1, -1, -1):
+                if self.messages[index] is last:
+                    self.recorded = index + 1
+                    break
+        return self.recorded
+
+    def mark_recorded(self, end: int) -> None:
+        """Note that the store has, or does not need, the first `end` messages."""
+        self.recorded = end
+        self.last_recorded = self.messages[end - 1] if end else None
