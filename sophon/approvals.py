@@ -1,4 +1,4 @@
-"""Approvals: what a person is asked, what they may answer, and what an answer is bound to."""
+"""Approvals: the request sent to a person, the decision, the grant for one exact call, and the gate protocol."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ PREVIEW_CHARACTERS = 2000
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What a person is asked.
+    """A request to a person to approve one tool call, plan or question.
 
-    `id` is a hash of run, call id, tool and arguments: asking again for the same thing is the same request.
-    `digest` binds the answer to exactly these arguments. `preview` is the host's own wording, built from the real
-    arguments, never the model's.
+    `id` is a hash of run, call id, tool and arguments, so a repeated request for the same call has the same id.
+    `digest` binds the decision to exactly these arguments. `preview` is text of the host, built from the real
+    arguments and never by the model.
     """
 
     id: str
@@ -50,7 +50,7 @@ class ApprovalRequest:
         expires_at: datetime | None = None,
         session_id: str = "",
     ) -> Self:
-        """The request for one call of one run."""
+        """Build the request for one call of one run."""
         digest = call_digest(run_id, call)
         return cls(
             id=f"apr_{digest[:20]}",
@@ -68,7 +68,7 @@ class ApprovalRequest:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, ready for JSON; the risk by its label, the time in ISO 8601."""
+        """Return JSON-serialisable data: the risk as its label, the time in ISO 8601."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -86,7 +86,7 @@ class ApprovalRequest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """Parse the output of `to_json`."""
         expires_at = data.get("expires_at")
         return cls(
             id=data["id"],
@@ -106,7 +106,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer; `suspend` is the gate's own: nobody has answered yet, let the turn be written out."""
+    """Decision on an `ApprovalRequest`. `suspend` comes from the gate: no answer yet, the turn must be suspended."""
 
     verdict: Verdict
     reason: str = ""
@@ -115,26 +115,26 @@ class Decision:
 
     @classmethod
     def approve(cls, *, decided_by: str = "") -> Self:
-        """Run it as it is."""
+        """Return the decision to run the call unchanged."""
         return cls("approve", decided_by=decided_by)
 
     @classmethod
     def reject(cls, reason: str = "", *, decided_by: str = "") -> Self:
-        """Do not run it; the model is told the reason."""
+        """Return the decision not to run the call; the model receives `reason`."""
         return cls("reject", reason, decided_by=decided_by)
 
     @classmethod
     def edit(cls, arguments: Mapping[str, Any], *, decided_by: str = "") -> Self:
-        """Run it with these arguments, all of them."""
+        """Return the decision to run the call with `arguments`, which replace all original arguments."""
         return cls("edit", arguments=dict(arguments), decided_by=decided_by)
 
     @classmethod
     def suspend(cls) -> Self:
-        """End the turn as suspended; the call stays pending in its state."""
+        """Return the decision to suspend the turn; the call stays pending in its state."""
         return cls("suspend")
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, ready for JSON; what is empty is left out."""
+        """Return JSON-serialisable data; empty fields are omitted."""
         data: dict[str, Any] = {"verdict": self.verdict}
         if self.reason:
             data["reason"] = self.reason
@@ -146,7 +146,7 @@ class Decision:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """Parse the output of `to_json`."""
         return cls(
             data["verdict"], data.get("reason", ""), data.get("arguments", {}), decided_by=data.get("decided_by", "")
         )
@@ -154,45 +154,45 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Leave to run one exact call; `edited` tells that a person changed its arguments."""
+    """Permission to run the one call with this digest; `edited` is true if a person changed its arguments."""
 
     digest: str
     edited: bool = False
 
 
 class ApprovalGate(Protocol):
-    """Whoever can ask a person. Called at most once at a time for one request; may wait as long as it likes."""
+    """Protocol for obtaining a person's decision; at most one call per request is in flight, without a time limit."""
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Ask, wait, answer."""
+        """Ask for a decision, wait for it and return it."""
         ...
 
 
 class RejectingGate:
-    """The gate of an embedded chain: nobody can be asked, so nothing that needs asking is done."""
+    """Gate that rejects every request: the default of an embedded chain, where nobody can be asked."""
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Reject, and say why."""
+        """Return a rejection with its reason."""
         return Decision.reject("nobody can be asked for approval here")
 
 
 def call_digest(run_id: str, call: ToolCall) -> str:
-    """SHA-256 in hexadecimal over run, call id, tool and canonical arguments."""
+    """Return the hexadecimal SHA-256 over run id, call id, tool name and canonical arguments."""
     head = canonical_json([run_id, call.id, call.name])
     return hashlib.sha256(head + call.canonical()).hexdigest()
 
 
 def preview_of(call: ToolCall) -> str:
-    """The call in the host's words, one line per argument, long ones cut and said so."""
+    """Return the call as text, one line per argument; a value longer than `PREVIEW_CHARACTERS` is cut and marked."""
     lines = [f"Run {call.name}"]
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else canonical_json(value).decode()
         if len(text) > PREVIEW_CHARACTERS:
-            text = f"{text[:PREVIEW_CHARACTERS]}… ({len(text)} characters, sha256 {_sha(text)})"
-        # A value of several lines stays under its name, so that none of them reads as another argument.
+            text = f"{text[:PREVIEW_CHARACTERS]}… ({len(text)} characters, sha256 {_short_sha256(text)})"
+        # Continuation lines are indented so that none of them can be read as another argument.
         lines.append(f"  {name}: " + "\n      ".join(text.splitlines() or [""]))
     return "\n".join(lines)
 
 
-def _sha(text: str) -> str:
+def _short_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Time, chance and identifiers: all that a turn uses and its input does not determine."""
+"""Clock: time, sleep, timeouts, worker threads, random numbers and ids, the non-deterministic inputs of a turn."""
 
 import asyncio
 import itertools
@@ -17,46 +17,49 @@ T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """What everything that waits, dates or draws asks; `sophon.testing.VirtualClock` stands in for it in tests."""
+    """Protocol for time, randomness and ids; `sophon.testing.VirtualClock` implements it for tests."""
 
     def now(self) -> datetime:
-        """The date, aware, in UTC."""
+        """Return the current time as an aware datetime in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary moment; never goes back."""
+        """Return seconds since an arbitrary moment; never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; a checkpoint for cancellation even at 0."""
+        """Sleep; a checkpoint for cancellation even at 0 seconds."""
         ...
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
-        """A scope that cancels its body after so many seconds and raises TimeoutError; None never does."""
+        """Return a scope that cancels its body after `seconds` and raises TimeoutError; None means no timeout."""
         ...
 
     async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
-        """Run a function that may block, in a worker thread, and wait for it; whether cancellation waits too."""
+        """Run a blocking function in a worker thread and return its result.
+
+        With `abandon_on_cancel` a cancelled caller does not wait for the thread to finish.
+        """
         ...
 
     def random(self) -> float:
-        """A number in [0, 1) for jitter; never for secrets."""
+        """Return a number in [0, 1) for jitter; must not be used for secrets."""
         ...
 
     def new_id(self) -> str:
-        """A new identifier of 20 lower-case hexadecimal digits."""
+        """Return a new identifier of 20 lower-case hexadecimal digits."""
         ...
 
 
 class SystemClock:
-    """The machine's own time and chance; identifiers are unique, not secret."""
+    """Clock of the operating system; identifiers are unique but not secret."""
 
     def __init__(self) -> None:
         self._process = 0
         self._prefix = ""
         self._count = itertools.count()
 
-    # The library's own functions with no call of ours around them: every attempt and every tool call asks for the time.
+    # Library functions without a wrapper: every attempt and every tool call reads the time.
     now = staticmethod(partial(datetime.now, UTC))
     monotonic = staticmethod(time.monotonic)
     random = staticmethod(random.random)
@@ -65,13 +68,13 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
-        # asyncio's own scope: half the price of anyio's, and it stands around every tool call.
+        # asyncio's scope costs half of anyio's, and every tool call runs inside one.
         return asyncio.timeout(seconds)
 
     async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        if os.getpid() != self._process:  # the first call, or the first in a child of the process that made the clock
+        if os.getpid() != self._process:  # first call in this process, also after a fork
             self._process, self._prefix = os.getpid(), os.urandom(6).hex()
         return f"{self._prefix}{next(self._count) & 0xFFFFFFFF:08x}"

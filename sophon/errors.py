@@ -1,33 +1,33 @@
-"""Every exception of Sophon, in one tree; a branch says whose fault it is.
+"""Exception tree of Sophon; a branch names the cause and who can fix it.
 
     SophonError
-    ├── CompositionError          the chain cannot be built: whoever wrote the chain
-    ├── ChainError                the chain was built and ended in a place where it may not: whoever wrote a middleware
-    ├── SettingsError             settings that cannot be used: whoever runs the host
-    ├── StateError                a written-out turn that cannot be read back
-    ├── InputError                what a person sent cannot be used: empty, too large
+    ├── CompositionError          the chain cannot be built (author of the chain)
+    ├── ChainError                no response, or past the last middleware (author of a middleware)
+    ├── SettingsError             invalid settings (operator)
+    ├── StateError                serialised turn state that cannot be restored
+    ├── InputError                invalid user input: empty, too large
     │   └── MessageTooLarge
     ├── NotFound                  a session, task or approval that does not exist
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
-    ├── IllegalTransition         what is kept in a state was to take one that does not follow: whoever asked for it
-    ├── BudgetExceeded            a limit set by the operator was met
-    ├── QueueFull                 more was sent than may wait: try again in a while
+    ├── IllegalTransition         a state transition that is not allowed (caller)
+    ├── BudgetExceeded            a limit set by the operator was reached
+    ├── QueueFull                 the queue is at capacity; the client may retry later
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
     │   ├── UnknownTool
     │   └── InvalidArguments
-    ├── PlanError                 a plan that cannot be run
-    ├── SsrfBlocked               an address that the SSRF guard refuses (in sophon.tools.ssrf)
+    ├── PlanError                 an invalid plan
+    ├── SsrfBlocked               a URL that the SSRF guard blocks (in sophon.tools.ssrf)
     └── ModelError                a provider, its key or its network
         ├── RateLimited           429
         ├── Overloaded            529, "overloaded"
         ├── ProviderUnavailable   5xx, network
         ├── ModelTimeout
         ├── AuthenticationFailed  401, 403
-        ├── ContextOverflow       the request does not fit the model's window
+        ├── ContextOverflow       the request exceeds the context window
         ├── BadRequest            other 4xx
-        └── NoProvider            nobody is left to ask
+        └── NoProvider            no provider is available
 
-Constructors take facts, keep them as attributes and build the sentence: fact, value, remedy.
+Constructors take facts, store them as attributes and build the message: fact, value, remedy.
 """
 
 from collections.abc import Sequence
@@ -35,28 +35,28 @@ from typing import Any
 
 
 class SophonError(Exception):
-    """The root: `except SophonError` catches all that Sophon raises on purpose."""
+    """Base class of all exceptions that Sophon raises deliberately."""
 
     code = "error"
-    """A stable name for programs: it stands in events and in answers of the host."""
+    """Stable machine-readable error code; used in events and in responses of the host."""
 
 
 class CompositionError(SophonError):
-    """`Pipeline.compose` was given something that is no chain; the message names the culprit."""
+    """Invalid argument of `Pipeline.compose`, `tool` or `Services`; the message names the offending object."""
 
     code = "composition"
 
 
 class ChainError(SophonError):
-    """A turn ran off the end of its chain, or ended with no response; the message names the place."""
+    """A turn passed the last middleware, or ended without a response; the message names the middleware."""
 
     code = "chain"
 
 
 class SettingsError(SophonError):
-    """Settings that cannot be used; all problems at once, one line each.
+    """Invalid settings; reports all problems at once.
 
-    `problems` holds the lines, each of which begins with the path of the setting.
+    `problems` holds one line per problem, each starting with the path of the setting.
     """
 
     code = "settings"
@@ -67,19 +67,19 @@ class SettingsError(SophonError):
 
 
 class StateError(SophonError):
-    """A written-out turn that cannot be read back."""
+    """Serialised turn state that cannot be restored."""
 
     code = "state"
 
 
 class InputError(SophonError):
-    """What a person sent cannot be used."""
+    """Invalid input of a user."""
 
     code = "input"
 
 
 class MessageTooLarge(InputError):
-    """System prompt and last user message alone do not fit the model's window. Sizes in tokens."""
+    """System prompt and last user message alone exceed the model's context window. Sizes in tokens."""
 
     code = "message_too_large"
 
@@ -92,7 +92,7 @@ class MessageTooLarge(InputError):
 
 
 class NotFound(SophonError):
-    """Something that was asked for by name does not exist."""
+    """No object of `kind` has the requested name; `near` holds similar names."""
 
     code = "not_found"
 
@@ -103,7 +103,7 @@ class NotFound(SophonError):
 
 
 class StoreError(SophonError):
-    """The store cannot be opened, read or written. `store` is its URL without a password, `problem` what is wrong."""
+    """The store cannot be opened, read or written. `store` is its URL without a password, `problem` the cause."""
 
     code = "store"
 
@@ -113,21 +113,21 @@ class StoreError(SophonError):
 
 
 class IllegalTransition(SophonError):
-    """Something was to become what it cannot become from where it is; of two who try, the later one meets this."""
+    """The requested state transition is not allowed; of two concurrent transitions the later one raises this."""
 
     code = "illegal_transition"
 
     def __init__(self, kind: str, name: str, state: str, wanted: str, allowed: Sequence[str]) -> None:
         self.kind, self.name, self.state, self.wanted, self.allowed = kind, name, state, wanted, list(allowed)
-        ways = f"from there it can become {' or '.join(allowed)}" if allowed else "that is its end"
+        ways = f"allowed: {' or '.join(allowed)}" if allowed else "this state is final"
         super().__init__(f"the {kind} {name!r} is {state} and cannot become {wanted}; {ways}")
 
 
 class BudgetExceeded(SophonError):
-    """A limit set by the operator was met.
+    """A limit set by the operator was reached.
 
-    `limit` is the name of the setting, `used` and `allowed` are in its own unit, and so is `needed`: what the next call
-    may need, where it was that call which did not fit. `resets_at` is ISO 8601 in UTC.
+    `limit` is the name of the setting; `used`, `allowed` and `needed` are in its unit. `needed` is the estimate for the
+    next call if that call did not fit, else 0. `resets_at` is ISO 8601 in UTC.
     """
 
     code = "budget_exceeded"
@@ -151,9 +151,9 @@ class BudgetExceeded(SophonError):
 
 
 class QueueFull(SophonError):
-    """As many tasks wait as may; nothing of the refused one is kept.
+    """The queue is at capacity; the rejected task is not stored.
 
-    `capacity` is in tasks. `retry_after_seconds`, a whole number, is an estimate of when there is room again.
+    `capacity` is in tasks. `retry_after_seconds` is a whole number, an estimate of when a slot becomes free.
     """
 
     code = "queue_full"
@@ -161,18 +161,18 @@ class QueueFull(SophonError):
     def __init__(self, capacity: int, retry_after_seconds: int) -> None:
         self.capacity, self.retry_after_seconds = capacity, retry_after_seconds
         super().__init__(
-            f"the queue is full: {capacity} tasks may wait, and as many do; try again in {retry_after_seconds} s"
+            f"the queue is full: {capacity} of {capacity} tasks are waiting; try again in {retry_after_seconds} s"
         )
 
 
 class ToolError(SophonError):
-    """A tool could not do its work; raise it in a tool to tell the model why in your own words."""
+    """A tool failed; a tool raises it with a message that the model reads."""
 
     code = "tool"
 
 
 class UnknownTool(ToolError):
-    """No tool has that name, or it is withheld from this turn."""
+    """No tool has that name, or it is not offered in this turn."""
 
     code = "unknown_tool"
 
@@ -183,7 +183,7 @@ class UnknownTool(ToolError):
 
 
 class InvalidArguments(ToolError):
-    """The arguments of a call do not fit the tool's schema; `problems` has a line per argument."""
+    """The arguments of a call do not match the tool's schema; `problems` has one line per argument."""
 
     code = "invalid_arguments"
 
@@ -193,7 +193,7 @@ class InvalidArguments(ToolError):
 
 
 class PlanError(SophonError):
-    """A plan that cannot be run; `problems` has a line per fault."""
+    """An invalid plan; `problems` has one line per problem."""
 
     code = "plan"
 
@@ -203,10 +203,10 @@ class PlanError(SophonError):
 
 
 class ModelError(SophonError):
-    """Whatever a provider raises leaves the gateway as one of these, the original as its cause.
+    """Base class of provider errors; the gateway converts every provider exception and keeps it as the cause.
 
-    `retry_after` is in seconds, as the provider asked. `visible` tells that text had already been shown when it
-    failed: such an attempt is never repeated.
+    `retry_after` is the provider's delay in seconds. `visible` is true if streamed text had already been shown when
+    the attempt failed; such an attempt is never retried.
     """
 
     code = "model"
@@ -227,48 +227,48 @@ class ModelError(SophonError):
 
 
 class RateLimited(ModelError):
-    """429: this key has asked too often."""
+    """HTTP 429: rate limit of this API key."""
 
     code = "rate_limited"
 
 
 class Overloaded(ModelError):
-    """529, or a 503 that says so: the provider is busy, whatever the key."""
+    """HTTP 529, or a 503 that reports overload: the provider is busy for all keys."""
 
     code = "overloaded"
 
 
 class ProviderUnavailable(ModelError):
-    """5xx, or the network between."""
+    """HTTP 5xx, or a network failure."""
 
     code = "provider_unavailable"
 
 
 class ModelTimeout(ModelError):
-    """No answer in time."""
+    """No response within the timeout."""
 
     code = "model_timeout"
 
 
 class AuthenticationFailed(ModelError):
-    """401 or 403: the key is wrong, expired or has no right to the model."""
+    """HTTP 401 or 403: the key is wrong, expired or not permitted to use the model."""
 
     code = "authentication"
 
 
 class ContextOverflow(ModelError):
-    """The request does not fit the model's window."""
+    """The request exceeds the model's context window."""
 
     code = "context_overflow"
 
 
 class BadRequest(ModelError):
-    """Any other 4xx: the request itself is refused, and asking again would not help."""
+    """Any other HTTP 4xx: the request is invalid and must not be retried."""
 
     code = "bad_request"
 
 
 class NoProvider(ModelError):
-    """No provider can be asked: none configured, all benched, or all spent."""
+    """No provider is available: none configured, all disabled by the circuit breaker, or all budgets spent."""
 
     code = "no_provider"

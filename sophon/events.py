@@ -1,7 +1,7 @@
-"""What can be seen of a turn while it runs: one class per event, with the fields it has on the wire.
+"""Events of a running turn: one dataclass per event, its fields named as in the wire format.
 
-`emit` fills in `session_id`, `task_id` (the whole turn), `run_id` (the turn, or the plan step inside it) and, for a
-durable event of a host, `seq`. Durable events can be replayed; the others are gone when nobody listens.
+`emit` sets `session_id`, `task_id` (the whole turn), `run_id` (the turn, or the plan step inside it) and, for a
+durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener.
 """
 
 import re
@@ -18,7 +18,7 @@ StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "sk
 
 @dataclass(slots=True, kw_only=True)
 class Event:
-    """The base: whose event it is, and its place in the session."""
+    """Base class: the ids of session, task and run, and the sequence number within the session."""
 
     durable: ClassVar[bool] = True
     wire_name: ClassVar[str] = "event"
@@ -32,21 +32,21 @@ class Event:
         cls.wire_name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def to_wire(self) -> dict[str, Any]:
-        """The payload as plain data, ready for JSON; `seq` only where there is one."""
+        """Return the JSON-serialisable payload; `seq` is omitted when it is None."""
         data: dict[str, Any] = {}
-        for name in _names(type(self)):  # type: ignore[arg-type] # mypy takes the class for one of its instances
+        for name in _field_names(type(self)):  # type: ignore[arg-type] # mypy takes the class for one of its instances
             value = getattr(self, name)
-            data[name] = value if type(value) in _SIMPLE else _plain(value)
+            data[name] = value if type(value) in _SCALAR_TYPES else _to_jsonable(value)
         if self.seq is None:
             del data["seq"]
         return data
 
 
 class EventSink(Protocol):
-    """Whoever listens. `emit` never waits; what it raises is logged and the turn goes on."""
+    """Protocol for event listeners. `emit` must not block; an exception is logged and the turn continues."""
 
     def emit(self, event: Event, /) -> None:
-        """Take one event; events come in order within a turn."""
+        """Receive one event; the events of one turn arrive in order."""
         ...
 
 
@@ -54,15 +54,15 @@ Emit: TypeAlias = Callable[[Event], None]
 
 
 class Silence:
-    """The sink of a chain that nobody watches."""
+    """Event sink that discards every event: the default without listeners."""
 
     def emit(self, event: Event, /) -> None:
-        """Drop it."""
+        """Discard the event."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskQueued(Event):
-    """The message `text` was accepted; `position` tasks are ahead of it."""
+    """The message `text` was queued; `position` tasks are ahead of it."""
 
     position: int = 0
     text: str = ""
@@ -70,14 +70,14 @@ class TaskQueued(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskStarted(Event):
-    """The turn began; `started_at` is ISO 8601 in UTC."""
+    """The turn started; `started_at` is ISO 8601 in UTC."""
 
     started_at: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentStatus(Event):
-    """What the agent is doing now; `detail` is for a person."""
+    """The current activity of the agent; `detail` is text for a person."""
 
     durable: ClassVar[bool] = False
 
@@ -87,9 +87,9 @@ class AgentStatus(Event):
 
 @dataclass(slots=True, kw_only=True)
 class StreamChunk(Event):
-    """A piece of the reply; the pieces of one epoch make up the text.
+    """A piece of the streamed reply; the concatenated pieces of one epoch are its text.
 
-    `offset` is where in that text it stands, in characters; a host sets it.
+    `offset` is the position of the piece in that text, in characters; set by the host.
     """
 
     durable: ClassVar[bool] = False
@@ -101,7 +101,7 @@ class StreamChunk(Event):
 
 @dataclass(slots=True, kw_only=True)
 class StreamReset(Event):
-    """The reply begins anew: what was shown of earlier epochs no longer counts."""
+    """The streamed reply restarts: text of earlier epochs must be discarded."""
 
     durable: ClassVar[bool] = False
 
@@ -111,7 +111,7 @@ class StreamReset(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ToolCallStarted(Event):
-    """A tool began to run."""
+    """A tool call started to run."""
 
     call_id: str
     tool: str
@@ -121,7 +121,7 @@ class ToolCallStarted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ToolCallCompleted(Event):
-    """A tool call ended, in exactly one outcome; one that was refused before it ran has no ToolCallStarted."""
+    """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted."""
 
     call_id: str
     tool: str
@@ -132,14 +132,14 @@ class ToolCallCompleted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class PlanProposed(Event):
-    """A plan was made: `{id, goal, steps: [...]}`."""
+    """A plan was created: `{id, goal, steps: [...]}`."""
 
     plan: Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
 class PlanStepChanged(Event):
-    """A step of the plan is in a new state; `reason` says why it failed or was skipped."""
+    """A plan step changed its status; `reason` says why it failed or was skipped."""
 
     step_id: str
     status: StepStatus
@@ -148,7 +148,7 @@ class PlanStepChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Progress(Event):
-    """A checkpoint every 10 rounds of tool calls."""
+    """Progress report, emitted every 10 rounds of tool calls."""
 
     iteration: int
     tool_calls: int
@@ -157,7 +157,7 @@ class Progress(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ApprovalRequested(Event):
-    """A person is asked; the turn, or this call of it, waits."""
+    """An approval was requested; the turn, or this call of it, waits for the decision."""
 
     approval_id: str
     kind: str
@@ -171,7 +171,7 @@ class ApprovalRequested(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ApprovalResolved(Event):
-    """Somebody decided, or time did (`decided_by` is then `expiry`)."""
+    """An approval was decided, or expired (`decided_by` is then `expiry`)."""
 
     approval_id: str
     decision: str
@@ -190,7 +190,7 @@ class Message(Event):
 
 @dataclass(slots=True, kw_only=True)
 class BudgetAlert(Event):
-    """A limit is near (`share` 0.8) or met (1.0); `used` and `limit` in the unit of the setting named in `name`."""
+    """Budget use reached `share` 0.8 or 1.0 of a limit; `used` and `limit` are in the unit of the setting `name`."""
 
     provider: str
     name: str
@@ -201,7 +201,7 @@ class BudgetAlert(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ModelAttempt(Event):
-    """One try of one model by the gateway; `outcome` is `ok` or the code of the error."""
+    """One attempt of the gateway at one model; `outcome` is `ok` or the error code."""
 
     purpose: str
     model: str
@@ -213,7 +213,7 @@ class ModelAttempt(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ContextCompacted(Event):
-    """Older messages were replaced in the model's view; `how` is `summary` or `truncation`."""
+    """Older messages were compacted in the model's context; `how` is `summary` or `truncation`."""
 
     how: Literal["summary", "truncation"]
     messages: int
@@ -223,7 +223,7 @@ class ContextCompacted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class LoopWarning(Event):
-    """The loop detector saw a pattern; `level` is `warning`, `critical` or `breaker`."""
+    """The loop detector found a repetition; `level` is `warning`, `critical` or `breaker`."""
 
     level: str
     pattern: str
@@ -234,14 +234,14 @@ class LoopWarning(Event):
 
 @dataclass(slots=True, kw_only=True)
 class SessionTitled(Event):
-    """The session has a title now, by a model or of the person's own words."""
+    """The session received a title, from a model or taken from the user's text."""
 
     title: str
 
 
 @dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
-    """The turn has its one outcome and it is an answer, be it a refusal."""
+    """Final event: the turn ended with a response, which may be a refusal."""
 
     text: str
     finish_reason: FinishReason
@@ -251,9 +251,9 @@ class TaskCompleted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskFailed(Event):
-    """The turn has its one outcome and it is an error: `{code, message, id}`; the id is in the log too.
+    """Final event: the turn failed with `error` `{code, message, id}`; the id is also in the log.
 
-    `text` is what had been shown of the reply.
+    `text` is the part of the reply that had been streamed.
     """
 
     error: Mapping[str, Any]
@@ -265,7 +265,7 @@ class TaskFailed(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskCancelled(Event):
-    """The turn has its one outcome: somebody stopped it. `text` is what had been shown of the reply."""
+    """Final event: the turn was cancelled. `text` is the part of the reply that had been streamed."""
 
     text: str = ""
     finish_reason: FinishReason = "cancelled"
@@ -273,36 +273,36 @@ class TaskCancelled(Event):
     duration_ms: int = 0
 
 
-_SIMPLE = frozenset({str, int, float, bool, type(None)})
+_SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
 @cache
-def _names(event: type[Event]) -> tuple[str, ...]:
-    """Read once per class: every event of a host goes through `to_wire`."""
+def _field_names(event: type[Event]) -> tuple[str, ...]:
+    # Cached per class: every event of a host goes through `to_wire`.
     return tuple(field.name for field in fields(event))
 
 
-def _plain(value: Any) -> Any:
+def _to_jsonable(value: Any) -> Any:
     if isinstance(value, Usage):
         return value.to_json()
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
 
 
 def from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
-    """The event of a frame, as a client has it from a host; None for a name that this version does not know.
+    """Parse the event `name` with payload `data`, as a client receives it; None for an unknown event name.
 
-    Fields that it does not know are left out. Raises TypeError for a payload that lacks one.
+    Unknown fields are ignored. Raises TypeError for a payload with a missing field.
     """
-    made = _named().get(name)
-    if made is None:
+    event_type = _event_types().get(name)
+    if event_type is None:
         return None
-    known = {field.name for field in fields(made)}
+    known = {field.name for field in fields(event_type)}
     given = {key: value for key, value in data.items() if key in known}
     if isinstance(given.get("usage"), Mapping):
         given["usage"] = Usage.from_json(given["usage"])
-    return made(**given)
+    return event_type(**given)
 
 
 @cache
-def _named() -> Mapping[str, type[Event]]:
+def _event_types() -> Mapping[str, type[Event]]:
     return {each.wire_name: each for each in Event.__subclasses__()}

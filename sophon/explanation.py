@@ -1,4 +1,4 @@
-"""A chain as a table that a person can read."""
+"""Text table of a chain for `Pipeline.explain()`: order, name, zone and actions of each middleware."""
 
 import textwrap
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from sophon.placement import name_of, place_of, unwrapped
 
 WIDTH = 110
 LEAST_TEXT = 30
-"""Characters left for `what` beside names of any length."""
+"""Minimum width of the column `what`, in characters."""
 FREQUENCIES = ("turn", "model call", "tool batch", "tool call")
-"""An onion has one frequency, an agent four."""
+"""How often an action of a middleware runs, in the order in which the table lists them."""
 
 
 def explain(middlewares: Sequence[object]) -> str:
-    """Order, name and zone of each middleware, and under `when` and `what` all that it does on which call."""
+    """Return the table: order, name and zone of each middleware; `when` and `what` list its actions per frequency."""
     rows = [_row(position, middleware) for position, middleware in enumerate(middlewares, start=1)]
     name_width = max([len("middleware"), *(len(name) for _, name, _, _ in rows)])
     when_width = max([len("when"), *(len(when) for *_, acts in rows for when, _ in acts)])
@@ -42,6 +42,5 @@ def _rank(when: str) -> int:
 
 
 def _first_sentence(middleware: object) -> str:
-    """A middleware that declares nothing is explained by its docstring; a class does not inherit `object`'s."""
     own = getattr(unwrapped(middleware), "__doc__", None)
-    return own.strip().splitlines()[0].strip() if own and own.strip() else "(says nothing of itself)"
+    return own.strip().splitlines()[0].strip() if own and own.strip() else "(no description)"

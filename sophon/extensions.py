@@ -1,4 +1,4 @@
-"""Typed room on a context for what a middleware must keep of a turn, and whether it survives a suspend."""
+"""Typed per-turn values of middlewares on the context, and their serialisation when a turn is suspended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key(Generic[T]):
-    """Names a value of one type on the context: `ctx.put(KEY, value)`, `ctx.get(KEY)`.
+    """Typed key of a value on the context: `ctx.put(KEY, value)`, `ctx.get(KEY)`.
 
-    With `dump` and `load` (value to JSON data and back) the value belongs to the turn's state and survives suspend and
-    resume; without them it lives as long as the turn runs. `name` must be unique among all keys.
+    With `dump` and `load` (value to JSON data and back) the value is part of the turn's state and survives suspend and
+    resume; without them it is lost on suspend. `name` must be unique among all keys.
     """
 
     name: str
@@ -24,13 +24,13 @@ class Key(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class Packed:
-    """A value that came back with a state and that nobody has asked for yet, still as JSON data."""
+    """A value restored from a state and not yet loaded, as JSON data."""
 
     data: Any
 
 
 class Extensions:
-    """The values, by key. Shared by a turn and its tool-call branches."""
+    """Values by key, shared by a turn and its tool-call branches."""
 
     __slots__ = ("_keys", "_values")
 
@@ -39,26 +39,26 @@ class Extensions:
         self._keys: dict[str, Key[Any]] = {}
 
     def get(self, key: Key[T]) -> T | None:
-        """The value, or None. Raises StateError for one that came back with a state and is none."""
+        """Return the value, or None. Raises StateError if a restored value cannot be loaded."""
         value = self._values.get(key.name)
         if type(value) is not Packed:
             return value
         if key.load is None:
             return None
         try:
-            unpacked = key.load(value.data)
+            loaded = key.load(value.data)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"{key.name} cannot be read back: {type(error).__name__}: {error}") from error
-        self.put(key, unpacked)
-        return unpacked
+        self.put(key, loaded)
+        return loaded
 
     def put(self, key: Key[T], value: T) -> None:
-        """Keep a value in place of the one before."""
+        """Set the value of `key`, replacing any previous one."""
         self._values[key.name] = value
         self._keys[key.name] = key
 
     def to_json(self) -> dict[str, Any]:
-        """What survives, as plain data."""
+        """Return the values that have a `dump`, as JSON-serialisable data."""
         data: dict[str, Any] = {}
         for name, value in self._values.items():
             if type(value) is Packed:
@@ -69,7 +69,7 @@ class Extensions:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Extensions":
-        """The inverse of `to_json`; values are unpacked when they are first asked for."""
+        """Parse the output of `to_json`; each value is loaded on first access."""
         extensions = cls()
         extensions._values = {name: Packed(value) for name, value in data.items()}
         return extensions

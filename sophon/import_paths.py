@@ -1,4 +1,4 @@
-"""A person's own code by its name in the settings: modules, and `package.module:function`."""
+"""Import of user code named in the settings: modules, and objects as `package.module:name`."""
 
 import importlib
 import sys
@@ -10,12 +10,12 @@ from sophon.errors import SettingsError
 
 
 def import_module(name: str, *, setting: str, folder: Path) -> ModuleType:
-    """The module of that name; one that Python does not find elsewhere is looked for in `folder`.
+    """Import the module `name`; `folder` is searched last, after Python's own path.
 
-    Raises SettingsError, with `setting` as the path, if it is not there or cannot be imported.
+    Raises SettingsError, with `setting` as the path, if the module does not exist or cannot be imported.
     """
     try:
-        return _imported(name, folder)
+        return _import_with_folder(name, folder)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             where = folder.resolve()
@@ -29,7 +29,7 @@ def import_module(name: str, *, setting: str, folder: Path) -> ModuleType:
 
 
 def import_object(path: str, *, setting: str, folder: Path) -> object:
-    """What `package.module:name` stands for; the name may have dots. Raises SettingsError."""
+    """Import the object `package.module:name`; the name may have dots. Raises SettingsError."""
     module_name, _, name = path.partition(":")
     module = import_module(module_name, setting=setting, folder=folder)
     try:
@@ -39,14 +39,14 @@ def import_object(path: str, *, setting: str, folder: Path) -> object:
     return found
 
 
-def _imported(name: str, folder: Path) -> ModuleType:
+def _import_with_folder(name: str, folder: Path) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        place = str(folder.resolve())
-        if error.name != name.partition(".")[0] or place in sys.path:
+        directory = str(folder.resolve())
+        if error.name != name.partition(".")[0] or directory in sys.path:
             raise
-    # At the end, so that a file of the person's never takes the place of an installed module.
-    sys.path.append(place)
+    # Appended, so that a file of the user never shadows an installed module.
+    sys.path.append(directory)
     importlib.invalidate_caches()
     return importlib.import_module(name)

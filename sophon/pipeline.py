@@ -1,4 +1,4 @@
-"""The chain: middlewares folded once into one callable, which is itself a middleware."""
+"""Pipeline: middlewares composed once into one callable, which is itself a middleware."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias, overload
@@ -10,40 +10,40 @@ from sophon.messages import Response
 from sophon.placement import check_chain, check_middleware, name_of
 
 Next: TypeAlias = Callable[[Context], Awaitable[None]]
-"""The rest of the chain. Call it never (and set `ctx.response`), once, or many times."""
+"""The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times."""
 
 
 class Middleware(Protocol):
-    """One layer of the onion; a plain async function with the same two parameters is one too.
+    """Protocol of a middleware; a plain async function with the same two parameters satisfies it.
 
-    One instance serves all turns at once, so nothing of a turn is kept on `self`. A class may declare its place as
-    data, by name; see `sophon.placement.Place`.
+    One instance serves all turns concurrently, so it must not keep per-turn state on `self`. A class may declare order
+    constraints as class attributes; see `sophon.placement.Place`.
     """
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        """Do what comes before, `await next(ctx)`, do what comes after. What the turn produces lives on `ctx`."""
+        """Run code before and after `await next(ctx)`; the results of the turn are stored on `ctx`."""
         ...
 
 
 class Pipeline(Sequence[Middleware]):
-    """A chain of middlewares, checked and folded when it is made; see `compose`.
+    """Sequence of middlewares, checked and composed at construction; see `compose`.
 
-    It is a sequence of its middlewares, and a middleware: among the arguments of `compose` it is flattened, called as
-    `await inner(ctx, next)` it goes on to `next` behind its last one.
+    A pipeline is itself a middleware: `compose` flattens it, and `await inner(ctx, next)` continues with `next` after
+    its last middleware.
     """
 
     __slots__ = ("_call", "_middlewares")
 
     def __init__(self, middlewares: Iterable[Middleware]) -> None:
         self._middlewares: tuple[Middleware, ...] = tuple(middlewares)
-        self._call = self._fold(_fell_off_the_end)
+        self._call = self._fold(_raise_end_of_chain)
 
     @classmethod
     def compose(cls, *middlewares: Middleware) -> "Pipeline":
-        """Make a chain; the first is the outermost.
+        """Compose a chain; the first middleware is the outermost.
 
-        Raises CompositionError, naming the culprit: something that cannot be called with (ctx, next) or is not async,
-        a missing requirement, a wrong order, something behind a terminal, a duplicate that must be unique.
+        Raises CompositionError that names the offending middleware: not callable with (ctx, next), not async, a missing
+        requirement, a wrong order, a middleware after a terminal one, a duplicate of a unique one.
         """
         flat: list[Middleware] = []
         for position, middleware in enumerate(middlewares, start=1):
@@ -56,9 +56,9 @@ class Pipeline(Sequence[Middleware]):
         return cls(flat)
 
     async def run(self, ctx: Context) -> Response:
-        """Send one turn through the chain and give its response.
+        """Run one turn through the chain and return its response.
 
-        Raises what a middleware raises, and ChainError when the turn ended with no response. Cancelling the
+        Raises what a middleware raises, and ChainError if the turn ended without a response. Cancelling the
         surrounding scope cancels the turn.
         """
         ctx.pipeline = self
@@ -69,7 +69,7 @@ class Pipeline(Sequence[Middleware]):
         await self._fold(next)(ctx)
 
     def explain(self) -> str:
-        """The chain as a table: order, name, zone, and what each layer does on which call."""
+        """Return the chain as a text table: order, name, zone and actions of each middleware."""
         return explain(self._middlewares)
 
     def _fold(self, last: Next) -> Next:
@@ -97,7 +97,7 @@ class Pipeline(Sequence[Middleware]):
 
 def _bind(middleware: Middleware, next: Next) -> Next:
     name = name_of(middleware)
-    # Bound once, and no coroutine of our own in between: a layer costs one call and one await.
+    # Bound once and without a wrapping coroutine: a middleware costs one call and one await.
     enter = middleware.__call__ if not hasattr(middleware, "__code__") else middleware
 
     def call(ctx: Context) -> Awaitable[None]:
@@ -107,8 +107,8 @@ def _bind(middleware: Middleware, next: Next) -> Next:
     return call
 
 
-async def _fell_off_the_end(ctx: Context) -> None:
+async def _raise_end_of_chain(ctx: Context) -> None:
     raise ChainError(
-        f"the turn ran off the end of the chain behind {ctx.place}: the last middleware must not call next, or a "
-        f"terminal such as LlmInvoker() must stand behind it"
+        f"the turn ran off the end of the chain after {ctx.place}: the last middleware must not call next, or a "
+        f"terminal such as LlmInvoker() must follow it"
     )

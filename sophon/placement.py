@@ -1,4 +1,4 @@
-"""Where a middleware may stand: declared by its class as data, checked by name when a chain is composed."""
+"""Order constraints of middlewares: declared as class attributes, checked by name when a chain is composed."""
 
 import functools
 import inspect
@@ -14,12 +14,12 @@ Zone: TypeAlias = Literal["outer", "inner"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a middleware class (or function) may say of itself, each as an attribute of the same name.
+    """Order constraints that a middleware class (or function) declares, each as an attribute of the same name.
 
-    All names are those of classes or functions, or what another one `provides`: so a replacement can stand in.
-    `requires`: must be somewhere in the chain. `before`, `after`: where present, must stand on that side of it.
-    `terminal`: nothing may stand behind it. `unique`: at most once. `acts`: frequency (turn, model call, tool batch,
-    tool call) -> what it does then, for `explain()`.
+    Names refer to classes or functions, or to a name that another middleware `provides`, so that it can be replaced.
+    `requires`: must be in the chain. `before`, `after`: this middleware must come before or after those, where present.
+    `terminal`: must be the last one. `unique`: at most once. `acts`: frequency (turn, model call, tool batch,
+    tool call) -> description of the action, for `explain()`.
     """
 
     zone: Zone | None = None
@@ -33,7 +33,7 @@ class Place:
 
 
 def place_of(middleware: object) -> Place:
-    """The place that a middleware declares; without any declaration it may stand anywhere."""
+    """Return the constraints that a middleware declares; without any declaration it may stand anywhere."""
     return Place(
         zone=getattr(middleware, "zone", None),
         requires=_names(middleware, "requires"),
@@ -47,20 +47,20 @@ def place_of(middleware: object) -> Place:
 
 
 def name_of(middleware: object) -> str:
-    """A function's name, or the class's."""
+    """Return the name of the function, or of the instance's class."""
     middleware = unwrapped(middleware)
     return getattr(middleware, "__name__", None) or type(middleware).__name__
 
 
 def unwrapped(middleware: object) -> object:
-    """What a partial was made of."""
+    """Return the callable inside a `functools.partial`; any other object unchanged."""
     while isinstance(middleware, functools.partial):
         middleware = middleware.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - of object
     return middleware  # pyright: ignore[reportUnknownVariableType] - see above
 
 
 def check_middleware(middleware: object, position: int) -> None:
-    """Raises CompositionError if this cannot be called as `await middleware(ctx, next)`."""
+    """Raise CompositionError if the object cannot be called as `await middleware(ctx, next)`."""
     what = f"argument {position} of compose, {name_of(middleware)}"
     if isinstance(middleware, type):
         raise CompositionError(f"{what}, is a class; give an instance: {middleware.__name__}()")
@@ -73,29 +73,29 @@ def check_middleware(middleware: object, position: int) -> None:
 
 
 def check_chain(middlewares: Sequence[object]) -> None:
-    """Raises CompositionError with a line for everything that is wrong with the order."""
+    """Raise CompositionError with one line per violated order constraint."""
     names = [name_of(m) for m in middlewares]
     places = [place_of(m) for m in middlewares]
     problems: list[str] = []
     if not names:
         problems.append("a chain needs at least one middleware")
     for index, place in enumerate(places):
-        problems += _faults(index, place, names, places)
+        problems += _find_violations(index, place, names, places)
     if problems:
         raise CompositionError("\n".join(problems))
 
 
-def _faults(index: int, place: Place, names: Sequence[str], places: Sequence[Place]) -> list[str]:
+def _find_violations(index: int, place: Place, names: Sequence[str], places: Sequence[Place]) -> list[str]:
     me = names[index]
     faults: list[str] = []
     if place.terminal and index < len(names) - 1:
-        faults.append(f"{names[index + 1]} stands behind {me}, which is terminal: nothing behind it would ever run")
+        faults.append(f"{names[index + 1]} stands after {me}, which is terminal: nothing after it would ever run")
     if place.unique and me in names[:index]:
-        faults.append(f"{me} stands in the chain twice, and must be unique")
+        faults.append(f"{me} is in the chain twice, and must be unique")
     if place.zone == "outer":
         inner = next((names[i] for i in range(index) if places[i].zone == "inner"), None)
         if inner:
-            faults.append(f"{me} runs once per turn and stands behind {inner}, which runs every round: put it in front")
+            faults.append(f"{me} runs once per turn and stands after {inner}, which runs every round: move it up")
     missing = [name for name in place.requires if not _positions(name, names, places)]
     faults += [f"{me} requires {name}, and the chain has none" for name in missing]
     for name in place.before:

@@ -1,82 +1,83 @@
-"""Places for running tools: so many at once in a turn, and a serial tool alone."""
+"""Concurrency limiter for the tool calls of a turn: a FIFO semaphore that a serial tool acquires exclusively."""
 
 import asyncio
 from types import TracebackType
 
 
 class Places:
-    """First come, first served. A serial holder waits until it is alone, and whoever comes later waits for it.
+    """FIFO semaphore for a turn's tool calls with `limit` slots; a serial tool acquires all of them exclusively.
 
-    Shared by a turn, its tool-call branches and its plan steps; whoever waits for a person holds no place.
+    A serial acquirer waits until no other call runs, and later acquirers wait for it. Shared by a turn, its tool-call
+    branches and its plan steps. A call that waits for an approval must not hold a slot.
     """
 
-    __slots__ = ("_alone", "_running", "_waiting", "limit")
+    __slots__ = ("_exclusive", "_running", "_waiting", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._running = 0
-        self._alone = False
-        # No deque: even an empty one takes 600 bytes, and every turn has one of these in which hardly anybody waits.
+        self._exclusive = False
+        # A list, not a deque: an empty deque takes 600 bytes, every turn has one, and it is nearly always empty.
         self._waiting: list[tuple[asyncio.Future[None], bool]] = []
 
-    def take(self, *, serial: bool = False) -> "_Place":
-        """`async with places.take(...)`: wait for a place, hold it, give it back."""
-        return _Place(self, serial)
+    def take(self, *, serial: bool = False) -> "_Slot":
+        """Return an async context manager that acquires a slot and releases it on exit."""
+        return _Slot(self, serial)
 
     def fits(self, serial: bool) -> bool:
-        """Whether one more may run now, were nobody waiting."""
-        return self._running == 0 if serial else not self._alone and self._running < self.limit
+        """Return whether one more call could run now, ignoring the waiters."""
+        return self._running == 0 if serial else not self._exclusive and self._running < self.limit
 
     async def acquire(self, serial: bool) -> None:
-        """Take a place; give it back with `release`."""
+        """Wait for a slot and acquire it; release it with `release`."""
         if not self._waiting and self.fits(serial):
             self._admit(serial)
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (turn, serial)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (waiter, serial)
         self._waiting.append(entry)
         try:
-            await turn
+            await waiter
         except BaseException:
-            if turn.done() and not turn.cancelled():
+            if waiter.done() and not waiter.cancelled():
                 self.release()
             else:
-                # Whoever gave a place back in between has passed over it already.
+                # A release in between may already have removed this entry.
                 if entry in self._waiting:
                     self._waiting.remove(entry)
-                self._call_next()
+                self._wake_waiters()
             raise
 
     def release(self) -> None:
-        """Give a place back."""
+        """Release a slot and wake the waiters that fit."""
         self._running -= 1
-        self._alone = False
+        self._exclusive = False
         if self._waiting:
-            self._call_next()
+            self._wake_waiters()
 
     def _admit(self, serial: bool) -> None:
         self._running += 1
-        self._alone = serial
+        self._exclusive = serial
 
-    def _call_next(self) -> None:
+    def _wake_waiters(self) -> None:
         while self._waiting and self.fits(self._waiting[0][1]):
-            turn, serial = self._waiting.pop(0)
-            if not turn.done():
+            waiter, serial = self._waiting.pop(0)
+            if not waiter.done():
                 self._admit(serial)
-                turn.set_result(None)
+                waiter.set_result(None)
 
 
-class _Place:
-    __slots__ = ("_places", "_serial")
+class _Slot:
+    __slots__ = ("_limiter", "_serial")
 
-    def __init__(self, places: Places, serial: bool) -> None:
-        self._places = places
+    def __init__(self, limiter: Places, serial: bool) -> None:
+        self._limiter = limiter
         self._serial = serial
 
     async def __aenter__(self) -> None:
-        await self._places.acquire(self._serial)
+        await self._limiter.acquire(self._serial)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._places.release()
+        self._limiter.release()

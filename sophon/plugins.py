@@ -1,8 +1,8 @@
-"""What other installed distributions offer to Sophon, by entry-point group.
+"""Plug-ins: entry points of installed distributions, by group.
 
-    sophon.tools         a Tool, a list of them, or a module that holds some: registered behind one's own
-    sophon.models        a function that gives a model, named as a provider's `Type`
-    sophon.middlewares   a chain factory (given the Services, gives the Pipeline), named as `Chain.Name`
+    sophon.tools         a Tool, a list of Tools, or a module that contains some; registered after the user's own tools
+    sophon.models        a function that returns a model; the entry point's name is a provider's `Type`
+    sophon.middlewares   a chain factory (Services -> Pipeline); the entry point's name is a `Chain.Name`
 
 The groups `sophon.queues` and `sophon.channels` are read by the host.
 """
@@ -21,7 +21,7 @@ MIDDLEWARES = "sophon.middlewares"
 
 
 def offered(group: str) -> dict[str, EntryPoint]:
-    """Name -> entry point; of two with one name the first that Python finds."""
+    """Return the entry points of a group by name; of two with the same name the first that Python finds."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
         found.setdefault(entry.name, entry)
@@ -29,32 +29,32 @@ def offered(group: str) -> dict[str, EntryPoint]:
 
 
 def loaded(entry: EntryPoint) -> object:
-    """What an entry point stands for. Raises SettingsError, naming it and its distribution."""
+    """Load the object of an entry point. Raises SettingsError that names the entry point and its distribution."""
     try:
         return entry.load()
     except Exception as error:
-        raise SettingsError([f"{_named(entry)} cannot be loaded: {type(error).__name__}: {error}"]) from error
+        raise SettingsError([f"{_describe(entry)} cannot be loaded: {type(error).__name__}: {error}"]) from error
 
 
 def installed_tools() -> list[Tool]:
-    """The tools of all installed distributions, by the names of their entry points. Raises SettingsError."""
+    """Load the tools of all installed distributions, ordered by entry-point name. Raises SettingsError."""
     tools: dict[int, Tool] = {}
     problems: list[str] = []
     for _, entry in sorted(offered(TOOLS).items()):
         try:
-            found = _tools_in(loaded(entry))
+            found = _collect_tools(loaded(entry))
         except SettingsError as error:
             problems += error.problems
             continue
         if not found:
-            problems.append(f"{_named(entry)} gives no @tool")
+            problems.append(f"{_describe(entry)} contains no @tool")
         tools |= {id(each): each for each in found}
     if problems:
         raise SettingsError(problems)
     return list(tools.values())
 
 
-def _tools_in(value: object) -> list[Tool]:
+def _collect_tools(value: object) -> list[Tool]:
     if isinstance(value, Tool):
         return [value]
     if isinstance(value, ModuleType):
@@ -63,6 +63,6 @@ def _tools_in(value: object) -> list[Tool]:
     return [each for each in every if isinstance(each, Tool)]
 
 
-def _named(entry: EntryPoint) -> str:
+def _describe(entry: EntryPoint) -> str:
     distribution = f" of {entry.dist.name}" if entry.dist is not None else ""
     return f"the entry point {entry.name!r} in {entry.group}{distribution}"

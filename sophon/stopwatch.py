@@ -1,10 +1,10 @@
-"""How long a turn has been at work, the time in which it waited for a person left out."""
+"""Stopwatch for the active time of a turn, excluding the time that it waits for a person."""
 
 from sophon.clock import Clock
 
 
 class Stopwatch:
-    """Runs from when it is made; `pause` and `resume` nest, so that several waits at once count as one."""
+    """Stopwatch that starts at construction; `pause` and `resume` nest, so concurrent waits are counted once."""
 
     __slots__ = ("_clock", "_earlier", "_pauses", "_since")
 
@@ -16,19 +16,19 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Time at work so far, earlier runs of a resumed turn included."""
+        """Active time so far in seconds, including the time before a resume (`earlier_seconds`)."""
         if self._pauses:
             return self._earlier
         return self._earlier + self._clock.monotonic() - self._since
 
     def pause(self) -> None:
-        """Somebody waits for a person."""
+        """Stop the time; each call needs a matching `resume`."""
         if not self._pauses:
             self._earlier = self.seconds
         self._pauses += 1
 
     def resume(self) -> None:
-        """The wait is over."""
+        """End one `pause`; time runs again after the last one."""
         self._pauses -= 1
         if not self._pauses:
             self._since = self._clock.monotonic()

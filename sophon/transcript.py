@@ -1,4 +1,4 @@
-"""The one shape that every provider accepts: each tool call has exactly one result, right behind its message."""
+"""Validation and repair of transcripts: each tool call must have exactly one result, directly after its message."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,28 +9,28 @@ LOST_RESULT = "error: the result of this call was lost; its outcome is unknown"
 
 
 def faults(messages: Sequence[Message]) -> list[str]:
-    """What is wrong with a transcript, a line per fault; empty for one that any provider accepts.
+    """Return the faults of a transcript, one line each; empty for a transcript that every provider accepts.
 
-    System messages stand in front; the results of a message's calls follow it at once, one per call, in any order;
-    call ids are unique among the calls of one message.
+    System messages must come first; the results of a message's calls must follow it directly, one per call, in any
+    order; call ids must be unique among the calls of one message.
     """
     found: list[str] = []
-    awaited: dict[str, str] = {}
-    in_front = True
+    open_calls: dict[str, str] = {}
+    is_leading = True
     for index, message in enumerate(messages):
         if message.role == "tool":
-            in_front = False
-            if message.tool_call_id not in awaited:
-                found.append(f"message {index} answers {message.tool_call_id!r}, which no call before it awaits")
+            is_leading = False
+            if message.tool_call_id not in open_calls:
+                found.append(f"message {index} is a result for {message.tool_call_id!r}, and no open call has this id")
             else:
-                del awaited[message.tool_call_id]
+                del open_calls[message.tool_call_id]
             continue
-        for call_id, name in awaited.items():
+        for call_id, name in open_calls.items():
             found.append(f"message {index} comes before the result of {name} ({call_id!r})")
-        awaited = {call.id: call.name for call in message.tool_calls}
-        found += _faults_of(index, message, in_front)
-        in_front = in_front and message.role == "system"
-    for call_id, name in awaited.items():
+        open_calls = {call.id: call.name for call in message.tool_calls}
+        found += _find_message_faults(index, message, is_leading)
+        is_leading = is_leading and message.role == "system"
+    for call_id, name in open_calls.items():
         found.append(f"the transcript ends before the result of {name} ({call_id!r})")
     if not any(message.role == "user" for message in messages):
         found.append("there is no user message")
@@ -38,49 +38,49 @@ def faults(messages: Sequence[Message]) -> list[str]:
 
 
 def is_sound(messages: Sequence[Message], start: int = 0) -> bool:
-    """Whether there are no faults from an index on, which must not lie between a call and its results.
+    """Return whether the transcript has no faults from `start` on; `start` must not lie between a call and its results.
 
-    Whether there is a user message is not asked.
+    Unlike `faults` it does not require a user message.
     """
-    awaited: set[str | None] = set()
-    in_front = not start or messages[start - 1].role == "system"
+    open_calls: set[str | None] = set()
+    is_leading = not start or messages[start - 1].role == "system"
     for index in range(start, len(messages)):
         message = messages[index]
         if message.role == "tool":
-            if message.tool_call_id not in awaited:
+            if message.tool_call_id not in open_calls:
                 return False
-            awaited.discard(message.tool_call_id)
-            in_front = False
-        elif awaited or (message.role == "system" and not in_front):
+            open_calls.discard(message.tool_call_id)
+            is_leading = False
+        elif open_calls or (message.role == "system" and not is_leading):
             return False
         else:
-            in_front = in_front and message.role == "system"
+            is_leading = is_leading and message.role == "system"
             if message.tool_calls:
-                awaited = {call.id for call in message.tool_calls}
-                if message.role != "assistant" or len(awaited) < len(message.tool_calls):
+                open_calls = {call.id for call in message.tool_calls}
+                if message.role != "assistant" or len(open_calls) < len(message.tool_calls):
                     return False
-    return not awaited
+    return not open_calls
 
 
 def repaired(messages: Sequence[Message], start: int = 0) -> list[Message]:
-    """The messages from `start` on as any provider accepts them; they may have lost results, or have some to spare.
+    """Return the messages from `start` on, repaired so that every provider accepts them.
 
-    A missing result is replaced by one that says so; a result without a call, or a second one, is dropped; one that
-    stands too late is moved behind its call; of calls with one id in one message the first is kept, and of one that is
-    not the assistant's none; a system message behind others becomes a note.
+    A missing result is replaced by `LOST_RESULT`; a result without a call, or a second one, is dropped; a late result
+    is moved directly after its call; of several calls with one id in one message the first is kept; calls of a message
+    that is not the assistant's are dropped; a system message after others becomes a user message of origin `hint`.
     """
-    in_front = not start or messages[start - 1].role == "system"
+    is_leading = not start or messages[start - 1].role == "system"
     kept: list[Message] = []
     results = _results_by_call(messages, start)
     for index in range(start, len(messages)):
         message = messages[index]
         if message.role == "tool":
-            in_front = False
+            is_leading = False
             continue
-        if message.role == "system" and not in_front:
+        if message.role == "system" and not is_leading:
             message = Message("user", message.content, origin="hint")
-        in_front = in_front and message.role == "system"
-        calls = _own_calls(message)
+        is_leading = is_leading and message.role == "system"
+        calls = _unique_calls(message)
         if len(calls) < len(message.tool_calls):
             message = replace(message, tool_calls=calls)
         kept.append(message)
@@ -89,18 +89,18 @@ def repaired(messages: Sequence[Message], start: int = 0) -> list[Message]:
     return kept
 
 
-def _faults_of(index: int, message: Message, in_front: bool) -> list[str]:
+def _find_message_faults(index: int, message: Message, is_leading: bool) -> list[str]:
     found: list[str] = []
     if len({call.id for call in message.tool_calls}) < len(message.tool_calls):
         found.append(f"message {index} has two calls with one id")
     if message.tool_calls and message.role != "assistant":
         found.append(f"message {index} has tool calls and role {message.role!r}")
-    if message.role == "system" and not in_front:
-        found.append(f"message {index} is a system message behind others")
+    if message.role == "system" and not is_leading:
+        found.append(f"message {index} is a system message after other messages")
     return found
 
 
-def _own_calls(message: Message) -> list[ToolCall]:
+def _unique_calls(message: Message) -> list[ToolCall]:
     if not message.tool_calls or message.role != "assistant":
         return []
     calls = {call.id: call for call in reversed(message.tool_calls)}
@@ -108,16 +108,16 @@ def _own_calls(message: Message) -> list[ToolCall]:
 
 
 def _results_by_call(messages: Sequence[Message], start: int) -> dict[tuple[int, str], Message]:
-    """(index of the message, id of its call) -> the first result behind it, before a later call has the same id."""
+    """(message index, call id) -> the first result after it and before a later call with the same id."""
     results: dict[tuple[int, str], Message] = {}
-    behind: dict[str | None, Message] = {}
+    later_results: dict[str | None, Message] = {}
     for index in range(len(messages) - 1, start - 1, -1):
         message = messages[index]
         if message.role == "tool":
-            behind[message.tool_call_id] = message
+            later_results[message.tool_call_id] = message
             continue
-        for call in _own_calls(message):
-            result = behind.pop(call.id, None)
+        for call in _unique_calls(message):
+            result = later_results.pop(call.id, None)
             if result is not None:
                 results[index, call.id] = result
     return results

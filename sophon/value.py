@@ -1,4 +1,4 @@
-"""Values that are made in every round of every turn."""
+"""`dataclass` variant for values that are created in every round of every turn."""
 
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    """A slotted dataclass that is frozen to the type checkers and not at run time.
+    """Make a slotted dataclass that is frozen for type checkers and not at run time.
 
-    A frozen one sets each field by a call of `object.__setattr__`, which makes it three to four times as dear to make.
-    For what only the framework makes; what others hold in their hands (messages, tool calls) is frozen indeed.
+    A frozen dataclass sets each field with `object.__setattr__`, which makes construction three to four times slower.
+    Only for values that the framework alone creates; messages and tool calls, which user code holds, are really frozen.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

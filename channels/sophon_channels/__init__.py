@@ -1,1 +1,1 @@
-"""Channels: a platform's updates in, messages and buttons out."""
+"""Messaging channels: the channel contract, and its implementations for Telegram and WhatsApp."""

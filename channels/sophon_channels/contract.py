@@ -1,4 +1,4 @@
-"""What a platform is to a host, and what it tells: the contract of every channel."""
+"""The channel contract: inbound events, outbound messages, send results, and the `Channel` and `Inbox` protocols."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,11 +10,12 @@ from aiohttp import web
 from sophon.stores.outbound_contracts import OutboundEntry
 
 PlaceKind: TypeAlias = Literal["direct", "group"]
+"""A direct chat with one person, or a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who wrote or pressed. `id` is the platform's stable id of them, never a name that they can choose."""
+    """A user of the platform. `id` is the platform's stable id, never a name that the user can choose."""
 
     id: str
     name: str = ""
@@ -22,7 +23,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where it was said. `key` is the chat as the ledger names it: chat and, in a forum, thread."""
+    """A chat on the platform, with its thread in a forum."""
 
     chat: str
     kind: PlaceKind = "direct"
@@ -31,13 +32,14 @@ class Place:
 
     @property
     def key(self) -> str:
+        """The key under which the store knows this chat: `chat`, or `chat/thread`."""
         return self.chat if self.thread is None else f"{self.chat}/{self.thread}"
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that came with a message: not fetched yet. `id` is what the platform gives it out for; `size` in bytes,
-    None where the platform does not tell.
+    """A file that came with a message and is not downloaded yet. `id` is the platform's download id; `size` is in
+    bytes, None if the platform does not state it.
     """
 
     id: str
@@ -50,10 +52,11 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A message. `external_id` is the same whenever the platform delivers it again.
+    """An inbound message. `external_id` is the same whenever the platform delivers the message again.
 
-    `mentioned`: it names the bot, answers it, or is a command to it. `quoted` is the text that it answers; `album` ties
-    together what the platform delivers in pieces. `late`: it was written long before it came.
+    `mentioned`: the message mentions the bot, replies to it, or is a command to it. `quoted` is the text of the message
+    that it replies to. `album` is the platform's id of a media group whose parts arrive as separate messages. `late`:
+    the message was delivered long after it was written.
     """
 
     external_id: str
@@ -71,8 +74,8 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """A button. `data` is what it was given, `press_id` what an acknowledgement names; `prompt_id` is the platform's id
-    of the message that has the button, None where the platform does not tell.
+    """A press of a button. `data` is the callback data of the button, `press_id` the id that an acknowledgement refers
+    to. `prompt_id` is the platform's id of the message with the button, None if the platform does not state it.
     """
 
     external_id: str
@@ -85,7 +88,7 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A chat has a new id."""
+    """The platform has given a chat a new id."""
 
     external_id: str
     old: str
@@ -94,7 +97,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of a message that was sent. Statuses come in any order: the furthest counts."""
+    """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts."""
 
     external_id: str
     platform_id: str
@@ -104,29 +107,32 @@ class Delivery:
 
 
 Arrival: TypeAlias = Written | Pressed | Moved | Delivery
+"""Everything that a channel reports to the host."""
 
 
 class Inbox(Protocol):
-    """Where a channel puts what arrives; the host has one per channel."""
+    """Receiver of a channel's inbound events; the host provides one per channel."""
 
     async def receive(self, arrivals: Sequence[Arrival]) -> None:
-        """Keep them. Once this returns the platform may be told that it need not deliver them again.
+        """Store the events. After the return the channel may confirm them to the platform.
 
-        Whatever was received before changes nothing. Raises StoreError when they could not be kept.
+        Events that were received before are ignored. Raises StoreError if the events could not be stored.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """It is at the platform."""
+    """The platform accepted the message. `platform_id` is its id there, None if the platform states none."""
 
     platform_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The platform did not take it, and may after `retry_after`. `everywhere`: no chat is served before that."""
+    """The platform did not accept the message; it may be sent again after `retry_after`. `everywhere`: the limit
+    applies to the whole account, not only to this chat.
+    """
 
     error: str
     retry_after: timedelta
@@ -135,14 +141,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """Nobody knows whether it arrived."""
+    """It is unknown whether the message arrived."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class Undeliverable:
-    """It will never arrive. `chat_is_gone`: neither will anything else in that chat."""
+    """The message can never be delivered. `chat_is_gone`: nothing else can be delivered to that chat either."""
 
     error: str
     chat_is_gone: bool = False
@@ -150,17 +156,18 @@ class Undeliverable:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """It did not arrive because the chat has a new id; sent there once more, it will."""
+    """The message was not delivered because the chat has a new id; it can be sent to that id."""
 
     chat: str
 
 
 Receipt: TypeAlias = Sent | Refused | Doubtful | Undeliverable | Migrated
+"""The result of one `Channel.send`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """`data` comes back in `Pressed.data`: at most 64 bytes of ASCII."""
+    """A button below a message. `data` comes back as `Pressed.data`: at most 64 bytes of ASCII."""
 
     label: str
     data: str
@@ -169,12 +176,13 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What a person is to read, before a platform makes it its own.
+    """A message to send, before a channel renders it for its platform.
 
-    `text` is markdown of a model, or plain text of the host (`markdown` False). `replaces` is the platform's id of an
-    earlier message that this one takes the place of, where the platform can do that; `reply_to` the message that it
-    answers. `file` is the absolute path of a file, without links on the way, that is sent with the text as its caption;
-    it is called `file_name` (by default as on the disk), is of `media_type`, and takes the place of nothing.
+    `text` is markdown from a model, or plain text from the host (`markdown` False). `replaces` is the platform's id of
+    an earlier message that this one replaces, if the platform supports edits; `reply_to` is the id of the message that
+    it replies to. `file` is the absolute path of a file, without symbolic links, that is sent with the text as its
+    caption. Its name is `file_name` (default: the name on disk), its media type `media_type`; a message with a file
+    replaces nothing.
     """
 
     text: str
@@ -189,7 +197,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of a self-test, for `sophon doctor`. `fix` says what to do."""
+    """One result of a channel's self-test, shown by `sophon doctor`. `fix` is the remedy, empty if none is needed."""
 
     ok: bool
     what: str
@@ -198,7 +206,9 @@ class Finding:
 
 @dataclass(slots=True)
 class Health:
-    """How a channel is. `state`: stopped, starting, running, failing (it tries again), refused (it does not)."""
+    """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not).
+    `counts` holds the number of events by kind.
+    """
 
     state: Literal["stopped", "starting", "running", "failing", "refused"] = "stopped"
     detail: str = ""
@@ -207,77 +217,80 @@ class Health:
 
 
 class Channel(Protocol):
-    """One platform, with one account of it. Parsing and rendering are pure; only a client of the platform does I/O."""
+    """One account on one messaging platform. Parsing and rendering must be pure; only the API client does I/O."""
 
     @property
     def name(self) -> str:
-        """As the ledger names it: `telegram`."""
+        """The name of the platform, as stored with entries and runs: `telegram`."""
         ...
 
     @property
     def account(self) -> str:
-        """Which bot or number it is; empty until `start`, where only the platform knows it."""
+        """The id of the bot or phone number; empty before `start` if only the platform knows it."""
         ...
 
     @property
     def health(self) -> Health:
-        """Kept up to date by the channel."""
+        """The current state; the channel keeps it up to date."""
         ...
 
     @property
     def largest_file(self) -> int:
-        """Bytes of a file that it sends."""
+        """Maximum size of a file that the channel sends, in bytes."""
         ...
 
     @property
     def notes_presses(self) -> bool:
-        """Whether `acknowledge` shows its note; where it cannot, the host writes a message."""
+        """Whether `acknowledge` shows its note; if not, the host sends a message instead."""
         ...
 
     async def start(self, inbox: Inbox) -> None:
-        """Begin to hear. Raises ChannelError where that makes no sense: no token, a wrong one, no secret."""
+        """Start to receive. Raises ChannelError if a retry is pointless: token or secret missing or wrong."""
         ...
 
     async def stop(self) -> None:
-        """Hear no more, let go of connections; may be called twice, and without `start`."""
+        """Stop to receive and close the connections. May be called twice, and without `start`."""
         ...
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Its webhooks, below `/webhooks/`; none for one that fetches."""
+        """Return the webhook routes, below `/webhooks/`; none for a channel that polls."""
         ...
 
     def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        """The payloads that it is sent as, in order: split where the platform needs it, plain JSON. Pure.
+        """Return the payloads to send, in order: plain JSON, split where the platform requires it. Pure.
 
-        A file is one, the first: with as much of the text as fits into a caption.
+        A file is one payload, the first, with as much of the text as fits into a caption.
         """
         ...
 
     async def send(self, entry: OutboundEntry) -> Receipt:
-        """Send one part to `entry.chat` (a `Place.key`). Never raises for what the platform or the network does, never
-        waits out a limit. A file that is gone by now, or larger than the platform takes, is Undeliverable.
+        """Send one payload to `entry.chat` (a `Place.key`). Never raises for errors of the platform or the network and
+        never waits for a rate limit. A file that is missing, or larger than the platform allows, is `Undeliverable`.
         """
         ...
 
     async def acknowledge(self, press: Pressed, note: str) -> None:
-        """Tell the person that their press came; what fails here is logged and forgotten."""
+        """Confirm a button press to the person who pressed; errors are logged and not raised."""
         ...
 
     async def busy(self, place: Place, message_id: str) -> None:
-        """Show for a few seconds that an answer is being made; what fails is forgotten."""
+        """Show the typing indicator for a few seconds; errors are not raised."""
         ...
 
     async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
-        """Show how far it is, in place of `shown`, as far as the limits allow now; the id of what is shown, if any.
+        """Show the unfinished reply, replacing the message `shown`, as far as the rate limits allow now. Return the id
+        of the message that is shown, None if there is none.
 
-        A platform that cannot change messages shows nothing and gives None.
+        A platform that cannot edit messages shows nothing and returns None.
         """
         ...
 
     async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
-        """Stream a file to a path; its bytes. Raises ChannelError: too large, gone, damaged."""
+        """Download an attachment to the path `target`; return its size in bytes. Raises ChannelError if it is too
+        large, gone or damaged.
+        """
         ...
 
     async def test(self) -> list[Finding]:
-        """Whether it is set up as it must be, asked of the platform itself; for `sophon doctor`."""
+        """Check the configuration against the platform's API; used by `sophon doctor`."""
         ...

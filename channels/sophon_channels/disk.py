@@ -1,4 +1,4 @@
-"""A file that is to be sent, from the disk: still there, an ordinary one, and not too large."""
+"""File to send, read from disk: checked for existence, type and size when it is opened."""
 
 import errno
 import os
@@ -12,13 +12,16 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.fields import storable
 
 UNKNOWN_TYPE = "application/octet-stream"
+"""Media type of a file whose type is unknown."""
 LONGEST_NAME = 200
-"""Characters; the end, with the ending, is what is kept."""
+"""In characters; a longer name keeps its end, with the extension."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileToSend:
-    """`path` is absolute and leads over no link; `name` is what the person sees."""
+    """A file of an outbound payload. `path` is absolute and without symbolic links; `name` is the name that the
+    recipient sees.
+    """
 
     path: str
     name: str
@@ -26,44 +29,46 @@ class FileToSend:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Self | None:
-        """The file of a payload that `with_file` made; None for one without."""
+        """Return the file of a payload that `with_file` built; None if the payload has none."""
         if not payload.get("file"):
             return None
         return cls(str(payload["file"]), str(payload["file_name"]), str(payload["media_type"]))
 
     def open(self, most: int) -> BinaryIO:
-        """The file, to be read from its beginning; blocks. Raises ChannelError: gone, empty, more than `most` bytes."""
+        """Open the file for reading; blocks. Raises ChannelError if it is gone, empty, or larger than `most` bytes."""
         try:
-            number = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
-            raise ChannelError(f"the file {self.name!r} cannot be sent: {_reason(error)}") from None
+            raise ChannelError(f"the file {self.name!r} cannot be sent: {_os_error_text(error)}") from None
         try:
-            self._check(os.fstat(number), most)
-            return os.fdopen(number, "rb")
+            self._check(os.fstat(descriptor), most)
+            return os.fdopen(descriptor, "rb")
         except BaseException:
-            os.close(number)
+            os.close(descriptor)
             raise
 
     def size(self, most: int) -> int:
-        """Its bytes; blocks. Raises as `open` does."""
+        """Return the size in bytes; blocks. Raises the same errors as `open`."""
         with self.open(most) as stream:
             return os.fstat(stream.fileno()).st_size
 
-    def _check(self, about: os.stat_result, most: int) -> None:
-        # What is sent was allowed before, where it lay then: a folder on the way may be a link by now.
-        if not stat.S_ISREG(about.st_mode) or os.path.realpath(self.path) != self.path:
-            raise ChannelError(f"the file {self.name!r} cannot be sent: something else has taken its place")
-        if about.st_size == 0:
+    def _check(self, status: os.stat_result, most: int) -> None:
+        # The path was checked when the message was created; since then a parent directory may have become a link.
+        if not stat.S_ISREG(status.st_mode) or os.path.realpath(self.path) != self.path:
+            raise ChannelError(f"the file {self.name!r} cannot be sent: the path is no longer that file")
+        if status.st_size == 0:
             raise ChannelError(f"the file {self.name!r} cannot be sent: it is empty")
-        if about.st_size > most:
-            raise ChannelError(f"the file {self.name!r} is too large: {about.st_size} bytes, and at most {most} go out")
+        if status.st_size > most:
+            raise ChannelError(
+                f"the file {self.name!r} is too large: {status.st_size} bytes, and at most {most} can be sent"
+            )
 
 
 def with_file(path: str, name: str, media_type: str) -> dict[str, str]:
-    """The fields of a payload that `FileToSend.of` reads. Pure."""
-    shown = "".join(sign if sign.isprintable() else "_" for sign in storable(name or PurePath(path).name))
-    return {"file": path, "file_name": shown[-LONGEST_NAME:] or "file", "media_type": media_type or UNKNOWN_TYPE}
+    """Return the payload fields that `FileToSend.of` reads. Pure."""
+    printable = "".join(char if char.isprintable() else "_" for char in storable(name or PurePath(path).name))
+    return {"file": path, "file_name": printable[-LONGEST_NAME:] or "file", "media_type": media_type or UNKNOWN_TYPE}
 
 
-def _reason(error: OSError) -> str:
-    return "it is gone" if error.errno == errno.ENOENT else (error.strerror or type(error).__name__).lower()
+def _os_error_text(error: OSError) -> str:
+    return "it no longer exists" if error.errno == errno.ENOENT else (error.strerror or type(error).__name__).lower()

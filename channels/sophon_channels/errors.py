@@ -1,9 +1,9 @@
-"""What goes wrong with a channel."""
+"""Errors of channels."""
 
 from sophon.errors import SophonError
 
 
 class ChannelError(SophonError):
-    """A channel cannot run or cannot do what it was asked; the message says why and what to do."""
+    """A channel cannot run or cannot do what was requested; the message states the cause and the remedy."""
 
     code = "channel"

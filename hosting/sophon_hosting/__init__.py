@@ -1,1 +1,1 @@
-"""The process around the framework: settings become services, and people reach them from the command line."""
+"""Host process: worker, task queue, Socket.IO hub, HTTP API, channels and command line around the framework."""

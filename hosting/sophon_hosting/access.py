@@ -1,4 +1,4 @@
-"""Who may use a host over the network: users by their tokens, or one local user where the settings name none."""
+"""Token authentication of network clients; without `Hub.Users` every client is the local user."""
 
 import hmac
 from collections.abc import Mapping
@@ -9,67 +9,70 @@ from sophon.errors import SettingsError, SophonError
 from sophon.settings import HubSettings
 
 LOCAL_USER = "local"
-"""The one user of a host without `Hub.Users`; the terminal chat writes as it too."""
+"""Id of the only user of a host without `Hub.Users`; the terminal chat uses it too."""
 
 SHORTEST_TOKEN = 8
-"""Characters. Shorter ones are guessed."""
+"""Minimum token length in characters; shorter tokens can be guessed."""
 
 
 class Unauthorized(SophonError):
-    """No token, or one that nobody has."""
+    """Error: the token is missing or unknown (code `unauthorized`)."""
 
     code = "unauthorized"
 
     def __init__(self, token_given: bool) -> None:
         self.token_given = token_given
         super().__init__(
-            "this token is not known; see Hub.Users in the settings"
+            "the token is unknown; see Hub.Users in the settings"
             if token_given
-            else "a token is needed; see Hub.Users in the settings"
+            else "a token is required; see Hub.Users in the settings"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who was let in. An operator watches and decides over the sessions of all."""
+    """Authenticated user. An operator may watch all sessions and decide all approvals."""
 
     id: str
     operator: bool = False
 
 
 class Access:
-    """The users by their tokens. Without any, everybody who reaches the host is the local user, an operator."""
+    """Mapping from tokens to users. If it is empty, every client is the local user, who is an operator."""
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = {token.encode(): user for token, user in users.items()}
 
     @classmethod
     def of(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
-        """The users of the settings. Raises SettingsError for a token that is missing, too short, or used twice."""
+        """Return the authenticator for `Hub.Users`.
+
+        Raises SettingsError, with all problems, for a token that is missing, too short, or used twice.
+        """
         users: dict[str, User] = {}
         problems: list[str] = []
-        for position, each in enumerate(hub.users):
-            where = f"Hub.Users[{position}]"
-            token = each.token.resolve(environment) or ""
+        for index, entry in enumerate(hub.users):
+            path = f"Hub.Users[{index}]"
+            token = entry.token.resolve(environment) or ""
             if not token:
-                problems.append(f"{where}.Token: the {each.token.origin} is missing or empty")
+                problems.append(f"{path}.Token: the {entry.token.origin} is missing or empty")
             elif len(token) < SHORTEST_TOKEN:
-                problems.append(f"{where}.Token: it has {len(token)} characters; give it at least {SHORTEST_TOKEN}")
+                problems.append(f"{path}.Token: it has {len(token)} characters; at least {SHORTEST_TOKEN} are required")
             elif token in users:
-                problems.append(f"{where}.Token: {users[token].id} has the same one")
-            users.setdefault(token, User(each.id, each.operator))
+                problems.append(f"{path}.Token: user {users[token].id} has the same token")
+            users.setdefault(token, User(entry.id, entry.operator))
         if problems:
             raise SettingsError(problems)
         return cls(users)
 
     @property
     def open(self) -> bool:
-        """Whether nobody needs a token."""
+        """Whether requests need no token."""
         return not self._users
 
     @property
     def operators(self) -> frozenset[str]:
-        """Who decides over the sessions of all."""
+        """Ids of the users who may watch and decide in all sessions."""
         return (
             frozenset(user.id for user in self._users.values() if user.operator)
             if self._users
@@ -77,13 +80,13 @@ class Access:
         )
 
     def user(self, token: str | None) -> User:
-        """Whose token it is. Raises Unauthorized."""
+        """Return the user who owns the token. Raises Unauthorized."""
         if not self._users:
             return User(LOCAL_USER, operator=True)
         if token:
-            given = token.encode("utf-8", "surrogatepass")
-            # All are compared, each in constant time: how long it takes tells nothing.
-            found = [user for known, user in self._users.items() if hmac.compare_digest(known, given)]
-            if found:
-                return found[0]
+            encoded_token = token.encode("utf-8", "surrogatepass")
+            # Compare with every token, each in constant time, so that the duration reveals nothing.
+            matches = [user for known, user in self._users.items() if hmac.compare_digest(known, encoded_token)]
+            if matches:
+                return matches[0]
         raise Unauthorized(bool(token))

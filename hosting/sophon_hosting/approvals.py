@@ -1,4 +1,4 @@
-"""Approvals that survive: questions and answers are in the store, and an answer wakes the run that waits for it."""
+"""Durable approvals: requests and decisions are stored; a decision enqueues a resume of the suspended run."""
 
 import asyncio
 import logging
@@ -21,8 +21,10 @@ log = logging.getLogger("sophon")
 
 
 class DecisionRefused(SophonError):
-    """A decision that does not count. `code`: `already_decided` (`decided_by` says by whom), `forbidden`, `expired`,
-    `not_editable`, `not_a_decision`.
+    """Error: a decision was not accepted.
+
+    `code` is `already_decided` (`decided_by` names the user), `forbidden`, `expired`, `not_editable`,
+    `invalid_arguments` or `not_a_decision`.
     """
 
     def __init__(self, code: str, message: str, decided_by: str = "") -> None:
@@ -31,33 +33,33 @@ class DecisionRefused(SophonError):
 
 
 class StoreGate:
-    """The gate of a host: nobody waits in it. Without an answer in the store the turn suspends.
+    """Approval gate of a host: return the stored decision, or suspend the turn; it never waits.
 
-    Who asks first sets the expiry; the same question asked again is the same record.
+    The first request sets the expiry; repeating the same request returns the same record.
     """
 
-    def __init__(self, store: Store, clock: Clock, jobs: Jobs) -> None:
-        self._store, self._clock, self._jobs = store, clock, jobs
+    def __init__(self, store: Store, clock: Clock, active_runs: Jobs) -> None:
+        self._store, self._clock, self._active_runs = store, clock, active_runs
         self.asked = asyncio.Event()
-        """Set by a question without an answer; whoever watches expiries clears it."""
+        """Set for every request without a decision; the expiry loop clears it."""
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """The stored decision, or `suspend`."""
+        """Return the stored decision, or `suspend`."""
         record = await self._store.approvals.ask(request, self._clock.now())
         if record.decision is not None:
             return record.decision
-        job = self._jobs.get(task_of(request))
-        if job is not None:
-            job.asked.append(request.id)
+        active_run = self._active_runs.get(task_of(request))
+        if active_run is not None:
+            active_run.asked.append(request.id)
         self.asked.set()
         return Decision.suspend()
 
 
 class Approvals:
-    """Takes decisions and lets time decide; both enqueue a resume of the run.
+    """Approval service: record decisions of users and expiries; each one enqueues a resume of the run.
 
-    Decides who may: the owner of the run, and `approvers`. What expiry means is `Approval.OnTimeout`; with Park a
-    question stays open until somebody decides.
+    The owner of the run and `approvers` may decide. `Approval.OnTimeout` sets the effect of an expiry; with `Park` a
+    request stays open until somebody decides.
     """
 
     def __init__(
@@ -75,33 +77,35 @@ class Approvals:
         self._tools = tools
         self._events = events or Silence()
         self._approvers = frozenset(approvers)
-        self._turnstile = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def decide(self, approval_id: str, decision: Decision, by: str) -> ApprovalRecord:
-        """Keep a person's decision, the first one only, and let the run go on.
+        """Record a person's decision and resume the run; only the first decision counts.
 
         Raises NotFound, DecisionRefused.
         """
-        # One at a time, so that of two equal decisions at once the second is told that it is one.
-        async with self._turnstile:
+        # Serialized, so that the second of two equal concurrent decisions is rejected as already decided.
+        async with self._lock:
             record = await self._store.approvals.get(approval_id)
             owner = (await self._store.runs.get(task_of(record.request))).owner
             if by != owner and by not in self._approvers:
-                raise DecisionRefused("forbidden", f"{by!r} may not decide this: only who asked, or an approver")
+                raise DecisionRefused(
+                    "forbidden", f"{by!r} may not decide this: only the task's owner or an approver may"
+                )
             now = self._clock.now()
             self._check(record, decision, now)
-            signed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=by)
-            kept = await self._store.approvals.decide(approval_id, signed, now)
-            if kept.decision != signed:
-                raise _decided(kept)
+            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=by)
+            stored = await self._store.approvals.decide(approval_id, attributed, now)
+            if stored.decision != attributed:
+                raise _already_decided(stored)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, by)
-        await self._decided(record.request, signed)
-        return kept
+        await self._announce(record.request, attributed)
+        return stored
 
     async def expire(self) -> datetime | None:
-        """Let time decide what is due, and give the moment at which the next is; None if none is."""
-        silence = on_silence(self._settings)
-        if silence.verdict == "suspend":
+        """Apply `Approval.OnTimeout` to expired requests; return the next expiry, or None if there is none."""
+        expiry_decision = on_silence(self._settings)
+        if expiry_decision.verdict == "suspend":
             return None
         now = self._clock.now()
         upcoming: list[datetime] = []
@@ -112,12 +116,12 @@ class Approvals:
             if expires_at > now:
                 upcoming.append(expires_at)
                 continue
-            kept = await self._store.approvals.decide(record.request.id, silence, now)
-            await self._decided(record.request, kept.decision or silence)
+            stored = await self._store.approvals.decide(record.request.id, expiry_decision, now)
+            await self._announce(record.request, stored.decision or expiry_decision)
         return min(upcoming, default=None)
 
     async def watch(self, gate: StoreGate) -> None:
-        """Let time decide whenever something is due, until cancelled."""
+        """Call `expire` at every expiry, until cancelled."""
         while True:
             gate.asked.clear()
             due = await self.expire()
@@ -131,37 +135,37 @@ class Approvals:
     def _check(self, record: ApprovalRecord, decision: Decision, now: datetime) -> None:
         request = record.request
         if record.decision is not None:
-            raise _decided(record)
+            raise _already_decided(record)
         if decision.verdict == "suspend":
-            raise DecisionRefused("not_a_decision", "a decision is approve, reject or edit")
+            raise DecisionRefused("not_a_decision", "a decision must be approve, reject or edit")
         if decision.verdict == "edit" and not request.editable:
             raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
         if decision.verdict == "edit":
             self._check_edit(request, decision)
         parks = self._settings.on_timeout == "Park"
         if request.expires_at is not None and now >= request.expires_at and not parks:
-            raise DecisionRefused("expired", f"this question expired at {request.expires_at.isoformat()}")
+            raise DecisionRefused("expired", f"this approval expired at {request.expires_at.isoformat()}")
 
     def _check_edit(self, request: ApprovalRequest, decision: Decision) -> None:
-        """A mistake in an edit leaves the question open: the call would be denied for it."""
+        """Raise for edited arguments that violate the tool's schema, so that the request stays open."""
         tool = self._tools.get(request.tool)
-        wrong = misfit(tool, decision.arguments) if tool is not None else None
-        if wrong is not None:
-            raise DecisionRefused("invalid_arguments", f"these arguments do not fit: {'; '.join(wrong.problems)}")
+        mismatch = misfit(tool, decision.arguments) if tool is not None else None
+        if mismatch is not None:
+            raise DecisionRefused("invalid_arguments", f"invalid arguments: {'; '.join(mismatch.problems)}")
 
-    async def _decided(self, request: ApprovalRequest, decision: Decision) -> None:
-        """Everybody is told at once, and not when a worker has time for the run."""
+    async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
+        """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
         self._events.emit(resolution(request, decision))
         await self._queue.put(QueueEntry(task_of(request), request.session_id, "resume"))
 
 
 def task_of(request: ApprovalRequest) -> str:
-    """The run of the whole turn, also for a question of a plan's step."""
+    """Return the id of the top-level run; a request of a plan step has the run id `task/step`."""
     return request.run_id.partition("/")[0]
 
 
 def resolution(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
-    """The event that says how a question was decided."""
+    """Return the `ApprovalResolved` event of a decision."""
     return ApprovalResolved(
         session_id=request.session_id,
         task_id=task_of(request),
@@ -173,7 +177,7 @@ def resolution(request: ApprovalRequest, decision: Decision) -> ApprovalResolved
     )
 
 
-def _decided(record: ApprovalRecord) -> DecisionRefused:
+def _already_decided(record: ApprovalRecord) -> DecisionRefused:
     assert record.decision is not None
     by = record.decision.decided_by
     return DecisionRefused("already_decided", f"{by or 'somebody'} decided this before: {record.decision.verdict}", by)

@@ -1,4 +1,4 @@
-"""What one user may do with a host: Socket.IO, HTTP and whoever else asks go through here, so each rule exists once."""
+"""Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
 import unicodedata
 from collections.abc import Awaitable, Callable
@@ -18,21 +18,21 @@ from sophon_hosting.host import Host, Incoming, Receipt
 from sophon_hosting.observing.traces import new_trace
 
 MAX_CONTENT_CHARACTERS = 200_000
-"""Of one message. Longer texts belong in files."""
+"""Maximum length of one message; longer texts belong in files."""
 
 MAX_ID_CHARACTERS = 128
-"""Of the ids that clients give: of sessions, and of their messages."""
+"""Maximum length of session ids and message ids that clients choose."""
 
 HUB = "hub"
-"""The channel of what comes over Socket.IO and HTTP."""
+"""Channel name of messages received over Socket.IO and HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """A message as a client sends it.
+    """Message from a client.
 
-    `client_message_id` is its own id of it: the same one again is the same task. `trace` is the trace it belongs to,
-    `instructions` are for this turn only, behind those of the host.
+    `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
+    hexadecimal digits). `instructions` apply to this turn only and follow those of the host.
     """
 
     content: str
@@ -46,10 +46,11 @@ class SendMessage:
 
 
 class Desk:
-    """One user's reach into the host.
+    """Application service: the operations of one user on a host, each with its permission check.
 
-    A user sees and changes what is their own; an operator sees everything, decides and stops everywhere, and writes
-    into their own sessions only. What belongs to somebody else is Forbidden; what does not exist is NotFound.
+    A user reads and changes only their own sessions and tasks. An operator reads everything, decides and cancels
+    everywhere, and sends messages only to their own sessions. Objects of other users raise Forbidden, missing ones
+    NotFound.
     """
 
     def __init__(self, host: Host, user: User) -> None:
@@ -57,19 +58,19 @@ class Desk:
         self._store = host.services.store
 
     async def send(self, message: SendMessage, *, before: Callable[[str], Awaitable[None]] | None = None) -> Receipt:
-        """Accept a message, into a new session if it names none, or one that does not exist yet.
+        """Accept a message; create the session if none is named or the named one does not exist.
 
-        `before` is awaited with the id of that session when the user may write into it and nothing has happened yet;
-        for a message that was accepted before, the receipt may name another one. Raises Unavailable, InputError,
+        `before` is awaited with the session id after the permission check and before anything is written; for a
+        message that was accepted earlier, the receipt may name another session. Raises Unavailable, InputError,
         TooLarge, Forbidden, QueueFull, NotFound for an unknown model.
         """
         if self._host.stopping:
-            raise Unavailable("the host is about to stop; send it again when it is back")
+            raise Unavailable("the host is shutting down; send the message again when it is back")
         if len(message.content) > MAX_CONTENT_CHARACTERS:
             raise TooLarge("the message", len(message.content), MAX_CONTENT_CHARACTERS)
         check_id("client_message_id", message.client_message_id)
         session_id = message.session_id
-        if session_id is None:  # it is made with the task, so that a message that is sent again makes no empty one
+        if session_id is None:  # created with the task, so that a repeated message leaves no empty session
             session_id = self.new_id()
         else:
             await self.own(session_id)
@@ -92,18 +93,18 @@ class Desk:
         )
 
     async def cancel(self, task_id: str) -> Run:
-        """End a task; one that is over stays as it is. Raises NotFound, Forbidden."""
+        """Cancel a task; a finished task stays unchanged. Raises NotFound, Forbidden."""
         await self.task(task_id)
         return await self._host.cancel(task_id)
 
     async def decide(self, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Decide what the user may: the own, as operator all. Raises NotFound, DecisionRefused."""
+        """Decide an approval of the user's tasks; an operator may decide all. Raises NotFound, DecisionRefused."""
         return await self._host.approvals.decide(approval_id, decision, self.user.id)
 
     async def join(self, session_id: str, last_seq: int, listener: Listener) -> Joined:
-        """What was missed of a session after `last_seq`, and from then on every event, until `leave`.
+        """Return the events of a session after `last_seq` and subscribe to all later ones, until `leave`.
 
-        A session that does not exist becomes the user's. Raises InputError, Forbidden.
+        A missing session is created and belongs to the user. Raises InputError, Forbidden.
         """
         if self.user.operator:
             check_id("session_id", session_id)
@@ -113,63 +114,63 @@ class Desk:
         return await self._host.feed.join(session_id, max(last_seq, 0), listener)
 
     async def listen(self, session_id: str, listener: Listener) -> None:
-        """Hear every event of a session from now on, until `leave`. Raises NotFound, Forbidden."""
+        """Subscribe to the events of a session, until `leave`. Raises NotFound, Forbidden."""
         await self.session(session_id)
         await self._host.feed.listen(session_id, listener)
 
     def watch(self, listener: Listener) -> None:
-        """Hear every event of every session, until `unwatch`. Raises Forbidden."""
+        """Subscribe to the events of all sessions, until `unwatch`. Operators only. Raises Forbidden."""
         self.must_operate()
         self._host.feed.watch(listener)
 
     def unwatch(self, listener: Listener) -> None:
-        """No more."""
+        """Undo `watch`."""
         self._host.feed.unwatch(listener)
 
     def leave(self, session_id: str, listener: Listener) -> None:
-        """Hear no more of it."""
+        """Unsubscribe from the events of a session."""
         self._host.feed.leave(session_id, listener)
 
     def new_id(self) -> str:
-        """For a session that nobody has named."""
+        """Return an id for a new session."""
         return self._host.services.clock.new_id()
 
     async def own(self, session_id: str) -> SessionSummary:
-        """A session of the user's own, made if there is none. Raises InputError, Forbidden."""
+        """Return a session of the user; create it if it does not exist. Raises InputError, Forbidden."""
         check_id("session_id", session_id)
         session = await self._store.sessions.ensure(session_id, self.user.id)
         if session.owner != self.user.id:
-            raise Forbidden("this session is somebody else's")
+            raise Forbidden("this session belongs to another user")
         return session
 
     async def session(self, session_id: str) -> SessionSummary:
-        """Raises NotFound, Forbidden."""
+        """Return a session. Raises NotFound, Forbidden."""
         session = await self._store.sessions.get(session_id)
-        self._check(session.owner, "session")
+        self._require_access(session.owner, "session")
         return session
 
     async def sessions(self, *, everything: bool = False) -> list[SessionSummary]:
-        """The newest first; the user's own, or for an operator those of all."""
-        return await self._store.sessions.list(self._whose(everything))
+        """Return the user's sessions, newest first; with `everything` (operators only) those of all users."""
+        return await self._store.sessions.list(self._owner_filter(everything))
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
-        """The log of a session after a seq. Raises NotFound, Forbidden."""
+        """Return the records of a session after a seq. Raises NotFound, Forbidden."""
         await self.session(session_id)
         return await self._store.sessions.records(session_id, after)
 
     async def events(self, session_id: str, after: int = 0, limit: int = 1000) -> list[LoggedEvent]:
-        """The events of a session after a seq, as far as they are kept. Raises NotFound, Forbidden."""
+        """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound, Forbidden."""
         await self.session(session_id)
         return await self._store.events.after(session_id, after, limit)
 
     async def rename(self, session_id: str, title: str) -> SessionSummary:
-        """Raises NotFound, Forbidden."""
+        """Set the title of a session and return the session. Raises NotFound, Forbidden."""
         await self.session(session_id)
         await self._store.sessions.rename(session_id, title)
         return await self._store.sessions.get(session_id)
 
     async def choose_model(self, session_id: str, model: str | None) -> SessionSummary:
-        """Have one model answer in a session, or let routing choose again. Raises NotFound (model too), Forbidden."""
+        """Set the model of a session; None restores routing. Raises NotFound (session or model), Forbidden."""
         await self.session(session_id)
         if model is not None:
             self._host.services.gateway.find(model)
@@ -177,7 +178,7 @@ class Desk:
         return await self._store.sessions.get(session_id)
 
     async def fork(self, session_id: str, new_id: str | None = None, *, upto: int | None = None) -> SessionSummary:
-        """A copy with the same owner, whole or up to a seq. Raises NotFound, Forbidden, InputError."""
+        """Copy a session, completely or up to a seq; the owner stays. Raises NotFound, Forbidden, InputError."""
         await self.session(session_id)
         check_id("session_id", new_id)
         copy = new_id or self._host.services.clock.new_id()
@@ -185,21 +186,21 @@ class Desk:
         return await self._store.sessions.get(copy)
 
     async def delete(self, session_id: str) -> None:
-        """Stop what runs in it, then forget it. Raises NotFound, Forbidden, Busy.
+        """Cancel the session's tasks, then delete the session. Raises NotFound, Forbidden, Busy.
 
-        Busy: a turn in it does not stop within a second. The session is still there: try again when that has ended.
+        Busy: a turn did not stop within a second. The session still exists; retry when the turn has ended.
         """
         await self.session(session_id)
         while unfinished := [run for run in await self._store.runs.unfinished() if run.session_id == session_id]:
             for run in unfinished:
                 if not (await self._host.cancel(run.id)).over:
-                    raise Busy(f"task {run.id!r} is being stopped; delete the session when it has ended")
+                    raise Busy(f"task {run.id!r} is still stopping; delete the session when it has ended")
         await self._store.sessions.delete(session_id)
 
     async def task(self, task_id: str) -> Run:
-        """Raises NotFound, Forbidden."""
+        """Return the run of a task. Raises NotFound, Forbidden."""
         run = await self._store.runs.get(task_id)
-        self._check(run.owner, "task")
+        self._require_access(run.owner, "task")
         return run
 
     async def tasks(
@@ -210,52 +211,52 @@ class Desk:
         limit: int = 100,
         everything: bool = False,
     ) -> list[Run]:
-        """The newest first; the user's own, or for an operator those of all."""
-        owner = self._whose(everything)
+        """Return the user's tasks, newest first; with `everything` (operators only) those of all users."""
+        owner = self._owner_filter(everything)
         return await self._store.runs.list(session_id=session_id, owner=owner, status=status, limit=limit)
 
     async def approval(self, approval_id: str) -> ApprovalRecord:
-        """Raises NotFound, Forbidden."""
+        """Return an approval. Raises NotFound, Forbidden."""
         record = await self._store.approvals.get(approval_id)
-        self._check(await self._asker(record), "approval")
+        self._require_access(await self._owner_of_task(record), "approval")
         return record
 
     async def approvals(
         self, *, session_id: str | None = None, open_only: bool = True, everything: bool = False
     ) -> list[ApprovalRecord]:
-        """The oldest first; of the user's own tasks, or for an operator of all."""
+        """Return the user's approvals, oldest first; with `everything` (operators only) those of all users."""
         records = await self._store.approvals.list(open_only=open_only, session_id=session_id)
-        whose = self._whose(everything)
-        return [record for record in records if whose is None or await self._asker(record) == whose]
+        owner = self._owner_filter(everything)
+        return [record for record in records if owner is None or await self._owner_of_task(record) == owner]
 
     def must_operate(self) -> None:
-        """Raises Forbidden for who is no operator."""
+        """Raise Forbidden unless the user is an operator."""
         if not self.user.operator:
             raise Forbidden("only an operator may do this")
 
-    async def _asker(self, record: ApprovalRecord) -> str | None:
-        """The owner of the task that asks; None if the task is gone."""
+    async def _owner_of_task(self, record: ApprovalRecord) -> str | None:
+        """Return the owner of the task, or None if the task was deleted."""
         try:
             return (await self._store.runs.get(task_of(record.request))).owner
         except NotFound:
             return None
 
-    def _whose(self, everything: bool) -> str | None:
+    def _owner_filter(self, everything: bool) -> str | None:
         if everything:
             self.must_operate()
             return None
         return self.user.id
 
-    def _check(self, owner: str | None, what: str) -> None:
+    def _require_access(self, owner: str | None, kind: str) -> None:
         if owner != self.user.id and not self.user.operator:
-            raise Forbidden(f"this {what} is somebody else's")
+            raise Forbidden(f"this {kind} belongs to another user")
 
 
 def check_id(what: str, given: str | None) -> None:
-    """Raise InputError for an id that cannot be shown or kept: empty, long, or with signs that are invisible."""
+    """Raise InputError for an id that is empty, too long, or contains invisible characters."""
     if given is None:
         return
     if not 1 <= len(given) <= MAX_ID_CHARACTERS:
-        raise InputError(f"{what} has {len(given)} characters; it needs 1 to {MAX_ID_CHARACTERS}")
-    if any(unicodedata.category(sign)[0] in "CZ" and sign != " " for sign in given):
-        raise InputError(f"{what} has invisible characters in it")
+        raise InputError(f"{what} has {len(given)} characters; 1 to {MAX_ID_CHARACTERS} are allowed")
+    if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in given):
+        raise InputError(f"{what} contains invisible characters")

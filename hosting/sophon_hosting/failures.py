@@ -1,4 +1,4 @@
-"""What a client is told when something goes wrong: one code, one sentence, the same over Socket.IO and HTTP."""
+"""Client errors: exceptions as error payloads (code, message, HTTP status), the same over Socket.IO and HTTP."""
 
 import logging
 import os
@@ -12,35 +12,35 @@ from sophon_hosting.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
 
-INTERNAL = "something went wrong in the host; its log has more under this id"
+INTERNAL = "internal error; see the log of the host under this id"
 
 
 class Forbidden(SophonError):
-    """It exists and belongs to somebody else, or only operators may do it."""
+    """Error: the object belongs to another user, or the operation is for operators only (code `forbidden`)."""
 
     code = "forbidden"
 
 
 class Unavailable(SophonError):
-    """The host is about to stop and takes nothing more."""
+    """Error: the host is shutting down and accepts no more requests (code `unavailable`)."""
 
     code = "unavailable"
 
 
 class Busy(SophonError):
-    """It cannot be done while something runs that takes longer to stop; try again when it has ended."""
+    """Error: a running turn blocks the operation; retry when the turn has ended (code `busy`)."""
 
     code = "busy"
 
 
 class TooLarge(InputError):
-    """A message, or a list, that is longer than the host takes. Sizes in `unit`."""
+    """Error: a message or list exceeds its limit (code `too_large`); sizes are in `unit`."""
 
     code = "too_large"
 
     def __init__(self, what: str, size: int, limit: int, unit: str = "characters") -> None:
         self.size, self.limit = size, limit
-        super().__init__(f"{what} is too large: {size:,} {unit}, and at most {limit:,} are taken")
+        super().__init__(f"{what} is too large: {size:,} {unit}; the limit is {limit:,}")
 
 
 STATUS: Mapping[str, int] = {
@@ -58,12 +58,12 @@ STATUS: Mapping[str, int] = {
     "internal": 500,
     "unavailable": 503,
 }
-"""The HTTP status of a code; any other mistake of the client is 400."""
+"""HTTP status by error code; every other client error is 400."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error as a client sees it. `status` is that of HTTP, `extra` what the code carries besides."""
+    """Error as sent to a client. `status` is the HTTP status, `extra` the additional fields of the code."""
 
     code: str
     message: str
@@ -71,12 +71,12 @@ class Failure:
     extra: Mapping[str, Any] = field(default_factory=lambda: {})
 
     def to_json(self) -> dict[str, Any]:
-        """The answer: `{"ok": false, "error": {"code", "message", ...}}`."""
+        """Return `{"ok": false, "error": {"code", "message", ...}}`."""
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.extra}}
 
 
 def failure_of(error: Exception) -> Failure:
-    """What the client is told of an exception. One that nobody foresaw is logged, and only its id goes out."""
+    """Return the payload for an exception. Store errors and unexpected exceptions are logged; only their id is sent."""
     if isinstance(error, StoreError) or not isinstance(error, SophonError):
         error_id = os.urandom(8).hex()
         log.error("internal error %s", error_id, exc_info=error)
@@ -86,11 +86,11 @@ def failure_of(error: Exception) -> Failure:
         extra["retry_after_seconds"] = error.retry_after_seconds
     if isinstance(error, DecisionRefused) and error.decided_by:
         extra["decided_by"] = error.decided_by
-    return Failure(error.code, _sentence(error), STATUS.get(error.code, 400), extra)
+    return Failure(error.code, _public_message(error), STATUS.get(error.code, 400), extra)
 
 
-def _sentence(error: SophonError) -> str:
-    """Without the near names that it may carry: they can be somebody else's."""
+def _public_message(error: SophonError) -> str:
+    """Return the message without the suggested names of a NotFound: they may belong to other users."""
     return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else str(error)
 
 

@@ -1,4 +1,4 @@
-"""The host without its doors: accepts messages, works them off, takes decisions and cancels, within one process."""
+"""Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -25,19 +25,19 @@ from sophon_hosting.runs.sweep import Sweep
 from sophon_hosting.worker import Worker
 
 CANCEL_SECONDS = 1.0
-"""Whoever cancels has an answer within this time. Source: reference/queues.md."""
+"""Maximum duration of a `cancel` call. Source: reference/queues.md."""
 
 GRACE_SECONDS = 30.0
-"""What runs has so long to end when the host stops."""
+"""Grace period of running turns at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message on its way in.
+    """Request to accept a message as a run.
 
-    `external_id` is the sender's own id of it, within channel and `account`: the same one again is the same task.
-    `origin` says where the answer goes (chat, account), `owner` whose the task is, `trace` the trace that it belongs
-    to (32 hexadecimal digits).
+    `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
+    `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
+    trace id (32 hexadecimal digits).
     """
 
     text: str
@@ -56,7 +56,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the sender is told. `position` counts the waiting tasks before it; `created` is False for a repetition."""
+    """Result of `accept`. `position` counts the waiting tasks ahead; `created` is False for a repeated message."""
 
     task_id: str
     session_id: str
@@ -65,11 +65,11 @@ class Receipt:
 
 
 class Host:
-    """Services, a chain and a queue, put to work; the services' gate and turn log become those of the host.
+    """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
-    `queue` is one in memory of `Queue.Capacity` by default. `approvers` may decide besides the owner of a run.
-    `leaving` is what the end of a run sends, `prepare` is done for a run before its turn. As a context manager it opens
-    everything, recovers, works, and stops at the end.
+    `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` may decide in addition to the owner of a run.
+    `leaving` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before each
+    start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class Host:
     ) -> None:
         self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
-        jobs = self._jobs = Jobs()
+        active_runs = self._active_runs = Jobs()
         self.feed = EventFeed(services.store.events, services.clock, services.events)
-        outcomes = Outcomes(services.store, self.feed, leaving)
-        self._gate = StoreGate(services.store, services.clock, jobs)
+        outcome_writer = Outcomes(services.store, self.feed, leaving)
+        self._gate = StoreGate(services.store, services.clock, active_runs)
         services.watched_by(self.feed)
-        services.approvals, services.turn_log = self._gate, RunLog(jobs, outcomes, services.store)
+        services.approvals, services.turn_log = self._gate, RunLog(active_runs, outcome_writer, services.store)
         self.approvals = Approvals(
             services.store,
             self.queue,
@@ -99,21 +99,27 @@ class Host:
             approvers=approvers,
             events=self.feed,
         )
-        self._endings = Endings(services, chain, self.queue, jobs, outcomes)
+        self._terminator = Endings(services, chain, self.queue, active_runs, outcome_writer)
         self._worker = Worker(
-            services, with_checkpoints(chain, jobs), self.queue, jobs, self._endings, self.feed, prepare
+            services,
+            with_checkpoints(chain, active_runs),
+            self.queue,
+            active_runs,
+            self._terminator,
+            self.feed,
+            prepare,
         )
         self.stopping = False
-        """From the beginning of `stop` on: what is sent now would not be begun here any more."""
+        """True from the beginning of `stop`: new messages would no longer be run by this process."""
         self.working = False
-        """Between `start` and `stop`."""
-        self._watches: list[asyncio.Task[None]] = []
+        """True between `start` and `stop`."""
+        self._background_tasks: list[asyncio.Task[None]] = []
 
     async def accept(self, message: Incoming) -> Receipt:
-        """Keep a message and put it into the queue; once this returns it is never lost.
+        """Store a message as a run and enqueue it; an accepted message is never lost.
 
         Raises QueueFull before anything is written, InputError for an empty message or an unknown planning mode,
-        NotFound for an unknown model. Done even if the caller is cancelled while it waits.
+        NotFound for an unknown model. Completes even if the caller is cancelled.
         """
         run = self._run_of(message)
         key = None
@@ -122,32 +128,32 @@ class Host:
         return await asyncio.shield(asyncio.ensure_future(self._accept(run, key)))
 
     async def cancel(self, task_id: str) -> Run:
-        """End a task, and give its run as it then is: over, or within a second still on its way to its end.
+        """Cancel a task and return its run, which may still be stopping if that takes longer than `CANCEL_SECONDS`.
 
-        Raises NotFound. One that has its outcome keeps it.
+        A run that has an outcome keeps it. Raises NotFound.
         """
         runs = self.services.store.runs
         run = await runs.request_cancel(task_id)
         while not run.over:
-            job = self._jobs.get(task_id)
-            if job is None:
-                await self._endings.cancel_at_rest(run)
+            active_run = self._active_runs.get(task_id)
+            if active_run is None:
+                await self._terminator.cancel_at_rest(run)
             else:
-                job.cancel()
+                active_run.cancel()
                 try:
                     async with self.services.clock.timeout(CANCEL_SECONDS):
-                        await job.over.wait()
+                        await active_run.over.wait()
                 except TimeoutError:
                     return await runs.get(task_id)
             run = await runs.get(task_id)
         return run
 
     async def start(self) -> None:
-        """Take up what was left unfinished, then work."""
+        """Recover unfinished runs, then start the worker."""
         await self.queue.open()
-        self._worker.cut_off |= await Recovery(self.services, self.queue, self._endings, self.feed).recover()
-        sweep = Sweep(self.services, self.queue, self._jobs, self._endings)
-        self._watches = [
+        self._worker.cut_off |= await Recovery(self.services, self.queue, self._terminator, self.feed).recover()
+        sweep = Sweep(self.services, self.queue, self._active_runs, self._terminator)
+        self._background_tasks = [
             asyncio.create_task(self.approvals.watch(self._gate)),
             asyncio.create_task(sweep.watch()),
         ]
@@ -155,27 +161,27 @@ class Host:
         self.working = True
 
     async def stop(self, *, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Take nothing more, let what runs end, leave what does not end in time to the next start."""
+        """Shut down: take no more tasks and wait for running turns; interrupted turns resume at the next start."""
         self.stopping, self.working = True, False
         await self._worker.stop(grace_seconds)
-        for watch in self._watches:
-            watch.cancel()
+        for background_task in self._background_tasks:
+            background_task.cancel()
             with suppress(asyncio.CancelledError):
-                await watch
-        self._watches = []
+                await background_task
+        self._background_tasks = []
         await self.feed.aclose()
         await self.queue.close()
 
     async def pause(self) -> None:
-        """Begin no more turns; what is sent goes on being accepted."""
+        """Start no more turns; messages are still accepted."""
         await self.queue.pause()
 
     async def resume(self) -> None:
-        """Go on after `pause`; calls off a drain."""
+        """Start turns again after `pause`; aborts a drain."""
         await self.queue.resume()
 
     async def drain(self) -> bool:
-        """Pause, and wait for what runs to end. False: called off by `resume`."""
+        """Pause and wait until no turn runs. Return False if aborted by `resume`."""
         return await self.queue.drain()
 
     async def __aenter__(self) -> Self:
@@ -190,20 +196,20 @@ class Host:
             await self.services.close()
 
     async def _accept(self, run: Run, key: InboundKey | None) -> Receipt:
-        with self.queue.reserve() as place:
+        with self.queue.reserve() as slot:
             accepted: Accepted = await self.services.store.runs.accept(run, key)
-            kept = accepted.run
-            position = await self.queue.position(kept.id) or 0
+            stored = accepted.run
+            position = await self.queue.position(stored.id) or 0
             if accepted.created:
-                # Before the queue has it: a worker may begin at once, and that is told after this.
+                # Emit before `put`: a worker may start at once, and its events must follow this one.
                 position = (await self.queue.statistics()).waiting
-                self.feed.emit(queued(kept, position))
-                position = await place.put(QueueEntry(kept.id, kept.session_id))
-        return Receipt(kept.id, kept.session_id, position, accepted.created)
+                self.feed.emit(queued(stored, position))
+                position = await slot.put(QueueEntry(stored.id, stored.session_id))
+        return Receipt(stored.id, stored.session_id, position, accepted.created)
 
     def _run_of(self, message: Incoming) -> Run:
         if not message.text.strip():
-            raise InputError("the message is empty: write something")
+            raise InputError("the message is empty")
         if message.model is not None:
             self.services.gateway.find(message.model)
         options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The tables of docs/protocol.md, made from the classes of the events, so that the page cannot say anything else."""
+"""Generator of the tables in docs/protocol.md from the event classes, the client payload models and the error codes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -11,11 +11,11 @@ from sophon_hosting.failures import STATUS
 from sophon_hosting.hub.requests import REQUESTS, Request
 
 COMMON = ("session_id", "task_id", "run_id", "seq")
-"""What every event carries, said once above the table."""
+"""Fields of every event; docs/protocol.md describes them once above the table."""
 
 SECTIONS = ("## What a client sends", "## What the host sends", "## Error codes")
 
-_PLAIN: Mapping[Any, str] = {
+_TYPE_NAMES: Mapping[Any, str] = {
     str: "text",
     int: "whole number",
     float: "number",
@@ -27,52 +27,56 @@ _PLAIN: Mapping[Any, str] = {
 
 
 def protocol_tables() -> str:
-    """Markdown: what a client sends, what the host sends, and the codes."""
-    client = ["| event | payload | |", "|---|---|---|", *(_asked(name, model) for name, model in REQUESTS.items())]
-    host = ["| event | kept | payload | |", "|---|---|---|---|", *(_told(event) for event in events())]
+    """Return the Markdown tables: client events, host events, error codes."""
+    client = [
+        "| event | payload | |",
+        "|---|---|---|",
+        *(_client_event_row(name, model) for name, model in REQUESTS.items()),
+    ]
+    host = ["| event | kept | payload | |", "|---|---|---|---|", *(_host_event_row(event) for event in events())]
     codes = ["| code | over HTTP |", "|---|---|", *(f"| `{code}` | {status} |" for code, status in STATUS.items())]
     parts = zip(SECTIONS, (client, host, [*codes, "| anything else | 400 |"]), strict=True)
     return "\n\n".join(f"{title}\n\n" + "\n".join(table) for title, table in parts) + "\n"
 
 
 def events() -> Sequence[type[Event]]:
-    """Every event that a host sends, in the order of sophon/events.py."""
-    return [each for each in Event.__subclasses__() if each.__module__ == Event.__module__]
+    """Return all event classes that a host sends, in the order of sophon/events.py."""
+    return [item for item in Event.__subclasses__() if item.__module__ == Event.__module__]
 
 
-def _asked(name: str, model: type[Request]) -> str:
+def _client_event_row(name: str, model: type[Request]) -> str:
     payload = [
         _field(field, info.annotation, None if info.is_required() else info.default)
         for field, info in model.model_fields.items()
     ]
-    return _row(f"`{name}`", "; ".join(payload) or "`{}`", _doc(model))
+    return _row(f"`{name}`", "; ".join(payload) or "`{}`", _docstring(model))
 
 
-def _told(event: type[Event]) -> str:
+def _host_event_row(event: type[Event]) -> str:
     hints = get_type_hints(event)
-    payload = [_field(each.name, hints[each.name], None) for each in fields(event) if each.name not in COMMON]
-    return _row(f"`{event.wire_name}`", "yes" if event.durable else "", "; ".join(payload), _doc(event))
+    payload = [_field(item.name, hints[item.name], None) for item in fields(event) if item.name not in COMMON]
+    return _row(f"`{event.wire_name}`", "yes" if event.durable else "", "; ".join(payload), _docstring(event))
 
 
 def _field(name: str, hint: Any, default: object) -> str:
-    said = f", by default `{str(default).lower()}`" if isinstance(default, bool) else ""
-    return f"`{name}` {_type(hint)}{said}"
+    default_text = f", by default `{str(default).lower()}`" if isinstance(default, bool) else ""
+    return f"`{name}` {_type(hint)}{default_text}"
 
 
 def _type(hint: Any) -> str:
-    if hint in _PLAIN:
-        return _PLAIN[hint]
+    if hint in _TYPE_NAMES:
+        return _TYPE_NAMES[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return " or ".join(f"`{each}`" for each in inner)
+        return " or ".join(f"`{item}`" for item in inner)
     if origin in (Union, UnionType):
-        return " or ".join(_type(each) for each in inner)
+        return " or ".join(_type(item) for item in inner)
     if origin is not None and issubclass(origin, Mapping):
         return "object"
     return "list" if origin is not None else "text"
 
 
-def _doc(owner: type) -> str:
+def _docstring(owner: type) -> str:
     return " ".join((owner.__doc__ or "").split())
 
 

@@ -1,4 +1,4 @@
-"""A host with its doors open: the address, the hub, the API, and the order in which they open and close."""
+"""Server: a host with its HTTP API, Socket.IO hub and channels; binding, start order and shutdown order."""
 
 import asyncio
 import gc
@@ -25,21 +25,21 @@ from sophon_hosting.queue.configured import queue_of
 log = logging.getLogger("sophon")
 
 COLLECT_AFTER = 50_000
-"""Objects, before the collector looks at the young ones. Source: reference/performance.md section 3, rule 11."""
+"""Garbage collection threshold of the young generation, in objects. Source: reference/performance.md 3, rule 11."""
 
 HANGING_SECONDS = 2.0
-"""For requests under way when all else has stopped: who sends a body by drops does not keep the host from its end."""
+"""Time limit of open HTTP requests at shutdown, so that a slow upload cannot block it."""
 
 
 class AddressTaken(SophonError):
-    """The host cannot listen where it is told to."""
+    """Error: the host cannot listen on the configured address (code `address`)."""
 
     code = "address"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where it listens: the socket, bound and waiting, and how a person writes it."""
+    """Bound listener socket, with the host as configured and the actual port."""
 
     socket: socket.socket
     host: str
@@ -47,30 +47,32 @@ class Address:
 
     @property
     def url(self) -> str:
-        """For a browser on this machine."""
+        """URL for a browser on this machine."""
         name = "127.0.0.1" if self.host in ("0.0.0.0", "") else self.host  # noqa: S104 - compared, not bound
         name = "[::1]" if name == "::" else f"[{name}]" if ":" in name else name
         return f"http://{name}:{self.port}"
 
 
 def bound(host: str, port: int) -> Address:
-    """Listen, before anything else is touched; who connects waits. Raises AddressTaken."""
+    """Bind and listen before anything else is opened; early connections wait in the backlog. Raises AddressTaken."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, place = min(found, key=lambda each: each[0] != socket.AF_INET)
-        listening = socket.create_server(place, family=family, backlog=128)
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)
+        listener = socket.create_server(address, family=family, backlog=128)
     except OSError as error:
         reason = error.strerror or str(error)
         raise AddressTaken(
-            f"cannot listen on {host}:{port}: {reason}; choose another with --port, or Hub.Host and Hub.Port"
+            f"cannot listen on {host}:{port}: {reason}; choose another address with --port, or Hub.Host and Hub.Port"
         ) from error
-    return Address(listening, host, listening.getsockname()[1])
+    return Address(listener, host, listener.getsockname()[1])
 
 
 class Site:
-    """Opens in this order: the store; what was left unfinished is taken up and work begins; then who waits at the
-    address is let in. Closes in the other: nothing more is taken, what runs may end, everybody hears of it, then the
-    connections end, then the store. `channels` are those of the settings, unless others are given.
+    """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
+
+    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels. Shutdown order: channels stop
+    receiving, running turns end, channels and hub deliver the last messages and events, connections close, then the
+    store. `channels` are those of the settings by default.
     """
 
     def __init__(
@@ -94,16 +96,18 @@ class Site:
         self.channels.connect(self.host)
         self.hub = Hub(self.host, access)
         self.afterwards = Afterwards(services, self.host.feed)
-        self._app = make_app(self.host, access, HttpOptions(metrics=self._counted, channels=self.channels.channels))
+        self._app = make_app(
+            self.host, access, HttpOptions(metrics=self._render_metrics, channels=self.channels.channels)
+        )
         self._app.add_routes(self.channels.routes())
         self.hub.attach(self._app)
         self._runner = web.AppRunner(
             self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS, auto_decompress=False
         )
-        self._warming: asyncio.Task[None] | None = None
+        self._warm_up_task: asyncio.Task[None] | None = None
 
     async def open(self, address: Address) -> None:
-        """Raises StoreError."""
+        """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         await self.services.open()
         await self.host.start()
         self.afterwards.start()
@@ -111,13 +115,13 @@ class Site:
         await web.SockSite(self._runner, address.socket).start()
         await self.hub.start()
         self.channels.start()
-        # In the background: the first message is as fast as any other, and the start does not wait for it.
-        self._warming = asyncio.create_task(self._warm_up())
+        # In the background, so that neither the start nor the first message waits for it.
+        self._warm_up_task = asyncio.create_task(self._warm_up())
 
     async def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """What runs has `grace_seconds` to end; the rest goes on with the next start."""
-        if self._warming is not None:
-            self._warming.cancel()
+        """Shut down: running turns have `grace_seconds` to end; interrupted ones resume at the next start."""
+        if self._warm_up_task is not None:
+            self._warm_up_task.cancel()
         try:
             await self.channels.stop_hearing()
             await self.host.stop(grace_seconds=grace_seconds)
@@ -128,18 +132,18 @@ class Site:
         finally:
             await self.services.close()
 
-    async def _counted(self) -> bytes:
+    async def _render_metrics(self) -> bytes:
         return self.metrics.render(await self.host.queue.statistics(), self.hub.statistics().clients)
 
     async def _warm_up(self) -> None:
         try:
             await self.services.gateway.warm_up()
         except Exception:
-            log.warning("the models could not be warmed up; the first message waits for them", exc_info=True)
+            log.warning("warming up the models failed; the first message may be slower", exc_info=True)
 
 
 def settle_memory() -> None:
-    """What is there at start stays: the collector need not look at it again and again."""
+    """Freeze the objects that exist after startup and raise the garbage collection thresholds."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)

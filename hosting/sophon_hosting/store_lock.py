@@ -1,7 +1,7 @@
-"""One process works on a store at a time: two would carry out the same tasks, since neither knows the other's queue.
+"""Store lease: the exclusive claim of one host process on its store.
 
-A queue that processes share (Redis, RabbitMQ) is their agreement; with the one in memory this lock is. The terminal
-chat takes no lock: it carries out no tasks.
+Two hosts with in-memory queues would run the same tasks twice. A shared queue (Redis, RabbitMQ) needs no lease. The
+terminal chat takes no lease because it runs no queued tasks.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from sophon.stores.sql.faults import store_error
 from sophon.stores.sql.location import located
 
 ADVISORY_KEY = 0x50_50_48_4F_4E
-"""Of PostgreSQL's advisory lock, which belongs to the database: any number that nobody else takes."""
+"""Key of the PostgreSQL advisory lock, which is scoped to the database: an arbitrary fixed number."""
 
 PATIENCE_SECONDS = 10
-"""For a server that does not answer."""
+"""Connect and TCP timeout for an unresponsive server."""
 
 LONGEST_NAME = 63
-"""Characters that PostgreSQL keeps of an application's name."""
+"""Maximum length of `application_name` in PostgreSQL, in characters."""
 
 _HOLDER = text(
     "SELECT held.application_name FROM pg_locks JOIN pg_stat_activity AS held USING (pid) "
@@ -39,43 +39,43 @@ _HOLDER = text(
 
 
 class StoreLock:
-    """Held from `with` to its end, or to the end of the process, however that comes.
+    """Exclusive lease on a store, held for a `with` block or until the process ends.
 
-    For SQLite a lock on a file beside the database, which the kernel lets go of; for PostgreSQL an advisory lock of a
-    connection of its own (through a pooler such as PgBouncer: in its session mode). A store in memory needs none.
+    SQLite: an `flock` on a file beside the database, which the kernel releases. PostgreSQL: an advisory lock on a
+    dedicated connection (a pooler such as PgBouncer must use session mode). An in-memory store needs no lease.
 
-    Raises StoreError: another process holds it, who is named, or it cannot be taken.
+    Raises StoreError if another process holds the lease (the message names it) or acquiring it fails.
     """
 
     def __init__(self, url: str, *, folder: Path | None = None) -> None:
         self._url, self._folder = url, folder or Path()
-        self._held: _FileLock | _ServerLock | None = None
+        self._lock_handle: _FileLock | _ServerLock | None = None
 
     def __enter__(self) -> Self:
         if self._url != MEMORY_SCHEME:
             url = located(self._url, self._folder)
-            self._held = _FileLock(url) if url.get_backend_name() == "sqlite" else _ServerLock(url)
+            self._lock_handle = _FileLock(url) if url.get_backend_name() == "sqlite" else _ServerLock(url)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.let_go()
+        lock, self._lock_handle = self._lock_handle, None
+        if lock is not None:
+            lock.release()
 
     def renew(self) -> None:
-        """Take it again if it was lost: with the connection to a server its lock ends as well.
+        """Acquire the lease again if the connection to the server, and with it the lock, was lost.
 
-        Raises StoreError if another process has it by now. Nothing is known while the server cannot be reached, and
-        nobody can work on the store then. Waits for the server: for a thread.
+        Raises StoreError if another process holds the lease now. Does nothing while the server is unreachable: no
+        process can use the store then. Blocking; call it in a thread.
         """
-        if self._held is not None:
-            self._held.renew()
+        if self._lock_handle is not None:
+            self._lock_handle.renew()
 
 
 class _FileLock:
-    """Beside the database itself, wherever a link to it lies. The file stays: another may be about to lock it."""
+    """Lock file beside the resolved database path. It is never deleted: another process may be about to lock it."""
 
     def __init__(self, url: URL) -> None:
         name, path = name_of(url), Path(f"{Path(url.database or '').resolve()}.lock")
@@ -85,43 +85,43 @@ class _FileLock:
             try:
                 self._lock(name)
             except BaseException:
-                self.let_go()
+                self.release()
                 raise
         except OSError as error:
             error.filename = error.filename or str(path)
             raise store_error(name, error) from error
 
     def renew(self) -> None:
-        """It is held as long as the file is open."""
+        """Do nothing: the lock is held as long as the file is open."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         os.close(self._file)
 
     def _lock(self, name: str) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _taken(name, os.pread(self._file, 200, 0).decode(errors="replace").strip()) from None
+            raise _already_held(name, os.pread(self._file, 200, 0).decode(errors="replace").strip()) from None
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, _this_process().encode(), 0)
+        os.pwrite(self._file, _process_name().encode(), 0)
 
 
 class _ServerLock:
     def __init__(self, url: URL) -> None:
         self._name = name_of(url)
         try:
-            # Autocommit: a transaction that stays open for weeks would keep the server from cleaning up.
+            # Autocommit: a transaction that stays open for weeks would block vacuuming.
             self._engine = create_engine(
                 url,
                 poolclass=NullPool,
                 isolation_level="AUTOCOMMIT",
                 connect_args={
-                    "application_name": f"sophon {_this_process()}"[:LONGEST_NAME],
+                    "application_name": f"sophon {_process_name()}"[:LONGEST_NAME],
                     "connect_timeout": PATIENCE_SECONDS,
                     "tcp_user_timeout": PATIENCE_SECONDS * 1000,
                 },
             )
-            self._connection = self._locked()
+            self._connection = self._connect_and_lock()
         except (SQLAlchemyError, ModuleNotFoundError) as error:
             raise store_error(self._name, error) from error
 
@@ -129,15 +129,15 @@ class _ServerLock:
         try:
             self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:
-            self.let_go()
+            self.release()
             with suppress(SQLAlchemyError):
-                self._connection = self._locked()
+                self._connection = self._connect_and_lock()
 
-    def let_go(self) -> None:
-        with suppress(SQLAlchemyError):  # it is broken, and the lock gone with it
+    def release(self) -> None:
+        with suppress(SQLAlchemyError):  # the connection is broken, which has released the lock
             self._connection.close()
 
-    def _locked(self) -> Connection:
+    def _connect_and_lock(self) -> Connection:
         connection = self._engine.connect()
         try:
             self._lock(connection)
@@ -148,14 +148,14 @@ class _ServerLock:
 
     def _lock(self, connection: Connection) -> None:
         if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY}).scalar():
-            raise _taken(self._name, connection.execute(_HOLDER, {"key": ADVISORY_KEY}).scalar() or "")
+            raise _already_held(self._name, connection.execute(_HOLDER, {"key": ADVISORY_KEY}).scalar() or "")
 
 
-def _this_process() -> str:
+def _process_name() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
-def _taken(name: str, holder: str) -> StoreError:
+def _already_held(name: str, holder: str) -> StoreError:
     return StoreError(
-        name, f"{holder or 'another process'} works on it already; stop that one, or choose another Store.Url"
+        name, f"{holder or 'another process'} is already using this store; stop it or choose another Store.Url"
     )

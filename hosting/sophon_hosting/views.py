@@ -1,4 +1,4 @@
-"""What a host shows of what it keeps, as plain data: the same over Socket.IO and HTTP."""
+"""Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
 
 from datetime import datetime
 from typing import Any
@@ -12,39 +12,39 @@ from sophon_hosting.events.frame import replayed
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 
 DESCRIPTION_CHARACTERS = 100
-"""Of a message in a list of tasks. Source: reference/sophon.md 5.15."""
+"""Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
 
 
 def session_view(session: SessionSummary) -> dict[str, Any]:
-    """A session in a list."""
+    """Return a session summary as JSON."""
     return {
         "session_id": session.id,
         "title": session.title,
         "owner": session.owner,
         "messages": session.messages,
         "model": session.model,
-        "created_at": _time(session.created_at),
-        "updated_at": _time(session.updated_at),
+        "created_at": _to_iso(session.created_at),
+        "updated_at": _to_iso(session.updated_at),
     }
 
 
 def message_view(session_id: str, record: SessionRecord) -> dict[str, Any]:
-    """An entry of a session's log. What was said has a `message_id`, the same as in the event `message`."""
-    view: dict[str, Any] = {
+    """Return a session record as JSON. A message has a `message_id`, the same as in the event `message`."""
+    result: dict[str, Any] = {
         "seq": record.seq,
         "kind": record.kind,
         "task_id": record.run_id,
-        "at": _time(record.at),
+        "at": _to_iso(record.at),
     }
     if record.message is not None:
-        view |= {"message_id": f"{session_id}:{record.seq}", **record.message.to_json()}
+        result |= {"message_id": f"{session_id}:{record.seq}", **record.message.to_json()}
     if record.data:
-        view["data"] = dict(record.data)
-    return view
+        result["data"] = dict(record.data)
+    return result
 
 
 def task_view(run: Run) -> dict[str, Any]:
-    """A task: an accepted message on its way, or at its end."""
+    """Return a run as JSON; clients know it as a task."""
     response = dict(run.response or {})
     return {
         "task_id": run.id,
@@ -54,9 +54,9 @@ def task_view(run: Run) -> dict[str, Any]:
         "status": run.status,
         "text": run.text,
         "description": run.text[:DESCRIPTION_CHARACTERS],
-        "created_at": _time(run.created_at),
-        "started_at": _time(run.started_at),
-        "finished_at": _time(run.finished_at),
+        "created_at": _to_iso(run.created_at),
+        "started_at": _to_iso(run.started_at),
+        "finished_at": _to_iso(run.finished_at),
         "starts": run.starts,
         "cancel_requested": run.cancel_requested,
         "waiting_for": list(run.waiting_for),
@@ -68,7 +68,7 @@ def task_view(run: Run) -> dict[str, Any]:
 
 
 def approval_view(record: ApprovalRecord) -> dict[str, Any]:
-    """A question to a person, and its answer once there is one."""
+    """Return an approval as JSON, with its decision if there is one."""
     request, decision = record.request, record.decision
     return {
         "approval_id": request.id,
@@ -81,35 +81,35 @@ def approval_view(record: ApprovalRecord) -> dict[str, Any]:
         "arguments": dict(request.arguments),
         "preview": request.preview,
         "editable": request.editable,
-        "asked_at": _time(record.asked_at),
-        "expires_at": _time(request.expires_at),
+        "asked_at": _to_iso(record.asked_at),
+        "expires_at": _to_iso(request.expires_at),
         "status": "decided" if decision else "open",
         "decision": decision.verdict if decision else None,
         "decided_by": decision.decided_by if decision else None,
-        "decided_at": _time(record.decided_at),
+        "decided_at": _to_iso(record.decided_at),
         "reason": decision.reason if decision else None,
     }
 
 
 def logged_view(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
-    """An event as it was sent, with the time at which it was kept."""
-    return {**replayed(session_id, logged).to_json(), "at": _time(logged.at)}
+    """Return a stored event as it was sent, with the time at which it was stored."""
+    return {**replayed(session_id, logged).to_json(), "at": _to_iso(logged.at)}
 
 
 def memory_view(entry: MemoryEntry) -> dict[str, Any]:
-    """An entry of the long-term memory."""
+    """Return an entry of the long-term memory as JSON."""
     return {
         "id": entry.id,
         "text": entry.text,
         "category": entry.category,
         "scope": entry.scope,
         "origin": entry.origin,
-        "created_at": _time(entry.created_at),
+        "created_at": _to_iso(entry.created_at),
     }
 
 
 def usage_view(total: UsageTotal) -> dict[str, Any]:
-    """What a model used on one day; the cost in micro-USD."""
+    """Return the usage of a model on one day as JSON; the cost is in micro-USD."""
     return {
         "day": total.day,
         "provider": total.provider,
@@ -120,19 +120,19 @@ def usage_view(total: UsageTotal) -> dict[str, Any]:
 
 
 def statistics_view(statistics: QueueStatistics) -> dict[str, Any]:
-    """The queue at one moment."""
+    """Return the queue statistics as JSON."""
     return {name: getattr(statistics, name) for name in QueueStatistics.__slots__}
 
 
 def dead_letter_view(letter: DeadLetter) -> dict[str, Any]:
-    """A task that the queue has given up."""
+    """Return a dead letter as JSON."""
     return {
         "task_id": letter.entry.task_id,
         "session_id": letter.entry.session_id,
         "deliveries": letter.count,
-        "died_at": _time(letter.died_at),
+        "died_at": _to_iso(letter.died_at),
     }
 
 
-def _time(at: datetime | None) -> str | None:
+def _to_iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None

@@ -1,4 +1,4 @@
-"""The worker: takes runs from the queue, sends each through the chain, and sees to it that each has one outcome."""
+"""Worker: take runs from the queue, run each through the chain, and ensure that each gets exactly one outcome."""
 
 import asyncio
 import logging
@@ -14,21 +14,22 @@ from sophon_hosting.runs.endings import Ended, Endings
 from sophon_hosting.runs.jobs import Job, Jobs
 from sophon_hosting.runs.preparing import Prepare, as_it_is
 from sophon_hosting.runs.turns import begin_reply_anew, turn_of
+from sophon_hosting.shutdown import drain_or_interrupt
 
 log = logging.getLogger("sophon")
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 8.0
-"""Between two tries to write what the store did not take; the same numbers as for a provider (reference/sophon.md)."""
+"""Back-off before retrying a run whose outcome the store refused; as for providers (reference/sophon.md)."""
 
 
 class Worker:
-    """As many takers as `AgentExecution.MaxConcurrentTasks`, each with one run in hand.
+    """Worker: `AgentExecution.MaxConcurrentTasks` consumer tasks, each running one turn at a time.
 
-    A turn works at most `MaxExecutionTime`, the waiting for people left out, over all its starts; then it fails with
-    `timeout`. One that suspends is written out and gives its place free. The order of writes is: begin, the chain, the
-    outcome (or the suspension and the hold of its lane), then the queue is told; a process that dies in between leaves
-    a run that the next start finds. `cut_off` are runs that a process before this one left in their middle.
+    A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
+    it fails with `timeout`. A suspended turn is stored and frees its consumer. Order of writes: begin, the chain, the
+    outcome (or the suspension and the hold of the lane), then the queue's ack; after a crash in between, recovery finds
+    the run. `cut_off` holds the ids of runs that a previous process interrupted.
     """
 
     def __init__(
@@ -36,161 +37,158 @@ class Worker:
         services: Services,
         chain: Pipeline,
         queue: TaskQueue,
-        jobs: Jobs,
-        endings: Endings,
-        feed: EventFeed,
+        active_runs: Jobs,
+        terminator: Endings,
+        event_bus: EventFeed,
         prepare: Prepare = as_it_is,
     ) -> None:
         self._prepare = prepare
         self._services, self._chain, self._queue = services, chain, queue
-        self._jobs, self._endings, self._feed = jobs, endings, feed
-        self._takers: list[asyncio.Task[None]] = []
+        self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
+        self._consumers: list[asyncio.Task[None]] = []
         self.cut_off: set[str] = set()
 
     def start(self) -> None:
-        """Begin to take."""
+        """Start the consumer tasks."""
         count = self._services.settings.agent_execution.max_concurrent_tasks
-        self._takers = [asyncio.create_task(self._take()) for _ in range(count)]
+        self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take no more, give what runs so long to end, then cut it off where it is: the next start goes on."""
-        try:
-            async with self._services.clock.timeout(grace_seconds):
-                await self._queue.drain()
-        except TimeoutError:
-            log.warning("%d runs are cut off and go on with the next start", len(self._jobs))
-        for job in self._jobs:
-            job.stop()
-        for job in self._jobs:
-            await job.over.wait()
-        for taker in self._takers:
-            taker.cancel()
-        await asyncio.gather(*self._takers, return_exceptions=True)
-        self._takers = []
+        """Shut down: wait `grace_seconds` for running turns, interrupt the rest, and end the consumer tasks."""
+        await drain_or_interrupt(self._queue, self._active_runs, self._services.clock, grace_seconds)
+        for consumer in self._consumers:
+            consumer.cancel()
+        await asyncio.gather(*self._consumers, return_exceptions=True)
+        self._consumers = []
 
-    async def _take(self) -> None:
+    async def _consume(self) -> None:
         while True:
             delivery = await self._queue.take()
-            while (other := self._jobs.get(delivery.entry.task_id)) is not None:
-                await other.over.wait()
-            job = Job(delivery.entry.task_id)
-            self._jobs.add(job)
-            with log_scope(task_id=job.task_id, session_id=delivery.entry.session_id):  # the task takes it along
-                job.work = asyncio.create_task(self._work(job, delivery))
-            await asyncio.wait({job.work})
+            while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
+                await previous.over.wait()
+            active_run = Job(delivery.entry.task_id)
+            self._active_runs.add(active_run)
+            # The task created inside inherits the log context.
+            with log_scope(task_id=active_run.task_id, session_id=delivery.entry.session_id):
+                active_run.work = asyncio.create_task(self._work(active_run, delivery))
+            await asyncio.wait({active_run.work})
 
-    async def _work(self, job: Job, delivery: Delivery) -> None:
-        done = False
+    async def _work(self, active_run: Job, delivery: Delivery) -> None:
+        can_ack = False
         try:
-            done = await self._attempt(job)
+            can_ack = await self._attempt(active_run)
         except asyncio.CancelledError:
-            log.info("run %s is left where it is", job.task_id)
+            log.info("run %s was interrupted", active_run.task_id)
         except Exception:
-            log.exception("run %s could not be brought to an end", job.task_id)
-        job.ending = True
+            log.exception("run %s failed without an outcome", active_run.task_id)
+        active_run.ending = True
         try:
-            await self._tell_queue(job, delivery, done)
+            await self._settle_delivery(active_run, delivery, can_ack)
         except Exception:
-            log.exception("the queue was not told of run %s", job.task_id)
+            log.exception("the queue entry of run %s could not be settled", active_run.task_id)
         finally:
-            if self._jobs.get(job.task_id) is job:
-                self._jobs.discard(job)
+            if self._active_runs.get(active_run.task_id) is active_run:
+                self._active_runs.discard(active_run)
 
-    async def _attempt(self, job: Job) -> bool:
-        """Whether the queue can forget it."""
+    async def _attempt(self, active_run: Job) -> bool:
+        """Run or resume the turn; return whether the delivery can be acked."""
         try:
-            await self._carry_out(job)
+            await self._start_turn(active_run)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is None or not job.cancel_wanted:
+            if task is None or not active_run.cancel_wanted:
                 raise
             task.uncancel()
-            job.run = job.run or await self._services.store.runs.get(job.task_id)
-            if not job.concluded:
-                await self._endings.cancel(job)
-        return job.concluded or job.suspended
+            active_run.run = active_run.run or await self._services.store.runs.get(active_run.task_id)
+            if not active_run.concluded:
+                await self._terminator.cancel(active_run)
+        return active_run.concluded or active_run.suspended
 
-    async def _carry_out(self, job: Job) -> None:
+    async def _start_turn(self, active_run: Job) -> None:
         services = self._services
         try:
-            begun = await services.store.runs.begin(job.task_id, services.clock.now())
+            start = await services.store.runs.begin(active_run.task_id, services.clock.now())
         except NotFound:  # its session was deleted
-            job.concluded = True
+            active_run.concluded = True
             return
-        job.run = run = begun.run
-        if begun.verdict == "over":
-            job.concluded = True
+        active_run.run = run = start.run
+        if start.verdict == "over":
+            active_run.concluded = True
             return
-        if begun.verdict == "cancelled":
-            await self._endings.cancel(job)
+        if start.verdict == "cancelled":
+            await self._terminator.cancel(active_run)
             return
         try:
-            job.ctx = await turn_of(services, await self._prepare(run), fresh=run.starts == 1)
+            active_run.ctx = await turn_of(services, await self._prepare(run), fresh=run.starts == 1)
         except StoreError:
             raise
         except SophonError as error:
-            await self._endings.fail(job, error)
+            await self._terminator.fail(active_run, error)
             return
-        if job.task_id in self.cut_off:
-            self.cut_off.discard(job.task_id)
-            begin_reply_anew(job.ctx, run)
+        if active_run.task_id in self.cut_off:
+            self.cut_off.discard(active_run.task_id)
+            begin_reply_anew(active_run.ctx, run)
         with log_scope(trace_id=run.options.get("trace"), user=run.owner):
-            log.info("the turn begins, start %d", run.starts)
-            await self._run(job, job.ctx)
-            log.info("the turn waits for a person" if job.suspended else "the turn has ended")
+            log.info("turn started, start %d", run.starts)
+            await self._run_chain(active_run, active_run.ctx)
+            log.info("turn suspended" if active_run.suspended else "turn ended")
 
-    async def _run(self, job: Job, ctx: Context) -> None:
+    async def _run_chain(self, active_run: Job, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time
         limit: asyncio.Timeout | None = None
         try:
             async with self._services.clock.timeout(allowed.total_seconds() - ctx.watch.seconds) as limit:
-                job.limit = limit
+                active_run.limit = limit
                 try:
                     response = await self._chain.run(ctx)
                 finally:
-                    job.limit = None
-        except Exception as raised:  # noqa: BLE001 - whatever a chain raises is the outcome of its run
-            if not (job.concluded or job.unwritten):
-                out_of_time = limit is not None and limit.expired() and isinstance(raised, TimeoutError)
-                late = Ended("timeout", f"the task did not end within {allowed} (AgentExecution.MaxExecutionTime)")
-                await self._endings.fail(job, late if out_of_time else raised)
+                    active_run.limit = None
+        except Exception as error:  # noqa: BLE001 - any exception of a chain becomes the outcome of its run
+            if not (active_run.concluded or active_run.unwritten):
+                timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
+                timeout_error = Ended(
+                    "timeout", f"the task did not end within {allowed} (AgentExecution.MaxExecutionTime)"
+                )
+                await self._terminator.fail(active_run, timeout_error if timed_out else error)
             return
         if response.finish_reason == "suspended":
-            await self._suspend(job, ctx)
-        elif not (job.concluded or job.unwritten):
-            await self._endings.complete(job, response)
+            await self._suspend(active_run, ctx)
+        elif not (active_run.concluded or active_run.unwritten):
+            await self._terminator.complete(active_run, response)
 
-    async def _suspend(self, job: Job, ctx: Context) -> None:
-        """Written out first, then the lane is held, then the delivery ends: the place is free, the session waits."""
-        job.ending = True
-        await self._feed.flush(ctx.session_id)
-        run = await self._services.store.runs.suspend(job.task_id, ctx.state(), job.asked)
+    async def _suspend(self, active_run: Job, ctx: Context) -> None:
+        """Store the suspended turn, then hold its lane; the caller acks the delivery afterwards."""
+        active_run.ending = True
+        await self._event_bus.flush(ctx.session_id)
+        run = await self._services.store.runs.suspend(active_run.task_id, ctx.state(), active_run.asked)
         if run.cancel_requested:
-            await self._endings.cancel(job)
+            await self._terminator.cancel(active_run)
             return
-        await self._queue.hold(run.session_id, job.task_id)
-        job.suspended = True
+        await self._queue.hold(run.session_id, active_run.task_id)
+        active_run.suspended = True
 
-    async def _tell_queue(self, job: Job, delivery: Delivery, done: bool) -> None:
+    async def _settle_delivery(self, active_run: Job, delivery: Delivery, can_ack: bool) -> None:
         entry = delivery.entry
-        if done:
-            if not job.suspended:
-                if job.asked and job.run is not None:
-                    await self._endings.withdraw(job.run)
+        if can_ack:
+            if not active_run.suspended:
+                if active_run.asked and active_run.run is not None:
+                    await self._terminator.withdraw(active_run.run)
                 await self._queue.free(entry.session_id, entry.task_id)
-            self._jobs.discard(job)
+            self._active_runs.discard(active_run)
             await self._queue.ack(delivery)
             return
-        if not job.stopping:
+        if not active_run.stopping:
             await self._services.clock.sleep(
                 min(FIRST_PAUSE_SECONDS * 2 ** (delivery.count - 1), LONGEST_PAUSE_SECONDS)
             )
         self.cut_off.add(entry.task_id)
-        self._jobs.discard(job)
+        self._active_runs.discard(active_run)
         if await self._queue.give_back(delivery) == "dead":
             await self._give_up(entry.task_id, delivery.count)
 
     async def _give_up(self, task_id: str, count: int) -> None:
         run = await self._services.store.runs.get(task_id)
         if not run.over:
-            await self._endings.fail_at_rest(run, Ended("gave_up", f"the task could not be ended in {count} tries"))
+            await self._terminator.fail_at_rest(
+                run, Ended("gave_up", f"the task reached no outcome in {count} attempts")
+            )

@@ -1,4 +1,4 @@
-// Makes the page: src/ becomes ../sophon_hosting/web/, each file beside its compressed form.
+// Builds the web page: bundles src/ into ../sophon_hosting/web/, with a gzip-compressed copy of each file.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { constants, gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const target = join(here, "../sophon_hosting/web");
-const fresh = `${target}.new`;
+const staging = `${target}.new`;
 
 const bundle = await build({
   entryPoints: { page: join(here, "src/main.tsx"), style: join(here, "src/style/index.css") },
@@ -19,30 +19,30 @@ const bundle = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   legalComments: "none",
-  outdir: fresh,
+  outdir: staging,
   write: false,
   define: { "process.env.NODE_ENV": '"production"' },
 });
 
-async function keep(path, content) {
+async function writeWithGzip(path, content) {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, content);
   await writeFile(`${path}.gz`, gzipSync(content, { level: constants.Z_BEST_COMPRESSION }));
 }
 
-await rm(fresh, { recursive: true, force: true });
-const named = {};
+await rm(staging, { recursive: true, force: true });
+const assetUrls = {};
 for (const { path, contents } of bundle.outputFiles) {
-  const [stem, ending] = path.slice(fresh.length + 1).split(".");
+  const [stem, extension] = path.slice(staging.length + 1).split(".");
   const digest = createHash("sha256").update(contents).digest("hex").slice(0, 12);
-  named[`${stem}.${ending}`] = `/assets/${stem}-${digest}.${ending}`;
-  await keep(join(fresh, named[`${stem}.${ending}`]), contents);
+  assetUrls[`${stem}.${extension}`] = `/assets/${stem}-${digest}.${extension}`;
+  await writeWithGzip(join(staging, assetUrls[`${stem}.${extension}`]), contents);
 }
 const icon = await readFile(join(here, "src/icon.svg"));
-await keep(join(fresh, "assets/icon.svg"), icon);
+await writeWithGzip(join(staging, "assets/icon.svg"), icon);
 const html = (await readFile(join(here, "src/index.html"), "utf8"))
-  .replace("{{script}}", named["page.js"])
-  .replace("{{style}}", named["style.css"]);
-await keep(join(fresh, "index.html"), html);
+  .replace("{{script}}", assetUrls["page.js"])
+  .replace("{{style}}", assetUrls["style.css"]);
+await writeWithGzip(join(staging, "index.html"), html);
 await rm(target, { recursive: true, force: true });
-await rename(fresh, target);
+await rename(staging, target);

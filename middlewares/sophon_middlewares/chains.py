@@ -1,4 +1,4 @@
-"""The named chains, each an ordered list that reads like the picture in the README."""
+"""The named chains: ordered lists of middlewares."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,7 +19,7 @@ from sophon_middlewares.outer.tool_filter import ToolFilter
 
 
 def twelve(services: Services) -> Pipeline:
-    """The default chain."""
+    """Return the default chain."""
     return Pipeline.compose(
         # the outer zone: once per turn
         SessionEvents(),
@@ -39,4 +39,4 @@ def twelve(services: Services) -> Pipeline:
 
 
 CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {"twelve": twelve}
-"""By the name that `Chain.Name` and `sophon chain` use."""
+"""Chain factories by the name that `Chain.Name` and `sophon chain` use."""

@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from sophon.context.facts import TurnFacts
-from sophon.events import Event
+from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contracts import SessionRecord, Store
 
 TurnStatus: TypeAlias = Literal["completed", "failed", "cancelled", "suspended"]
 LastEvents: TypeAlias = Callable[[int], Sequence[Event]]
 """Creates the final events of a turn, given the seq of the last record that it added to its session."""
-Emit: TypeAlias = Callable[[Event], None]
 
 
 def nothing(recorded: int) -> Sequence[Event]:

@@ -1,1 +1,1 @@
-"""Long-term memory: finding an entry again by the words in it."""
+"""Long-term memory: word search over its entries."""

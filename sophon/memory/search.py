@@ -1,8 +1,7 @@
-"""Word search over memory entries: whole words, folded, weighted by how rare they are (Okapi BM25).
+"""Full-text search over memory entries: stemmed whole words, ranked with Okapi BM25.
 
-Every entry of the scope is looked at for every query: a few milliseconds per 1,000 short entries once their words
-are cached, some tens the first time. The words of `CACHED_TEXTS` texts are kept; a memory of many more entries than
-that deserves an index of its own.
+Every query scans all entries of the scope: a few milliseconds per 1,000 short entries when their words are cached, some
+tens the first time. The words of `CACHED_TEXTS` texts are cached; a memory with many more entries needs an index.
 """
 
 import heapq
@@ -15,15 +14,15 @@ from functools import lru_cache
 from typing import Protocol, TypeVar
 
 SATURATION = 1.2
-"""BM25's k1: how soon more of the same word stops counting. The usual value."""
+"""BM25's k1, the saturation of repeated words. The usual value."""
 
 LENGTH_WEIGHT = 0.75
-"""BM25's b: how much a long entry is held back. The usual value."""
+"""BM25's b, the penalty for long entries. The usual value."""
 
 CACHED_TEXTS = 10_000
 SHORTEST_STEM = 3
 
-# Han and kana are written without spaces: each character is a word of its own.
+# Han and kana are written without spaces: each character is a word.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
 )
@@ -32,7 +31,7 @@ _VOWEL = re.compile(r"[aeiouy]")
 
 
 class HasText(Protocol):
-    """What can be searched: a `MemoryEntry`, or anything else with a text."""
+    """Protocol of a searchable object: a `MemoryEntry`, or anything else with a text."""
 
     @property
     def text(self) -> str: ...
@@ -42,9 +41,9 @@ Entry = TypeVar("Entry", bound=HasText)
 
 
 def rank(query: str, entries: Sequence[Entry], limit: int) -> list[Entry]:
-    """At most `limit` of the entries (given oldest first) that share a word with the query, the best first.
+    """Return at most `limit` entries (given oldest first) that share a word with the query, best first.
 
-    Equally good ones come newest first. A blank query gives the newest entries.
+    Entries with equal scores come newest first. A blank query returns the newest entries.
     """
     if limit <= 0:
         return []
@@ -52,11 +51,11 @@ def rank(query: str, entries: Sequence[Entry], limit: int) -> list[Entry]:
         return list(reversed(entries[-limit:]))
     wanted = set(folded_words(query))
     best = heapq.nlargest(limit, _scores(wanted, entries))
-    return [entries[place] for _, place in best]
+    return [entries[index] for _, index in best]
 
 
 def folded_words(text: str) -> Sequence[str]:
-    """The words of a text in the form in which they are compared: no case, no accents, no plural."""
+    """Split a text into normalised words: lower case, no accents, stemmed."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(c for c in plain if not unicodedata.combining(c)) if not plain.isascii() else plain
     return [fold(word) for word in _WORD.findall(_POSSESSIVE.sub("", plain))]
@@ -64,20 +63,20 @@ def folded_words(text: str) -> Sequence[str]:
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def fold(word: str) -> str:
-    """A lower-case word without the endings of English plurals and verbs, so that `cats` is `cat`.
+    """Remove the endings of English plurals and verbs from a lower-case word: `cats` becomes `cat`.
 
-    Light on purpose: the result is compared, never shown, and needs only be the same for the forms of one word.
+    Deliberately simple: stems are only compared, so they need only be equal for the forms of one word.
     """
     if len(word) > SHORTEST_STEM and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
-    word = _without_verb_ending(word)
+    word = _strip_verb_ending(word)
     if len(word) > SHORTEST_STEM and word.endswith("e"):
         word = word[:-1]
-    # What is left of "cities" ends in i, as that of "movies" does.
+    # The stems of "cities" and "movies" end in i, so "city" must too.
     return word[:-1] + "i" if len(word) >= SHORTEST_STEM and word.endswith("y") else word
 
 
-def _without_verb_ending(word: str) -> str:
+def _strip_verb_ending(word: str) -> str:
     for ending in ("ing", "ed"):
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= SHORTEST_STEM and _VOWEL.search(stem) and not stem.endswith("e"):
@@ -86,22 +85,22 @@ def _without_verb_ending(word: str) -> str:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _counted(text: str) -> tuple[Mapping[str, int], int]:
+def _count_words(text: str) -> tuple[Mapping[str, int], int]:
     words = folded_words(text)
     return Counter(words), len(words)
 
 
 def _scores(wanted: set[str], entries: Sequence[HasText]) -> Iterable[tuple[float, int]]:
-    texts = [_counted(entry.text) for entry in entries]
+    texts = [_count_words(entry.text) for entry in entries]
     average = sum(length for _, length in texts) / len(texts) if texts else 0.0
     hits = {word: sum(word in counts for counts, _ in texts) for word in sorted(wanted)}
     weights = {word: math.log(1 + (len(texts) - found + 0.5) / (found + 0.5)) for word, found in hits.items() if found}
-    for place, (counts, length) in enumerate(texts):
+    for index, (counts, length) in enumerate(texts):
         score = 0.0
         for word, weight in weights.items():
             count = counts.get(word, 0)
             if count:
-                held_back = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average)
-                score += weight * count * (SATURATION + 1) / (count + held_back)
+                length_penalty = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length / average)
+                score += weight * count * (SATURATION + 1) / (count + length_penalty)
         if score > 0:
-            yield score, place
+            yield score, index

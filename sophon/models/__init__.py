@@ -1,1 +1,1 @@
-"""Models: the gateway, and what stands behind it."""
+"""Models: the model contract, the catalog, the gateway, the provider adapters and the offline model."""

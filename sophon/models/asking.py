@@ -1,4 +1,4 @@
-"""One model asked until it answers or is given up: the driver of the machine in retries.py."""
+"""Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ from sophon.models.retries import FINAL, TRANSIENT, Event, Limits, Position, Sta
 
 
 @dataclass(slots=True)
-class _Progress:
-    """Where the driver stands: `failure` is the last error of a model, or the budget's if no model was asked."""
+class _RetryProgress:
+    """State of the loop. `failure` is the last ModelError, or BudgetExceeded if the model was never called."""
 
     key: str | None
     failure: ModelError | BudgetExceeded
@@ -21,41 +21,42 @@ class _Progress:
     position: Position
     response: ModelResponse | None = None
 
-    def fail(self, error: ModelError | BudgetExceeded) -> None:
+    def record_failure(self, error: ModelError | BudgetExceeded) -> None:
         self.event = event_of(error)
         if isinstance(error, ModelError):
             self.failure = error
 
 
 class Asking:
-    """Asks one candidate. `last` tells that nobody else is left, which makes it more patient.
+    """Calls one candidate until it answers or the retries are used up.
 
-    It is the innermost `Call` of the layers, so it may be awaited several times, each time with all its retries.
+    `last`: no candidate follows, which allows longer waits. This is the innermost `Call` inside the call layers, so it
+    may be awaited several times, each time with all its retries.
     """
 
-    __slots__ = ("_attempts", "_candidate", "_emit", "_equipment", "_last")
+    __slots__ = ("_candidate", "_context", "_emit", "_is_last_candidate", "_runner")
 
     def __init__(
         self, candidate: Candidate, last: bool, attempts: Attempts, equipment: Equipment, emit: Emit | None
     ) -> None:
         self._candidate = candidate
-        self._last = last
-        self._attempts = attempts
-        self._equipment = equipment
+        self._is_last_candidate = last
+        self._runner = attempts
+        self._context = equipment
         self._emit = emit
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:
-        """Raises the ModelError that ended it, or BudgetExceeded if the model was not asked at all."""
+        """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
         breaker = self._candidate.provider.breaker
         if breaker.tripped:
-            breaker.begin(self._equipment.clock.monotonic())
+            breaker.begin(self._context.clock.monotonic())
         try:
-            response = await self._first(request)
+            response = await self._first_attempt(request)
         except TRANSIENT:
-            breaker.fail(self._equipment.clock.monotonic())
+            breaker.fail(self._context.clock.monotonic())
             raise
         except BaseException as error:
-            # An answer over HTTP, be it a refusal, shows that the provider is there.
+            # An HTTP response, even an error, shows that the provider is reachable.
             answered = isinstance(error, ModelError) and error.status is not None
             (breaker.succeed if answered else breaker.abandon)()
             raise
@@ -63,22 +64,22 @@ class Asking:
             breaker.succeed()
         return response
 
-    async def _first(self, request: ModelRequest) -> ModelResponse:
-        """The attempt that nearly always is the only one: the machine is not even built."""
+    async def _first_attempt(self, request: ModelRequest) -> ModelResponse:
+        """Make the first attempt, which is usually the only one, without building the state machine."""
         keys = self._candidate.provider.keys
         key = keys.next(self._candidate.info.name) if keys is not None else None
         if keys is not None and key is None:
-            progress = self._no_free_key()
+            progress = self._progress_without_key()
         else:
             try:
-                return await self._attempts.make(self._candidate, request, key)
+                return await self._runner.make(self._candidate, request, key)
             except (ModelError, BudgetExceeded) as error:
-                progress = _Progress(key, error, event_of(error), Position(State.ATTEMPTING))
-        return await self._drive(request, progress)
+                progress = _RetryProgress(key, error, event_of(error), Position(State.ATTEMPTING))
+        return await self._run_machine(request, progress)
 
-    async def _drive(self, request: ModelRequest, progress: _Progress) -> ModelResponse:
+    async def _run_machine(self, request: ModelRequest, progress: _RetryProgress) -> ModelResponse:
         keys = self._candidate.provider.keys
-        limits = Limits(self._equipment.options.retries, len(keys) if keys is not None else 0, self._last)
+        limits = Limits(self._context.options.retries, len(keys) if keys is not None else 0, self._is_last_candidate)
         while True:
             progress.position = advance(progress.position, progress.event, limits)
             state = progress.position.state
@@ -94,14 +95,14 @@ class Asking:
             return progress.response
         raise progress.failure
 
-    async def _attempt(self, request: ModelRequest, progress: _Progress) -> None:
+    async def _attempt(self, request: ModelRequest, progress: _RetryProgress) -> None:
         try:
-            progress.response = await self._attempts.make(self._candidate, request, progress.key)
+            progress.response = await self._runner.make(self._candidate, request, progress.key)
             progress.event = Event.SUCCESS
         except (ModelError, BudgetExceeded) as error:
-            progress.fail(error)
+            progress.record_failure(error)
 
-    def _change_key(self, progress: _Progress) -> None:
+    def _change_key(self, progress: _RetryProgress) -> None:
         keys, name = self._candidate.provider.keys, self._candidate.info.name
         progress.key = keys.next(name) if keys is not None else None
         if progress.key is not None:
@@ -109,30 +110,30 @@ class Asking:
         else:
             progress.event = Event.NO_KEY if keys is None or keys.exhausted else Event.COOLING
 
-    async def _wait(self, progress: _Progress) -> None:
-        seconds, options = self._delay(progress), self._equipment.options
-        if seconds > (options.last_patience_seconds if self._last else options.patience_seconds):
+    async def _wait(self, progress: _RetryProgress) -> None:
+        seconds, options = self._delay(progress), self._context.options
+        if seconds > (options.last_patience_seconds if self._is_last_candidate else options.patience_seconds):
             progress.event = Event.TOO_LONG
             return
         if self._emit is not None:
-            detail = f"{self._candidate.info.id}: {progress.failure.code}; asking again in {seconds:.1f} s"
+            detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
             self._emit(AgentStatus(status="retrying", detail=detail))
-        await self._equipment.backoff.sleep(seconds)
-        self._key_after_wait(progress)
+        await self._context.backoff.sleep(seconds)
+        self._select_key_after_wait(progress)
 
-    def _delay(self, progress: _Progress) -> float:
-        """Retry-After wins over the back-off; with several keys it is that of the key which is free first."""
+    def _delay(self, progress: _RetryProgress) -> float:
+        """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
         keys, failure = self._candidate.provider.keys, progress.failure
         if keys is not None and isinstance(failure, RateLimited):
-            asked = keys.hint(self._candidate.info.name)
+            retry_after = keys.hint(self._candidate.info.name)
         else:
-            asked = failure.retry_after if isinstance(failure, ModelError) else None
-        if asked is not None:
-            return asked
-        return self._equipment.backoff.seconds(progress.position.retries)
+            retry_after = failure.retry_after if isinstance(failure, ModelError) else None
+        if retry_after is not None:
+            return retry_after
+        return self._context.backoff.seconds(progress.position.retries)
 
-    def _key_after_wait(self, progress: _Progress) -> None:
-        """A free key, else the one that rested longest: the retries are owed even to a single key."""
+    def _select_key_after_wait(self, progress: _RetryProgress) -> None:
+        """Select an available key, else the one whose cool-down ends first: a single key gets all its retries."""
         keys, name = self._candidate.provider.keys, self._candidate.info.name
         progress.event = Event.WAITED
         if keys is not None:
@@ -140,17 +141,19 @@ class Asking:
             if progress.key is None:
                 progress.event = Event.NO_KEY
 
-    def _no_free_key(self) -> _Progress:
+    def _progress_without_key(self) -> _RetryProgress:
         provider, info = self._candidate.provider, self._candidate.info
         if provider.keys is not None and provider.keys.exhausted:
-            refused = AuthenticationFailed(
-                f"every key of provider {provider.id!r} was refused; set a valid one",
+            rejected = AuthenticationFailed(
+                f"every key of provider {provider.id!r} was rejected; set a valid key",
                 provider=provider.id,
                 model=info.name,
             )
-            return _Progress(None, refused, Event.NO_KEY, Position())
-        resting = RateLimited(
-            f"every key of provider {provider.id!r} rests after a rate limit", provider=provider.id, model=info.name
+            return _RetryProgress(None, rejected, Event.NO_KEY, Position())
+        cooling = RateLimited(
+            f"every key of provider {provider.id!r} is cooling down after a rate limit",
+            provider=provider.id,
+            model=info.name,
         )
-        resting.retry_after = provider.keys.hint(info.name) if provider.keys is not None else None
-        return _Progress(None, resting, Event.COOLING, Position())
+        cooling.retry_after = provider.keys.hint(info.name) if provider.keys is not None else None
+        return _RetryProgress(None, cooling, Event.COOLING, Position())

@@ -1,4 +1,4 @@
-"""Puts together what a provider answers in OpenAI's shape, whole or in pieces."""
+"""Response parsing for OpenAI's chat completions API: accumulates a whole response or the chunks of a stream."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,13 @@ from sophon.models.refusal import told_in
 from sophon.models.wire import own_names
 from sophon.tools.tool import Tool
 
-BROKEN_OFF = "the answer broke off: its stream ended before the model had finished"
+BROKEN_OFF = "the response was cut off: its stream ended before the model had finished"
+"""Message of the ProviderUnavailable for a stream without a finish reason."""
 
 
 @dataclass(slots=True)
-class _Draft:
-    """A tool call while its pieces come."""
+class _ToolCallDraft:
+    """A tool call that is being assembled from its deltas."""
 
     id: str = ""
     name: str = ""
@@ -27,51 +28,53 @@ class _Draft:
 
 
 class Assembly:
-    """Takes a whole answer or the pieces of a streamed one, then gives the response.
+    """Accumulator for a response: `add` takes the whole response or each chunk, `response` returns the ModelResponse.
 
-    Fields that are not known are passed over. An answer in another shape raises ProviderUnavailable, an error in place
-    of an answer raises Refusal.
+    Unknown fields are ignored. A response in another format raises ProviderUnavailable; an error object in its place
+    raises `Refusal`.
     """
 
-    __slots__ = ("_at", "_drafts", "_half", "_pieces", "_usage", "finish")
+    __slots__ = ("_draft_by_slot", "_drafts", "_pending_surrogate", "_pieces", "_usage", "finish")
 
     def __init__(self) -> None:
         self.finish: str | None = None
-        """The provider's finish reason, once it has come."""
+        """The provider's finish reason, or None until it has arrived."""
         self._pieces: list[str] = []
-        self._drafts: list[_Draft] = []
-        self._at: dict[object, _Draft] = {}
+        self._drafts: list[_ToolCallDraft] = []
+        self._draft_by_slot: dict[object, _ToolCallDraft] = {}
         self._usage: Usage | None = None
-        self._half = ""
+        self._pending_surrogate = ""
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Take an answer or a piece of it; gives the text that came with it, often the empty one."""
+        """Add a whole response or a chunk; return the text in it, which is often empty."""
         try:
-            return self._add(chunk)
+            return self._add_unchecked(chunk)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-            raise ProviderUnavailable(f"the answer cannot be read: {error!r}") from error
+            raise ProviderUnavailable(f"the response cannot be read: {error!r}") from error
 
     def response(self, tools: Sequence[Tool], *, streamed: bool) -> ModelResponse:
-        """The response. A stream without a finish reason was cut, and raises ProviderUnavailable; BadRequest tells that
-        the provider's filter withheld the answer.
+        """Return the accumulated response.
+
+        Raises ProviderUnavailable for a stream without a finish reason, which was cut off, and BadRequest if the
+        provider's content filter withheld the answer.
         """
-        if self._half:
+        if self._pending_surrogate:
             self._pieces.append("?")
         if streamed and self.finish is None:
             raise ProviderUnavailable(BROKEN_OFF)
         if self.finish == "content_filter":
-            raise BadRequest("the provider's content filter stopped the answer; ask in other words")
+            raise BadRequest("the provider's content filter stopped the response; rephrase the request")
         if self.finish == "error":
-            raise ProviderUnavailable("the provider failed in the middle of its answer")
+            raise ProviderUnavailable("the provider failed during its response")
         names = own_names(tools) if self._drafts else {}
-        calls = [_call(draft, names) for draft in self._drafts]
-        return ModelResponse("".join(self._pieces), calls, self._usage, _finish(self.finish))
+        calls = [_to_tool_call(draft, names) for draft in self._drafts]
+        return ModelResponse("".join(self._pieces), calls, self._usage, _normalise_finish_reason(self.finish))
 
-    def _add(self, chunk: Mapping[str, Any]) -> str:
+    def _add_unchecked(self, chunk: Mapping[str, Any]) -> str:
         if error := chunk.get("error"):
             raise told_in(error)
         if usage := chunk.get("usage"):
-            self._usage = _usage(usage) or self._usage
+            self._usage = _parse_usage(usage) or self._usage
         choices = chunk.get("choices")
         if not choices:
             return ""
@@ -81,109 +84,109 @@ class Assembly:
         if not delta:
             return ""
         for position, piece in enumerate(delta.get("tool_calls") or ()):
-            self._take(piece, position)
+            self._add_tool_call_delta(piece, position)
         text = delta.get("content") or delta.get("refusal")
-        return self._text(_plain(text)) if text else ""
+        return self._join_surrogates(_text_of_content(text)) if text else ""
 
-    def _take(self, piece: Mapping[str, Any], position: int) -> None:
+    def _add_tool_call_delta(self, piece: Mapping[str, Any], position: int) -> None:
         function: Mapping[str, Any] = piece.get("function") or {}
-        draft = self._draft(piece.get("id") or "", piece.get("index"), bool(function.get("name")), position)
+        draft = self._find_draft(piece.get("id") or "", piece.get("index"), bool(function.get("name")), position)
         draft.name = draft.name or function.get("name") or ""
         arguments = function.get("arguments")
         if arguments is not None:
             draft.arguments += arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
 
-    def _draft(self, call_id: str, index: int | None, named: bool, position: int) -> _Draft:
-        """The call a piece belongs to: by its id, else by its index. Some providers send no index, others always 0."""
-        if call_id and (known := self._at.get(call_id)) is not None:
+    def _find_draft(self, call_id: str, index: int | None, has_name: bool, position: int) -> _ToolCallDraft:
+        """Return the tool call of a delta, by id, else by index. Some providers send no index, others always 0."""
+        if call_id and (known := self._draft_by_slot.get(call_id)) is not None:
             return known
-        place = position if index is None else index
-        draft = self._at.get(place)
-        begins = draft is not None and bool(draft.name) and (bool(call_id and draft.id) or (index is None and named))
-        if draft is None or begins:
-            draft = self._at[place] = _Draft()
+        slot = position if index is None else index
+        draft = self._draft_by_slot.get(slot)
+        is_new = draft is not None and bool(draft.name) and (bool(call_id and draft.id) or (index is None and has_name))
+        if draft is None or is_new:
+            draft = self._draft_by_slot[slot] = _ToolCallDraft()
             self._drafts.append(draft)
         if call_id:
             draft.id = call_id
-            self._at[call_id] = draft
+            self._draft_by_slot[call_id] = draft
         return draft
 
-    def _text(self, text: str) -> str:
-        """The text with halves of surrogate pairs put together, which may come one by one."""
-        if self._half or not text.isascii():
-            text, self._half = _whole(self._half + text)
+    def _join_surrogates(self, text: str) -> str:
+        """Join surrogate pairs that were split between two chunks; return the text."""
+        if self._pending_surrogate or not text.isascii():
+            text, self._pending_surrogate = _split_trailing_surrogate(self._pending_surrogate + text)
         if text:
             self._pieces.append(text)
         return text
 
 
 def read_json(data: bytes) -> Mapping[str, Any]:
-    """An object of the provider's. Raises ProviderUnavailable for anything else."""
+    """Parse a JSON object sent by the provider. Raises ProviderUnavailable for anything else."""
     try:
         value: object = orjson.loads(data)
     except orjson.JSONDecodeError:
-        value = _loosely(data)
+        value = _parse_leniently(data)
     if not isinstance(value, dict):
-        raise ProviderUnavailable(f"the answer is no JSON object: {data[:200].decode('utf-8', 'replace')}")
+        raise ProviderUnavailable(f"the response is not a JSON object: {data[:200].decode('utf-8', 'replace')}")
     return cast(dict[str, Any], value)
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
-    """The arguments of a call, and what is wrong with them if they cannot be read. Empty text and null are none."""
+    """Parse a tool call's arguments; return them and the error, if any. Empty text and null mean no arguments."""
     if not text.strip():
         return {}, None
     try:
-        # Python's own parser: orjson would round whole numbers of more than 64 bits. Raw line breaks in a text are what
-        # models get wrong most, and there is only one way to read them.
-        value: object = json.loads(text, strict=False, parse_constant=_refused)
+        # The standard parser, because orjson rounds integers of more than 64 bits. strict=False accepts raw line breaks
+        # in strings, the most frequent mistake of models.
+        value: object = json.loads(text, strict=False, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        return {}, f"the arguments are no JSON: {error}"
+        return {}, f"the arguments are not valid JSON: {error}"
     if value is None:
         return {}, None
     if not isinstance(value, dict):
-        return {}, f"the arguments are no JSON object: {text[:200]}"
+        return {}, f"the arguments are not a JSON object: {text[:200]}"
     return cast(dict[str, Any], value), None
 
 
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number in JSON")
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
 
 
-def _call(draft: _Draft, names: Mapping[str, str]) -> ToolCall:
+def _to_tool_call(draft: _ToolCallDraft, names: Mapping[str, str]) -> ToolCall:
     arguments, malformed = read_arguments(draft.arguments)
     return ToolCall(draft.id, names.get(draft.name, draft.name), arguments, malformed)
 
 
-def _finish(reason: str | None) -> Literal["stop", "tool_calls", "length"]:
+def _normalise_finish_reason(reason: str | None) -> Literal["stop", "tool_calls", "length"]:
     if reason in ("length", "max_tokens"):
         return "length"
     return "tool_calls" if reason in ("tool_calls", "function_call") else "stop"
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    """What the provider counted; None if it counted nothing, as some do."""
+def _parse_usage(usage: Mapping[str, Any]) -> Usage | None:
+    """Parse the reported usage; None if the provider reported no tokens."""
     tokens_in, tokens_out = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
     details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
     cached = details.get("cached_tokens") or 0
     return Usage(int(tokens_in), int(tokens_out), 0, int(cached)) if tokens_in or tokens_out else None
 
 
-def _plain(content: str | Sequence[Mapping[str, Any]]) -> str:
-    """Text as it is; of a list of parts the text parts."""
+def _text_of_content(content: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text, or the joined text parts of a list."""
     if isinstance(content, str):
         return content
     return "".join(part.get("text") or "" for part in content if part.get("type", "text") == "text")
 
 
-def _whole(text: str) -> tuple[str, str]:
-    """Pairs joined, lone halves as a question mark, and a first half at the end kept for what comes."""
+def _split_trailing_surrogate(text: str) -> tuple[str, str]:
+    """Join surrogate pairs, replace lone surrogates with the replacement character; return (text, trailing half)."""
     half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
     body = text[:-1] if half else text
     return body.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), half
 
 
-def _loosely(data: bytes) -> object:
-    """What Python's own parser still reads: halves of surrogate pairs, NaN."""
+def _parse_leniently(data: bytes) -> object:
+    """Parse with the standard parser, which accepts lone surrogates and NaN; None if it fails."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""One attempt: the meter is asked, the model answers or not, and what became of it is recorded."""
+"""One attempt: reserve budget, call the model once, settle or release the reservation, and record the outcome."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from sophon.models.provider import Candidate
 
 
 class Attempt(NamedTuple):
-    """What stands in the record of a call for each attempt; `outcome` is `ok`, `cancelled` or the code of the error."""
+    """Record of one attempt; `outcome` is `ok`, `cancelled` or the code of the error."""
 
     model: str
     outcome: str
@@ -28,7 +28,7 @@ class Attempt(NamedTuple):
 
 @dataclass(slots=True)
 class Oversight:
-    """Who watches over one call of the gateway, all its attempts included."""
+    """Hooks of one gateway call, shared by all its attempts: meter, event emitter, stop check and output latch."""
 
     meter: Meter | None = None
     emit: Emit | None = None
@@ -37,104 +37,105 @@ class Oversight:
 
     @property
     def heard(self) -> bool:
-        """Text has reached the caller: nothing is repeated any more."""
+        """Whether text has reached the caller, after which nothing is repeated."""
         return self.audience is not None and self.audience.heard
 
 
 class Attempts:
-    """Makes the attempts of one call and keeps their record.
+    """Runs the attempts of one call and keeps their records.
 
-    Whatever the outcome, nothing stays reserved: success settles with the usage reported (estimated if there is none),
-    failure releases, or charges what was said if the model had begun to speak, cancellation charges the input.
+    Nothing stays reserved, whatever the outcome: success settles with the reported usage (estimated if there is none);
+    failure releases, or charges the produced text if the model had begun to stream; cancellation charges the input and
+    the produced text.
     """
 
-    __slots__ = ("_equipment", "_watch", "records")
+    __slots__ = ("_context", "_hooks", "records")
 
     def __init__(self, equipment: Equipment, watch: Oversight) -> None:
-        self._equipment = equipment
-        self._watch = watch
+        self._context = equipment
+        self._hooks = watch
         self.records: list[Attempt] = []
 
     async def make(self, candidate: Candidate, request: ModelRequest, key: str | None) -> ModelResponse:
-        """Ask once. Raises what the provider raised as a ModelError, and BudgetExceeded of the meter as it is."""
-        watch = self._watch
-        if watch.check is not None:
-            watch.check()
-        books = self._open(request, key)
-        if watch.meter is not None:
-            await books.reserve(watch.meter)
+        """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
+        hooks = self._hooks
+        if hooks.check is not None:
+            hooks.check()
+        accounting = self._open_accounting(request, key)
+        if hooks.meter is not None:
+            await accounting.reserve(hooks.meter)
         candidate.provider.attempts += 1
         try:
-            if self._equipment.options.timeout_seconds is None:
-                response = await candidate.model.complete(books.request)
+            if self._context.options.timeout_seconds is None:
+                response = await candidate.model.complete(accounting.request)
             else:
-                response = await self._ask_in_time(candidate, books.request)
-            if not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - a foreign model
-                _no_response(response)
+                response = await self._complete_with_timeout(candidate, accounting.request)
+            if not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - a third-party model
+                _raise_not_a_response(response)
         except asyncio.CancelledError:
-            self._record(books, "cancelled", await books.charge())
+            self._record(accounting, "cancelled", await accounting.charge())
             raise
         except Exception as error:
-            failure = self._failure(candidate, error, books.ear)
-            await self._failed(candidate, books, failure)
+            failure = self._classify(candidate, error, accounting.ear)
+            await self._settle_failure(candidate, accounting, failure)
             if failure is error:
                 raise
             raise failure from error
-        return await self._answered(candidate, books, response)
+        return await self._settle_success(candidate, accounting, response)
 
-    def _open(self, request: ModelRequest, key: str | None) -> Books:
-        ear = None
+    def _open_accounting(self, request: ModelRequest, key: str | None) -> Books:
+        tap = None
         if request.on_text is not None:
-            ear = Ear(request.on_text, self._watch.check)
-            request = request.with_(on_text=ear, key=key)
+            tap = Ear(request.on_text, self._hooks.check)
+            request = request.with_(on_text=tap, key=key)
         elif request.key != key:
-            # A copy: whoever kept the request of an earlier attempt goes on seeing the key of that attempt.
+            # A copy, so that a request kept from an earlier attempt still shows the key of that attempt.
             request = request.with_(key=key)
-        equipment = self._equipment
-        return Books(request, ear, equipment.clock.monotonic(), equipment.tokens, self._watch.meter)
+        context = self._context
+        return Books(request, tap, context.clock.monotonic(), context.tokens, self._hooks.meter)
 
-    async def _ask_in_time(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
-        async with self._equipment.clock.timeout(self._equipment.options.timeout_seconds):
+    async def _complete_with_timeout(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
+        async with self._context.clock.timeout(self._context.options.timeout_seconds):
             return await candidate.model.complete(request)
 
-    async def _answered(self, candidate: Candidate, books: Books, response: ModelResponse) -> ModelResponse:
-        request, ear, keys = books.request, books.ear, candidate.provider.keys
-        usage = await books.settle(response)
+    async def _settle_success(self, candidate: Candidate, accounting: Books, response: ModelResponse) -> ModelResponse:
+        request, tap, keys = accounting.request, accounting.ear, candidate.provider.keys
+        usage = await accounting.settle(response)
         if keys is not None and request.key is not None:
             keys.warm(request.key, request.model.name)
-        self._record(books, "ok", usage)
-        if ear is not None and not ear.pieces:
-            # A model that cannot stream, or did not: its text is heard all the same, in one piece.
-            ear(response.text)
-        # A new object: the model may give the same one again.
+        self._record(accounting, "ok", usage)
+        if tap is not None and not tap.pieces:
+            # The model did not stream: send its text in one piece.
+            tap(response.text)
+        # A new object, because the model may return the same one again.
         return ModelResponse(response.text, response.tool_calls, usage, finish_of(response), request.model)
 
-    def _failure(self, candidate: Candidate, error: Exception, ear: Ear | None) -> Exception:
-        """The error as one of ours; a test's failed assertion and what a listener raised stay what they are."""
+    def _classify(self, candidate: Candidate, error: Exception, tap: Ear | None) -> Exception:
+        """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
         failure = error
-        if not isinstance(error, AssertionError) and (ear is None or ear.failure is not error):
-            failure = classify(error, candidate.provider.id, candidate.info.name, now=self._equipment.clock.now())
+        if not isinstance(error, AssertionError) and (tap is None or tap.failure is not error):
+            failure = classify(error, candidate.provider.id, candidate.info.name, now=self._context.clock.now())
         if isinstance(failure, ModelError):
-            failure.visible = self._watch.heard
+            failure.visible = self._hooks.heard
         return failure
 
-    async def _failed(self, candidate: Candidate, books: Books, failure: Exception) -> None:
-        provider, key = candidate.provider, books.request.key
+    async def _settle_failure(self, candidate: Candidate, accounting: Books, failure: Exception) -> None:
+        provider, key = candidate.provider, accounting.request.key
         code = str(getattr(failure, "code", type(failure).__name__))
         provider.failures += 1
         provider.last_error = code
         if key is not None and provider.keys is not None:
-            penalise(provider.keys, key, candidate.info, failure, self._equipment.options.cool_seconds)
-        spoke = books.ear is not None and books.ear.pieces
-        usage = await (books.charge() if spoke else books.release())
-        self._record(books, code, usage, str(failure))
+            penalise(provider.keys, key, candidate.info, failure, self._context.options.cool_seconds)
+        has_streamed = accounting.ear is not None and accounting.ear.pieces
+        usage = await (accounting.charge() if has_streamed else accounting.release())
+        self._record(accounting, code, usage, str(failure))
 
-    def _record(self, books: Books, outcome: str, usage: Usage, detail: str = "") -> None:
-        duration = round((self._equipment.clock.monotonic() - books.started) * 1000)
-        model, purpose = books.request.model.id, books.request.purpose
+    def _record(self, accounting: Books, outcome: str, usage: Usage, detail: str = "") -> None:
+        duration = round((self._context.clock.monotonic() - accounting.started) * 1000)
+        model, purpose = accounting.request.model.id, accounting.request.purpose
         self.records.append(Attempt(model, outcome, duration, detail))
-        if self._watch.emit is not None:
-            self._watch.emit(
+        if self._hooks.emit is not None:
+            self._hooks.emit(
                 ModelAttempt(
                     purpose=purpose, model=model, outcome=outcome, duration_ms=duration, usage=usage, detail=detail
                 )
@@ -142,23 +143,24 @@ class Attempts:
 
 
 def finish_of(response: ModelResponse) -> Literal["stop", "tool_calls", "length"]:
-    """`tool_calls` exactly when there are any: providers disagree."""
+    """Return `tool_calls` if and only if there are tool calls, whatever the provider reported."""
     if response.tool_calls:
         return "tool_calls"
     return "stop" if response.finish_reason == "tool_calls" else response.finish_reason
 
 
 def penalise(keys: KeyRing, key: str, model: ModelInfo, failure: Exception, cool_seconds: float) -> None:
-    """What a failure means for the key it was made with: 429 lets it rest, for this model; 401 and 403 disable it.
+    """Apply a failure to its key: a rate limit (429) starts a cool-down for this model; 401 and 403 disable the key.
 
-    Overload says nothing of a key.
+    An overload has no effect, because it does not depend on the key.
     """
     if isinstance(failure, AuthenticationFailed):
         keys.disable(key)
     elif isinstance(failure, RateLimited):
-        asked = failure.retry_after
-        keys.cool(key, cool_seconds if asked is None else asked, model.name, asked=asked is not None)
+        retry_after = failure.retry_after
+        seconds = cool_seconds if retry_after is None else retry_after
+        keys.cool(key, seconds, model.name, asked=retry_after is not None)
 
 
-def _no_response(answer: object) -> NoReturn:
-    raise TypeError(f"the model gave {answer!r:.80}, which is no ModelResponse")
+def _raise_not_a_response(value: object) -> NoReturn:
+    raise TypeError(f"the model returned {value!r:.80}, which is not a ModelResponse")

@@ -1,4 +1,4 @@
-"""How long to wait before asking the same model again: tenacity's exponential wait, with jitter from the clock."""
+"""Back-off between retries on one model: tenacity's exponential wait, with jitter from the clock's random source."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Backoff:
-    """Base 250 ms, doubling, at most 8 s, each ±20 %; deterministic under a virtual clock.
+    """Exponential back-off: by default 250 ms, doubling, at most 8 s, each ±20 %; deterministic under a virtual clock.
 
-    The decision whether to retry is the machine's (retries.py); tenacity computes the wait and carries the sleep.
+    The state machine (retry_machine.py) decides whether to retry; tenacity only computes the wait.
     """
 
     __slots__ = ("_clock", "_options", "_retrying")
@@ -23,20 +23,20 @@ class Backoff:
         self._retrying: AsyncRetrying | None = None
 
     def seconds(self, retry: int) -> float:
-        """The wait before the given retry, counted from 1."""
-        from tenacity import RetryCallState  # 40 ms that only a failing provider costs
+        """Return the wait in seconds before the given retry, counted from 1."""
+        from tenacity import RetryCallState  # lazy: 40 ms, needed only when a provider fails
 
-        state = RetryCallState(self._policy(), None, (), {})
+        state = RetryCallState(self._retrying_policy(), None, (), {})
         state.attempt_number = retry
-        return jittered(self._policy().wait(state), self._options, self._clock.random())
+        return jittered(self._retrying_policy().wait(state), self._options, self._clock.random())
 
     async def sleep(self, seconds: float) -> None:
-        """Wait on the clock."""
+        """Sleep on the injected clock."""
         await self._clock.sleep(seconds)
 
-    def _policy(self) -> "AsyncRetrying":
+    def _retrying_policy(self) -> "AsyncRetrying":
         if self._retrying is None:
-            from tenacity import AsyncRetrying, wait_exponential  # as above
+            from tenacity import AsyncRetrying, wait_exponential  # lazy, as above
 
             wait = wait_exponential(multiplier=self._options.base_seconds, max=self._options.cap_seconds)
             self._retrying = AsyncRetrying(wait=wait, sleep=self._clock.sleep)
@@ -44,5 +44,5 @@ class Backoff:
 
 
 def jittered(seconds: float, options: GatewayOptions, chance: float) -> float:
-    """A wait moved by up to the jitter either way, `chance` in [0, 1); never beyond the cap."""
+    """Return the wait changed by up to ± the jitter share, at most the cap; `chance` is a random value in [0, 1)."""
     return min(options.cap_seconds, seconds * (1 + options.jitter * (2 * chance - 1)))

@@ -1,12 +1,13 @@
-"""A circuit breaker: a provider that keeps failing is left alone for a while.
+"""Circuit breaker: a provider that keeps failing is not called for a while.
 
-    closed     --failure, the third within the window-->  open
-    open       --after a while-->                         half_open
-    half_open  --the one probe succeeds-->                closed
-    half_open  --the one probe fails-->                   open
+    closed     --third failure within the window-->       open
+    open       --after `OPEN_SECONDS`-->                  half_open
+    half_open  --the probe succeeds-->                    closed
+    half_open  --the probe fails-->                       open
 
-A failure is a call that was given up after its retries because the provider was overloaded, unreachable or silent, not
-a single attempt: otherwise the retries of one call would open it. Source of the numbers: reference/clawdesk.md 1.2.
+A failure is a call that ended after its retries because the provider was overloaded, unreachable or silent, not a
+single attempt: otherwise the retries of one call would open the circuit. Source of the numbers: reference/clawdesk.md
+1.2.
 """
 
 from collections import deque
@@ -15,63 +16,76 @@ from typing import Literal, TypeAlias
 BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
 
 FAILURES = 3
+"""Failures within the window that open the circuit."""
 WINDOW_SECONDS = 60.0
+"""Length of the window in which failures are counted."""
 OPEN_SECONDS = 60.0
+"""How long the circuit stays open before a probe is allowed."""
 
 
 class Breaker:
-    """Pure: `now` is passed in, in seconds that never go back.
+    """Circuit breaker of one provider. Pure: the caller passes `now`, in monotonic seconds.
 
-    `begin` is followed by exactly one of `succeed`, `fail` and `abandon` (ended without a verdict on the provider).
+    `begin` must be followed by exactly one of `succeed`, `fail` and `abandon` (no conclusion about the provider).
     """
 
-    __slots__ = ("_failed", "_failures", "_open_seconds", "_opened", "_probing", "_window_seconds")
+    __slots__ = (
+        "_failure_threshold",
+        "_failure_times",
+        "_is_probing",
+        "_open_seconds",
+        "_opened_at",
+        "_window_seconds",
+    )
 
     def __init__(
         self, failures: int = FAILURES, window_seconds: float = WINDOW_SECONDS, open_seconds: float = OPEN_SECONDS
     ) -> None:
-        self._failures = failures
+        self._failure_threshold = failures
         self._window_seconds = window_seconds
         self._open_seconds = open_seconds
-        self._failed: deque[float] = deque(maxlen=failures)
-        self._opened: float | None = None
-        self._probing = False
+        self._failure_times: deque[float] = deque(maxlen=failures)
+        self._opened_at: float | None = None
+        self._is_probing = False
 
     @property
     def tripped(self) -> bool:
-        """Open or half open: only then does anything else here matter to a call that goes well."""
-        return self._opened is not None
+        """Whether the circuit is open or half open; while it is closed, a successful call need not be recorded."""
+        return self._opened_at is not None
 
     def state(self, now: float) -> BreakerState:
-        """Where it stands at that moment."""
-        if self._opened is None:
+        """Return the state at `now`."""
+        if self._opened_at is None:
             return "closed"
-        return "half_open" if now - self._opened >= self._open_seconds else "open"
+        return "half_open" if now - self._opened_at >= self._open_seconds else "open"
 
     def allows(self, now: float) -> bool:
-        """Whether a call may be made; a question that changes nothing."""
-        return self._opened is None or (not self._probing and self.state(now) == "half_open")
+        """Return whether a call is allowed at `now`; changes nothing."""
+        return self._opened_at is None or (not self._is_probing and self.state(now) == "half_open")
 
     def begin(self, now: float) -> None:
-        """A call is made; half open, it is the one probe."""
+        """Record the start of a call; in the half-open state it is the probe."""
         if self.state(now) == "half_open":
-            self._probing = True
+            self._is_probing = True
 
     def succeed(self) -> None:
-        """The provider answered, if only with a refusal of the request."""
-        if self._opened is not None:
-            self._opened, self._probing = None, False
-            self._failed.clear()
+        """Record that the provider answered, even if it rejected the request; closes the circuit."""
+        if self._opened_at is not None:
+            self._opened_at, self._is_probing = None, False
+            self._failure_times.clear()
 
     def fail(self, now: float) -> None:
-        """The provider did not answer, whatever was tried."""
-        if self._probing:
-            self._opened, self._probing = now, False
-        elif self._opened is None:
-            self._failed.append(now)
-            if len(self._failed) == self._failures and now - self._failed[0] <= self._window_seconds:
-                self._opened = now
+        """Record that the provider did not answer, retries included."""
+        if self._is_probing:
+            self._opened_at, self._is_probing = now, False
+        elif self._opened_at is None:
+            self._failure_times.append(now)
+            if (
+                len(self._failure_times) == self._failure_threshold
+                and now - self._failure_times[0] <= self._window_seconds
+            ):
+                self._opened_at = now
 
     def abandon(self) -> None:
-        """The call ended before it told anything: cancelled, or refused by the budget."""
-        self._probing = False
+        """Record that the call ended without a conclusion about the provider (cancelled, or over budget)."""
+        self._is_probing = False

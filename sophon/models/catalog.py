@@ -1,4 +1,4 @@
-"""What is known of a model by its name: window, prices and capabilities, from the table that litellm ships."""
+"""Model catalog: context window, prices and capabilities by model name, from the table that litellm ships."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ import orjson
 from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo
 
 ANY_PROVIDER = "litellm"
-"""The provider type whose model names carry their own prefix, as in `groq/llama-3.3-70b`."""
+"""Provider type whose model names carry the provider as a prefix, as in `groq/llama-3.3-70b`."""
 
 UNKNOWN_CAPABILITIES = frozenset({"function_calling", "streaming"})
-"""What a model that nobody knows is taken to be able to: the common case. Say otherwise in the settings."""
+"""Capabilities assumed for a model that the table does not list; the settings can override them."""
 
 _TEXT_MODES = frozenset({"chat", "responses", "completion"})
 _ALIASES = {"google": "gemini", "azure_openai": "azure", "vertex": "vertex_ai", "bedrock": "bedrock_converse"}
@@ -24,59 +24,59 @@ _FILE = "model_prices_and_context_window_backup.json"
 def model_info(
     provider_type: str, model_name: str, *, provider_id: str | None = None, overrides: Mapping[str, Any] | None = None
 ) -> ModelInfo:
-    """What the table says, then what the operator says: `overrides` are fields of ModelInfo.
+    """Return the facts about a model: the table's entry, then `overrides` (fields of ModelInfo) from the settings.
 
-    A model that the table does not know has a window of 128,000 tokens, function calling, streaming and no prices
-    (its cost counts as 0). Of one that it knows by name only under another provider nothing is taken over: windows
-    and prices differ. `provider_id` is the id in the settings, by default the type. The table is read once, on the
-    first call (30 ms): call it while starting, not in a turn. Raises TypeError for an override that is no field.
+    A model that the table does not list has a window of 128,000 tokens, function calling, streaming and no prices
+    (its cost counts as 0). An entry of another provider with the same model name is not used, because windows and
+    prices differ. `provider_id` is the id in the settings, by default the type. The table is read once, on the first
+    call (30 ms), so call this at startup and not during a turn. Raises TypeError for an override that is not a field.
     """
-    entry = _entry(provider_type.lower(), model_name)
-    fields = _known(entry) if entry is not None else dict[str, Any](capabilities=UNKNOWN_CAPABILITIES)
+    entry = _find_entry(provider_type.lower(), model_name)
+    fields = _fields_from_entry(entry) if entry is not None else dict[str, Any](capabilities=UNKNOWN_CAPABILITIES)
     fields |= overrides or {}
-    fields["capabilities"] = _consistent(fields)
+    fields["capabilities"] = _normalise_capabilities(fields)
     return ModelInfo(model_name, provider_id or provider_type, **fields)
 
 
-def _entry(provider_type: str, name: str) -> Mapping[str, Any] | None:
+def _find_entry(provider_type: str, name: str) -> Mapping[str, Any] | None:
     family = _ALIASES.get(provider_type, provider_type)
     # Ollama's tags name a size or a quantisation; the table often knows the model only without one.
     for spelling in dict.fromkeys((name, name.partition(":")[0])):
         for key in (f"{provider_type}/{spelling}", f"{family}/{spelling}", spelling):
-            entry = _table().get(key)
-            if entry is not None and _is_of(entry, provider_type, family, key):
+            entry = _load_table().get(key)
+            if entry is not None and _belongs_to_provider(entry, provider_type, family, key):
                 return entry
     return None
 
 
-def _is_of(entry: Mapping[str, Any], provider_type: str, family: str, key: str) -> bool:
+def _belongs_to_provider(entry: Mapping[str, Any], provider_type: str, family: str, key: str) -> bool:
     owner = str(entry.get("litellm_provider", ""))
     return provider_type == ANY_PROVIDER or key.startswith(f"{family}/") or owner in (provider_type, family)
 
 
-def _known(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _fields_from_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     capabilities = {
         key.removeprefix("supports_") for key, value in entry.items() if key.startswith("supports_") and value is True
     }
     streams = entry.get("supports_native_streaming") is not False
     return {
-        "context_window": _count(entry, "max_input_tokens", "max_tokens") or DEFAULT_CONTEXT_WINDOW,
-        "max_output_tokens": _count(entry, "max_output_tokens"),
+        "context_window": _first_positive_int(entry, "max_input_tokens", "max_tokens") or DEFAULT_CONTEXT_WINDOW,
+        "max_output_tokens": _first_positive_int(entry, "max_output_tokens"),
         "function_calling": "function_calling" in capabilities,
         "streaming": streams,
         "capabilities": frozenset(capabilities),
-        "prices": _prices(entry.get("input_cost_per_token"), entry.get("output_cost_per_token")),
+        "prices": _prices_per_million(entry.get("input_cost_per_token"), entry.get("output_cost_per_token")),
     }
 
 
-def _prices(cost_in: object, cost_out: object) -> tuple[float, float] | None:
-    """USD per token as USD per million of them."""
+def _prices_per_million(cost_in: object, cost_out: object) -> tuple[float, float] | None:
+    """Convert USD per token to USD per million tokens."""
     if not isinstance(cost_in, int | float) or not isinstance(cost_out, int | float):
         return None
     return round(cost_in * 1e6, 6), round(cost_out * 1e6, 6)
 
 
-def _count(entry: Mapping[str, Any], *keys: str) -> int | None:
+def _first_positive_int(entry: Mapping[str, Any], *keys: str) -> int | None:
     for key in keys:
         value = entry.get(key)
         if isinstance(value, int | float) and value > 0:
@@ -84,8 +84,8 @@ def _count(entry: Mapping[str, Any], *keys: str) -> int | None:
     return None
 
 
-def _consistent(fields: Mapping[str, Any]) -> frozenset[str]:
-    """The two capabilities that have a field of their own say what the field says."""
+def _normalise_capabilities(fields: Mapping[str, Any]) -> frozenset[str]:
+    """Return the capabilities, with `function_calling` and `streaming` set according to their own fields."""
     names = set(cast(frozenset[str], fields.get("capabilities", frozenset())))
     for name in ("function_calling", "streaming"):
         (names.add if fields.get(name, True) else names.discard)(name)
@@ -93,7 +93,7 @@ def _consistent(fields: Mapping[str, Any]) -> frozenset[str]:
 
 
 @cache
-def _table() -> Mapping[str, Mapping[str, Any]]:
+def _load_table() -> Mapping[str, Mapping[str, Any]]:
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return {}

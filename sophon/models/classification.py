@@ -1,8 +1,9 @@
-"""Whatever a provider raises, as one of our own errors.
+"""Error classification: convert any exception of a provider into one of Sophon's own errors.
 
-Read in this order: errors of Sophon pass as they are; a text that speaks of the context window; the HTTP status
-(`status_code` or `status` on the error or its response); the type, by name where a library would have to be imported
-for it (httpx, aiohttp, openai, litellm); the text. What nobody knows is a plain ModelError, which is never repeated.
+The checks run in this order: errors of Sophon are returned unchanged; a text that mentions the context window; the
+HTTP status (`status_code` or `status` on the error or its response); the type, compared by name so that no library has
+to be imported (httpx, aiohttp, openai, litellm); the text. Anything else becomes a plain ModelError, which is never
+retried.
 """
 
 import re
@@ -23,43 +24,42 @@ from sophon.errors import (
 )
 
 QUOTA_SECONDS = 3600.0
-"""How long a spent quota rests when the provider does not say when it is filled again (402, `insufficient_quota`):
-asking every few seconds would not fill it."""
+"""Cool-down after an exhausted quota (402, `insufficient_quota`) if the provider does not say when it is renewed."""
 
 TEXT_LIMIT = 2000
-"""Characters of an error's text that are read and kept: some providers send back the request."""
+"""Characters of an error's text that are read and kept, because some providers send the request back."""
 
 
 def classify(error: Exception, provider: str, model: str, *, now: datetime | None = None) -> SophonError:
-    """The error as a ModelError whose cause is the original; one of Sophon's own is given back itself.
+    """Return the error as a ModelError whose cause is the original; Sophon's own errors are returned themselves.
 
-    `now` is needed to read a moment (an HTTP date, a reset time) as seconds; without it moments are ignored.
-    AssertionError is raised again: a test's failure is nobody's network.
+    `now` is needed to convert a point in time (an HTTP date, a reset time) to seconds; without it such values are
+    ignored. AssertionError is re-raised, because it is a test failure and not a provider error.
     """
     if isinstance(error, AssertionError):
         raise error
     if isinstance(error, SophonError):
-        return _placed(error, provider, model)
-    leaf = _leaf(error)
-    if isinstance(leaf, AssertionError):
-        raise leaf
-    if isinstance(leaf, SophonError):
-        return _placed(leaf, provider, model)
-    text, status = _text(leaf), _status(leaf)
-    kind = _kind(leaf, status, text)
-    failure = kind(
+        return _with_provider(error, provider, model)
+    inner = _first_error(error)
+    if isinstance(inner, AssertionError):
+        raise inner
+    if isinstance(inner, SophonError):
+        return _with_provider(inner, provider, model)
+    text, status = _error_text(inner), _http_status(inner)
+    error_class = _error_class(inner, status, text)
+    failure = error_class(
         f"{provider}/{model}: {text}",
         provider=provider,
         model=model,
         status=status,
-        retry_after=_retry_after(leaf, kind, status, text, now),
+        retry_after=_retry_after(inner, error_class, status, text, now),
     )
     failure.__cause__ = error
     return failure
 
 
 def parse_retry_after(value: object, now: datetime | None = None) -> float | None:
-    """Seconds from a Retry-After (RFC 9110, 10.2.3): a number of seconds or an HTTP date; None if it is neither."""
+    """Parse a Retry-After value (RFC 9110, 10.2.3: seconds or an HTTP date) to seconds; None if it is neither."""
     if isinstance(value, int | float):
         return max(0.0, float(value))
     if not isinstance(value, str):
@@ -67,18 +67,18 @@ def parse_retry_after(value: object, now: datetime | None = None) -> float | Non
     try:
         return max(0.0, float(value))
     except ValueError:
-        return _until(value, now)
+        return _seconds_until(value, now)
 
 
-_OVERFLOW = re.compile(
+_CONTEXT_OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size)|maximum context|max(?:imum)? (?:input|prompt) (?:length|tokens)"
     r"|too many (?:input |prompt )?tokens|(?:prompt|input|request) is too (?:long|large)"
     r"|exceeds? the (?:token|context) limit|token limit exceeded|exceeds the maximum number of tokens"
     r"|reduce the length of",
     re.IGNORECASE,
 )
-_OVERLOAD = re.compile(r"overload|over capacity|at capacity|server is busy|model is busy", re.IGNORECASE)
-_LIMIT = re.compile(r"rate[ _-]?limit|too many requests|throttl", re.IGNORECASE)
+_OVERLOADED = re.compile(r"overload|over capacity|at capacity|server is busy|model is busy", re.IGNORECASE)
+_RATE_LIMIT = re.compile(r"rate[ _-]?limit|too many requests|throttl", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient[ _-]?(?:quota|credit|balance|funds)", re.IGNORECASE)
 _RESET_AT = re.compile(r"resets?[_ ]at\W{1,6}([\dT:.+Z-]{8,40})", re.IGNORECASE)
 _RESET_IN = re.compile(
@@ -87,7 +87,7 @@ _RESET_IN = re.compile(
     re.IGNORECASE,
 )
 
-_BY_STATUS: dict[int, type[ModelError]] = {
+_CLASS_BY_STATUS: dict[int, type[ModelError]] = {
     401: AuthenticationFailed,
     402: RateLimited,
     403: AuthenticationFailed,
@@ -97,7 +97,7 @@ _BY_STATUS: dict[int, type[ModelError]] = {
     504: ModelTimeout,
     529: Overloaded,
 }
-_BY_NAME: dict[str, type[ModelError]] = {
+_CLASS_BY_NAME: dict[str, type[ModelError]] = {
     "ContextWindowExceededError": ContextOverflow,
     "TimeoutException": ModelTimeout,
     "APITimeoutError": ModelTimeout,
@@ -106,57 +106,57 @@ _BY_NAME: dict[str, type[ModelError]] = {
     "ClientConnectionError": ProviderUnavailable,
     "ClientPayloadError": ProviderUnavailable,
 }
-_BY_TYPE: tuple[tuple[type[Exception], type[ModelError]], ...] = (
+_CLASS_BY_TYPE: tuple[tuple[type[Exception], type[ModelError]], ...] = (
     (TimeoutError, ModelTimeout),
     (OSError, ProviderUnavailable),
 )
 
 
-def _kind(error: Exception, status: int | None, text: str) -> type[ModelError]:
-    if status not in (401, 402, 403, 429) and _OVERFLOW.search(text):
+def _error_class(error: Exception, status: int | None, text: str) -> type[ModelError]:
+    if status not in (401, 402, 403, 429) and _CONTEXT_OVERFLOW.search(text):
         return ContextOverflow
     if status is not None:
-        return _by_status(status, text)
-    return _by_class(error) or _by_text(text)
+        return _class_by_status(status, text)
+    return _class_by_type(error) or _class_by_text(text)
 
 
-def _by_status(status: int, text: str) -> type[ModelError]:
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+def _class_by_status(status: int, text: str) -> type[ModelError]:
+    if status in _CLASS_BY_STATUS:
+        return _CLASS_BY_STATUS[status]
     if status >= 500:
-        return Overloaded if _OVERLOAD.search(text) else ProviderUnavailable
-    return BadRequest if status >= 400 else _by_text(text)
+        return Overloaded if _OVERLOADED.search(text) else ProviderUnavailable
+    return BadRequest if status >= 400 else _class_by_text(text)
 
 
-def _by_class(error: Exception) -> type[ModelError] | None:
+def _class_by_type(error: Exception) -> type[ModelError] | None:
     for ancestor in type(error).__mro__:
-        if ancestor.__name__ in _BY_NAME:
-            return _BY_NAME[ancestor.__name__]
-    return next((kind for known, kind in _BY_TYPE if isinstance(error, known)), None)
+        if ancestor.__name__ in _CLASS_BY_NAME:
+            return _CLASS_BY_NAME[ancestor.__name__]
+    return next((error_class for known, error_class in _CLASS_BY_TYPE if isinstance(error, known)), None)
 
 
-def _by_text(text: str) -> type[ModelError]:
-    if _OVERLOAD.search(text):
+def _class_by_text(text: str) -> type[ModelError]:
+    if _OVERLOADED.search(text):
         return Overloaded
-    return RateLimited if _LIMIT.search(text) else ModelError
+    return RateLimited if _RATE_LIMIT.search(text) else ModelError
 
 
 def _retry_after(
-    error: Exception, kind: type[ModelError], status: int | None, text: str, now: datetime | None
+    error: Exception, error_class: type[ModelError], status: int | None, text: str, now: datetime | None
 ) -> float | None:
-    given = parse_retry_after(getattr(error, "retry_after", None), now)
-    if given is None:
-        given = parse_retry_after(_header(error, "retry-after"), now)
-    if given is None and kind in (RateLimited, Overloaded):
-        given = _reset(text, now)
-    spent = status == 402 or (kind is RateLimited and _QUOTA.search(text))
-    return QUOTA_SECONDS if given is None and spent else given
+    seconds = parse_retry_after(getattr(error, "retry_after", None), now)
+    if seconds is None:
+        seconds = parse_retry_after(_header(error, "retry-after"), now)
+    if seconds is None and error_class in (RateLimited, Overloaded):
+        seconds = _seconds_until_reset(text, now)
+    spent = status == 402 or (error_class is RateLimited and _QUOTA.search(text))
+    return QUOTA_SECONDS if seconds is None and spent else seconds
 
 
-def _reset(text: str, now: datetime | None) -> float | None:
-    """The moment or the span that a body names, as weekly quotas do."""
+def _seconds_until_reset(text: str, now: datetime | None) -> float | None:
+    """Return the seconds until the reset time or after the time span that an error text names."""
     if moment := _RESET_AT.search(text):
-        return _until(moment[1], now)
+        return _seconds_until(moment[1], now)
     span = _RESET_IN.search(text)
     if span is None or not any(span.groups()[:4]):
         return None
@@ -164,7 +164,7 @@ def _reset(text: str, now: datetime | None) -> float | None:
     return days * 86400 + hours * 3600 + minutes * 60 + (seconds / 1000 if span[5] == "ms" else seconds)
 
 
-def _until(moment: str, now: datetime | None) -> float | None:
+def _seconds_until(moment: str, now: datetime | None) -> float | None:
     if now is None:
         return None
     try:
@@ -180,7 +180,7 @@ def _until(moment: str, now: datetime | None) -> float | None:
     return max(0.0, (aware - now).total_seconds())
 
 
-def _status(error: Exception) -> int | None:
+def _http_status(error: Exception) -> int | None:
     for holder in (error, getattr(error, "response", None)):
         for name in ("status_code", "status"):
             value = getattr(holder, name, None)
@@ -202,7 +202,7 @@ def _header(error: Exception, name: str) -> str | None:
     return None
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     body = getattr(error, "body", None)
     if body and str(body) not in text:
@@ -210,14 +210,14 @@ def _text(error: Exception) -> str:
     return text[:TEXT_LIMIT]
 
 
-def _leaf(error: Exception) -> Exception:
-    """The first error in a group: a model that uses a task group inside may raise one."""
+def _first_error(error: Exception) -> Exception:
+    """Return the first error of an exception group, which a model with an internal task group may raise."""
     if not isinstance(error, ExceptionGroup):
         return error
-    return _leaf(cast("ExceptionGroup[Exception]", error).exceptions[0])
+    return _first_error(cast("ExceptionGroup[Exception]", error).exceptions[0])
 
 
-def _placed(error: SophonError, provider: str, model: str) -> SophonError:
+def _with_provider(error: SophonError, provider: str, model: str) -> SophonError:
     if isinstance(error, ModelError):
         error.provider = error.provider or provider
         error.model = error.model or model

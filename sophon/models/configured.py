@@ -1,7 +1,7 @@
-"""From settings and environment to providers that can be asked."""
+"""Provider factory: create the active providers from settings and environment."""
 
 import inspect
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,29 +25,29 @@ from sophon.settings import ProviderSettings, Settings
 from sophon.settings.report import near
 
 OPENAI_URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
-"""Variables that OpenAI's own client and litellm know; BaseUrl in the settings wins."""
+"""Environment variables for OpenAI's base URL, as read by its client and litellm; BaseUrl in the settings wins."""
 
 
 def configured_providers(
     settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path, detect: bool = True
 ) -> list[Provider]:
-    """The active providers of the settings; without any in the settings, those that are found.
+    """Create the active providers of the settings; if the settings list none, those that discovery finds.
 
-    `folder` is where a person's own modules are looked for; `detect=False` finds nothing but the offline model. Raises
-    SettingsError with a line for everything that is wrong with any of them: a missing key, an unknown type, no model, a
+    `folder` is where the user's own modules are searched; `detect=False` skips discovery and uses the offline model.
+    Raises SettingsError with one line per problem of any provider: a missing key, an unknown type, no model, or a
     factory that cannot be used.
     """
-    site = _Site(environment, clock, folder)
-    found: list[tuple[str, ProviderSettings]] = [
-        (f"Providers[{place}]", each) for place, each in enumerate(settings.providers) if each.active
+    context = _BuildContext(environment, clock, folder)
+    selected: list[tuple[str, ProviderSettings]] = [
+        (f"Providers[{index}]", each) for index, each in enumerate(settings.providers) if each.active
     ]
     if not settings.providers:
-        found = [(each.provider, each.settings) for each in _found(environment, detect=detect)]
+        selected = [(each.provider, each.settings) for each in _discover(environment, is_enabled=detect)]
     providers: list[Provider] = []
     problems: list[str] = []
-    for path, each in found:
+    for path, each in selected:
         try:
-            providers.append(_Making(each, path, site).provider())
+            providers.append(_ProviderBuilder(each, path, context).build())
         except SettingsError as error:
             problems += error.problems
     if problems:
@@ -56,52 +56,53 @@ def configured_providers(
 
 
 def found_providers(settings: Settings, environment: Mapping[str, str]) -> list[Detected]:
-    """What would be used, and why, in the order in which it is asked; nothing is made and no key is read."""
+    """Return the providers that would be used, and why, by priority; creates nothing and reads no key."""
     if not settings.providers:
         return detected(environment)
-    named = [(f"Providers[{place}] in the settings", each) for place, each in enumerate(settings.providers)]
-    active = [Detected(each, reason) for reason, each in named if each.active]
+    listed = [(f"Providers[{index}] in the settings", each) for index, each in enumerate(settings.providers)]
+    active = [Detected(each, reason) for reason, each in listed if each.active]
     return sorted(active, key=lambda each: each.settings.priority)
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
-    """Where providers are made."""
+class _BuildContext:
+    """Environment variables, clock and module folder that every provider is built with."""
 
     environment: Mapping[str, str]
     clock: Clock
     folder: Path
 
 
-class _Making:
-    """Makes one provider; every problem is a line that begins with `path`."""
+class _ProviderBuilder:
+    """Builds one provider; every problem is reported as a line that starts with `path`."""
 
-    def __init__(self, settings: ProviderSettings, path: str, site: _Site) -> None:
+    def __init__(self, settings: ProviderSettings, path: str, context: _BuildContext) -> None:
         self._settings = settings
         self._path = path
-        self._site = site
+        self._context = context
 
-    def provider(self) -> Provider:
+    def build(self) -> Provider:
         settings = self._settings
         self._check_type()
         keys = self._keys()
         models = self._models()
-        ring = KeyRing(keys, self._site.clock) if keys else None
-        return Provider(settings.id, models, settings.priority, settings.active, ring)
+        key_pool = KeyRing(keys, self._context.clock) if keys else None
+        return Provider(settings.id, models, settings.priority, settings.active, key_pool)
 
     def _models(self) -> list[Model]:
         kind = self._settings.type
         if kind == OFFLINE:
-            return [self._with_facts(OfflineModel())]
+            return [self._with_overrides(OfflineModel())]
         if kind == PYTHON:
             path = self._settings.factory or ""
-            return [self._from_factory(import_object(path, setting=f"{self._path}.Factory", folder=self._site.folder))]
+            factory = import_object(path, setting=f"{self._path}.Factory", folder=self._context.folder)
+            return [self._from_factory(factory)]
         if kind in offered(MODELS):
             return [self._from_factory(loaded(offered(MODELS)[kind]))]
         if kind in (OPENAI, COMPATIBLE):
             return self._openai(self._openai_url())
         if kind == OLLAMA:
-            address = self._settings.base_url or ollama_address(self._site.environment)
+            address = self._settings.base_url or ollama_address(self._context.environment)
             return self._openai(f"{address.rstrip('/').removesuffix('/v1')}/v1")
         return self._litellm()
 
@@ -123,117 +124,126 @@ class _Making:
         ]
 
     def _info(self, kind: str, name: str) -> ModelInfo:
-        return model_info(kind, name, provider_id=self._settings.id, overrides=self._facts())
+        return model_info(kind, name, provider_id=self._settings.id, overrides=self._info_overrides())
 
     def _names(self) -> tuple[str, ...]:
-        """The models named, else the one to begin with."""
+        """Return the configured models, else the provider's default model."""
         settings = self._settings
         if settings.models:
             return settings.models
         if settings.type == OLLAMA:
-            models = local_models(settings.base_url or ollama_address(self._site.environment))
+            models = local_models(settings.base_url or ollama_address(self._context.environment))
             if models:
                 return (preferred(models).name,)
-        usual = known(settings.type)
-        if usual is None or settings.base_url is not None:
+        defaults = known(settings.type)
+        if defaults is None or settings.base_url is not None:
             raise self._problem("Models", "name at least one model")
-        return (usual.model,)
+        return (defaults.model,)
 
     def _openai_url(self) -> str:
         if self._settings.base_url is not None:
             return self._settings.base_url
         if self._settings.type == COMPATIBLE:
-            raise self._problem("BaseUrl", f"a provider of type {COMPATIBLE!r} needs one, as https://host/v1")
-        named = (self._site.environment.get(name, "").strip() for name in OPENAI_URLS)
-        return next(filter(None, named), OPENAI_URL)
+            raise self._problem("BaseUrl", f"a provider of type {COMPATIBLE!r} needs one, such as https://host/v1")
+        values = (self._context.environment.get(name, "").strip() for name in OPENAI_URLS)
+        return next(filter(None, values), OPENAI_URL)
 
     def _check_type(self) -> None:
         kind, types = self._settings.type, known_types() | offered(MODELS).keys()
         if types and kind not in types:
-            hint = near(kind, types) or f"; for a server that speaks OpenAI's API write {COMPATIBLE!r}"
-            raise self._problem("Type", f"{kind!r} is no type of provider{hint}")
+            hint = near(kind, types) or f"; for a server with an OpenAI-compatible API write {COMPATIBLE!r}"
+            raise self._problem("Type", f"{kind!r} is not a provider type{hint}")
 
     def _keys(self) -> list[str]:
-        secrets, environment = self._settings.keys, self._site.environment
+        secrets, environment = self._settings.keys, self._context.environment
         if not secrets:
-            return self._usual_key()
+            return self._default_key()
         found = [key for key in (secret.resolve(environment) for secret in secrets) if key is not None]
         if not found:
-            missing = [_missing(secret.origin) for secret in secrets]
+            missing = [_describe_missing_secret(secret.origin) for secret in secrets]
             raise self._problem("Keys", "; ".join(missing))
         for key in found:
             if not key.isascii() or not key.isprintable() or " " in key:
-                # Caught here, because a client that finds it would show the key in its error.
-                raise self._problem("Keys", "a key has characters that no key has (white space or letters not ASCII)")
+                # Checked here, because an HTTP client would show the key in its error message.
+                raise self._problem(
+                    "Keys", "a key contains characters that are not allowed (white space or non-ASCII letters)"
+                )
         return found
 
-    def _usual_key(self) -> list[str]:
-        """The key from the variable where it is by custom; servers at another address often need none."""
-        usual = known(self._settings.type)
-        if usual is None:
+    def _default_key(self) -> list[str]:
+        """Return the key from its customary environment variable; a server with its own BaseUrl may need none."""
+        defaults = known(self._settings.type)
+        if defaults is None:
             return []
-        values = (self._site.environment.get(name, "").strip() for name in usual.variables)
+        values = (self._context.environment.get(name, "").strip() for name in defaults.variables)
         key = next(filter(None, values), None)
         if key is None and self._settings.base_url is None:
-            raise self._problem("Keys", f"none is named, and the environment variable {usual.variables[0]} is not set")
+            raise self._problem(
+                "Keys", f"no key is configured, and the environment variable {defaults.variables[0]} is not set"
+            )
         return [key] if key else []
 
     def _from_factory(self, factory: object) -> Model:
-        path, settings = self._settings.factory or self._settings.type, self._settings
-        if len(settings.models) > 1:
-            raise self._problem("Models", "a factory gives one model; make a provider of each")
-        if not callable(factory):
-            raise self._problem("Factory", f"{path!r} is no function")
-        try:
-            model = _called(factory, settings)
-        except Exception as error:
-            raise self._problem("Factory", f"{path!r} failed: {type(error).__name__}: {error}") from error
-        if isinstance(model, Coroutine):
-            model.close()
-            raise self._problem("Factory", f"{path!r} is async; it gives the model at once")
-        if not callable(getattr(model, "complete", None)) or not hasattr(model, "info"):
-            raise self._problem(
-                "Factory", f"{path!r} gave a {type(model).__name__}, which is no model: it needs `info` and `complete`"
-            )
-        return self._with_facts(cast(Model, model))
+        if len(self._settings.models) > 1:
+            raise self._problem("Models", "a factory returns one model; configure one provider per model")
+        return self._with_overrides(create_model_from_factory(factory, self._settings, f"{self._path}.Factory"))
 
-    def _with_facts(self, model: Model) -> Model:
-        named = {"name": self._settings.models[0]} if self._settings.models else {}
-        return renamed(model, provider=self._settings.id, **named, **self._facts())
+    def _with_overrides(self, model: Model) -> Model:
+        name = {"name": self._settings.models[0]} if self._settings.models else {}
+        return renamed(model, provider=self._settings.id, **name, **self._info_overrides())
 
-    def _facts(self) -> dict[str, Any]:
-        """What the operator says of the models, as fields of ModelInfo."""
+    def _info_overrides(self) -> dict[str, Any]:
+        """Return the facts that the settings state about the models, as fields of ModelInfo."""
         settings = self._settings
         prices = (settings.prices.input, settings.prices.output) if settings.prices else None
-        said = {
+        overrides = {
             "context_window": settings.context_window,
             "function_calling": settings.function_calling,
             "prices": prices,
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return {name: value for name, value in overrides.items() if value is not None}
 
     def _problem(self, key: str, sentence: str) -> SettingsError:
         return SettingsError([f"{self._path}.{key}: {sentence}"])
 
 
-def _found(environment: Mapping[str, str], *, detect: bool) -> list[Detected]:
-    return detected(environment) if detect else [offline("nothing else was looked for")]
+def create_model_from_factory(factory: object, settings: ProviderSettings, setting: str) -> Model:
+    """Call a factory function from the user's code and return its model.
+
+    The factory receives the provider's settings if it has a required positional parameter. `setting` is the settings
+    path that starts the problem line. Raises SettingsError if the factory is not callable, fails, is async, or returns
+    something without `info` and `complete`.
+    """
+    path = settings.factory or settings.type
+    if not callable(factory):
+        raise SettingsError([f"{setting}: {path!r} is not a function"])
+    try:
+        model: object = factory(settings) if requires_positional_argument(factory) else factory()
+    except Exception as error:
+        raise SettingsError([f"{setting}: {path!r} failed: {type(error).__name__}: {error}"]) from error
+    if isinstance(model, Coroutine):
+        model.close()
+        raise SettingsError([f"{setting}: {path!r} is async; the factory must return the model directly"])
+    if not callable(getattr(model, "complete", None)) or not hasattr(model, "info"):
+        problem = f"{path!r} returned a {type(model).__name__}, which is not a model: it needs `info` and `complete`"
+        raise SettingsError([f"{setting}: {problem}"])
+    return cast(Model, model)
 
 
-def _called(factory: Callable[..., object], settings: ProviderSettings) -> object:
-    """What the factory gives; it is handed the provider's settings if it takes them."""
-    return factory(settings) if any(_needed(factory)) else factory()
+def requires_positional_argument(function: Callable[..., object]) -> bool:
+    """Return whether the function has a positional parameter without a default."""
+    return any(
+        parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        and parameter.default is inspect.Parameter.empty
+        for parameter in inspect.signature(function).parameters.values()
+    )
 
 
-def _needed(factory: Callable[..., object]) -> Iterator[inspect.Parameter]:
-    """The parameters that have to be given by position."""
-    for parameter in inspect.signature(factory).parameters.values():
-        by_position = parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        if by_position and parameter.default is inspect.Parameter.empty:
-            yield parameter
+def _discover(environment: Mapping[str, str], *, is_enabled: bool) -> list[Detected]:
+    return detected(environment) if is_enabled else [offline("discovery is disabled")]
 
 
-def _missing(origin: str) -> str:
+def _describe_missing_secret(origin: str) -> str:
     if origin.startswith("environment variable"):
         return f"the {origin} is not set"
     return f"the {origin} is missing, empty or cannot be read"

@@ -1,4 +1,4 @@
-"""Which providers there are when the settings name none: keys in the environment, a local Ollama, the offline model."""
+"""Provider discovery without settings: API keys in the environment, a local Ollama, else the offline model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,35 +10,39 @@ from sophon.settings import ProviderSettings, Secret
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A provider, and why it is there: what `sophon doctor` shows."""
+    """Settings of a provider, and why it was selected; shown by `sophon doctor`."""
 
     settings: ProviderSettings
     reason: str
 
     @property
     def provider(self) -> str:
-        """Its id."""
+        """The provider's id."""
         return self.settings.id
 
 
 def detected(environment: Mapping[str, str]) -> list[Detected]:
-    """A provider for every key that is set, in the order of KNOWN; else a local Ollama that has a model; else the
-    offline model. Takes at most 0.3 s, and no other machine is asked than the one in OLLAMA_HOST.
+    """Discover the providers: one for every key that is set, in the order of `KNOWN`; else Ollama; else offline.
+
+    Ollama counts if it has a model. Takes at most 0.3 s and contacts no host other than the one in OLLAMA_HOST.
     """
-    keyed = [Detected(_keyed(*each), f"{each[1]} is set") for each in _variables(environment)]
+    keyed = [Detected(_settings_with_key(*each), f"{each[1]} is set") for each in _providers_with_key(environment)]
     if keyed:
-        return [_at(place, each) for place, each in enumerate(keyed, start=1)]
+        return [_with_priority(priority, each) for priority, each in enumerate(keyed, start=1)]
     address = ollama_address(environment)
-    return [_ollama(address, environment) or offline(f"no key is set, and no Ollama with a model answers at {address}")]
+    return [
+        _discover_ollama(address, environment)
+        or offline(f"no key is set, and no Ollama with a model answers at {address}")
+    ]
 
 
 def offline(reason: str) -> Detected:
-    """The offline model."""
+    """Return the offline provider with the reason why it was selected."""
     return Detected(ProviderSettings(id=OFFLINE, type=OFFLINE), reason)
 
 
-def _variables(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
-    """(id, variable, type, model) of every provider whose key is set."""
+def _providers_with_key(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    """Return (id, variable, type, default model) of every provider whose key is set."""
     found: list[tuple[str, str, str, str]] = []
     for each in KNOWN:
         variable = next((name for name in each.variables if environment.get(name, "").strip()), None)
@@ -47,15 +51,15 @@ def _variables(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]
     return found
 
 
-def _keyed(provider_id: str, variable: str, provider_type: str, model: str) -> ProviderSettings:
+def _settings_with_key(provider_id: str, variable: str, provider_type: str, model: str) -> ProviderSettings:
     return ProviderSettings(id=provider_id, type=provider_type, models=(model,), keys=(Secret(variable, "$env"),))
 
 
-def _at(place: int, found: Detected) -> Detected:
-    return Detected(found.settings.model_copy(update={"priority": place}), found.reason)
+def _with_priority(priority: int, provider: Detected) -> Detected:
+    return Detected(provider.settings.model_copy(update={"priority": priority}), provider.reason)
 
 
-def _ollama(address: str, environment: Mapping[str, str]) -> Detected | None:
+def _discover_ollama(address: str, environment: Mapping[str, str]) -> Detected | None:
     models = local_models(address)
     if not models:
         return None
@@ -67,8 +71,8 @@ def _ollama(address: str, environment: Mapping[str, str]) -> Detected | None:
         models=(model.name,),
         base_url=address,
         function_calling=model.function_calling,
-        # What the server cuts prompts to, if it was told; Ollama says nothing when it does.
+        # The configured prompt limit of the server, if set: Ollama truncates longer prompts silently.
         context_window=int(length) if length.isdecimal() and int(length) else model.context_window,
     )
-    named = f", named by {HOST}" if environment.get(HOST) else ""
-    return Detected(settings, f"Ollama answers at {address}{named} and has {model.name}")
+    source = f" (from {HOST})" if environment.get(HOST) else ""
+    return Detected(settings, f"Ollama answers at {address}{source} and has {model.name}")

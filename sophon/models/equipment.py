@@ -1,4 +1,4 @@
-"""What every call of one gateway works with."""
+"""Gateway context: the collaborators that all calls of one gateway share."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from sophon.models.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """The same for all calls, and shared by them."""
+    """Clock, token counter, options and back-off of one gateway; the same objects for all its calls."""
 
     clock: Clock
     tokens: TokenCounter

@@ -1,12 +1,13 @@
-"""The candidates of one call as a pure state machine: who is asked next, and when it ends.
+"""Failover state machine of one model call: which candidate is called next, and when the call ends. Pure.
 
-    selecting  --candidate--> calling; --none_left--> exhausted
-    calling    --success--> answered; --failed--> selecting; --spent--> selecting; --fatal--> aborted
+    selecting  --candidate_available--> calling; --no_candidate--> exhausted
+    calling    --success--> answered; --candidate_failed--> selecting; --budget_exceeded--> selecting;
+               --fatal_error--> aborted
 
-answered, exhausted and aborted are final; a pair that cannot happen ends in aborted. Fatal are: context overflow (which
-goes to compaction), a request that is refused as such, an error nobody knows (most likely ours), and every error after
-visible text. Source: reference/clawdesk.md 1.2; its retrying state is a machine of its own (retries.py), because the
-call layers stand between the two.
+answered, exhausted and aborted are final; an impossible pair leads to aborted. Fatal errors are: context overflow (it
+is handled by compaction), a rejected request (BadRequest), an unclassified error (probably a defect in Sophon), and
+every error after visible text. Source: reference/clawdesk.md 1.2; its retrying state is a separate machine
+(retry_machine.py), because the call layers are between the two.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from sophon.models.retries import TRANSIENT
 
 
 class State(Enum):
-    """Where the call stands among its candidates."""
+    """State of a model call with respect to its candidates."""
 
     SELECTING = auto()
     CALLING = auto()
@@ -34,7 +35,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happened."""
+    """Event that moves a model call to another state."""
 
     CANDIDATE = auto()
     NONE_LEFT = auto()
@@ -46,7 +47,7 @@ class Event(Enum):
 
 FINAL = frozenset({State.ANSWERED, State.EXHAUSTED, State.ABORTED})
 
-_EXPECTED: dict[State, dict[Event, State]] = {
+_EXPECTED_TRANSITIONS: dict[State, dict[Event, State]] = {
     State.SELECTING: {Event.CANDIDATE: State.CALLING, Event.NONE_LEFT: State.EXHAUSTED},
     State.CALLING: {
         Event.SUCCESS: State.ANSWERED,
@@ -57,30 +58,32 @@ _EXPECTED: dict[State, dict[Event, State]] = {
 }
 
 TABLE: dict[tuple[State, Event], State] = {
-    (state, event): state if state in FINAL else _EXPECTED[state].get(event, State.ABORTED)
+    (state, event): state if state in FINAL else _EXPECTED_TRANSITIONS[state].get(event, State.ABORTED)
     for state in State
     for event in Event
 }
-"""Every pair. With n candidates no call takes more than 2n + 1 steps to a final state."""
+"""The next state for every (state, event). With n candidates a call takes at most 2n + 1 steps to a final state."""
 
 
 def event_of(error: SophonError, heard: bool = False) -> Event:
-    """What it means for the other candidates that one failed with this error; `heard`: text had been shown."""
+    """Return the event for an error of one candidate. `heard`: text was already shown, which makes any error fatal."""
     if heard:
         return Event.FATAL
     if isinstance(error, BudgetExceeded):
         return Event.SPENT
-    return Event.FAILED if isinstance(error, _PASSED_ON) else Event.FATAL
+    return Event.FAILED if isinstance(error, _FAILOVER_ERRORS) else Event.FATAL
 
 
 def verdict(errors: Sequence[SophonError], heard: bool = False) -> SophonError:
-    """What leaves the gateway: the last error of a model; BudgetExceeded only if no model was asked at all, or if it
-    stopped a text that was being shown; NoProvider if there was nobody.
+    """Return the error that the gateway raises: the last error of a model.
+
+    BudgetExceeded is returned only if no model was called or if it interrupted text that was being shown; NoProvider
+    if there was no candidate.
     """
     if not errors:
-        return NoProvider("no provider can be asked; configure one, or wait until one is back")
+        return NoProvider("no provider is available; configure one, or wait until one has recovered")
     failed = [error for error in errors if not isinstance(error, BudgetExceeded)]
     return failed[-1] if failed and not heard else errors[-1]
 
 
-_PASSED_ON = (*TRANSIENT, RateLimited, AuthenticationFailed, NoProvider, MessageTooLarge)
+_FAILOVER_ERRORS = (*TRANSIENT, RateLimited, AuthenticationFailed, NoProvider, MessageTooLarge)

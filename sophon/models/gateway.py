@@ -1,4 +1,4 @@
-"""The one door to models: every call goes through it, so that failover, metering and tracing exist once."""
+"""Model gateway: the single entry point for model calls, with failover, call layers, metering and tracing."""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -20,13 +20,13 @@ from sophon.models.tokens import TokenCounter
 
 
 class ModelGateway:
-    """Asks candidates in order until one answers.
+    """Calls the candidates in order until one answers.
 
-    Inside: candidates (failover.py), around each of them the call layers, inside these the retries and keys of one
-    model (asking.py, retries.py), and each attempt with its meter and its record (attempt.py).
+    From the outside in: the candidates (failover.py); around each candidate the call layers; inside them the retry
+    loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and record (attempt.py).
     """
 
-    __slots__ = ("_by_name", "_defaults", "_equipment", "providers", "tokens")
+    __slots__ = ("_by_name", "_context", "_defaults", "providers", "tokens")
 
     def __init__(
         self,
@@ -39,24 +39,25 @@ class ModelGateway:
         self.providers = tuple(sorted(providers, key=lambda provider: provider.priority))
         self.tokens = tokens or TokenCounter()
         chosen = options or GatewayOptions()
-        self._equipment = Equipment(clock, self.tokens, chosen, Backoff(clock, chosen))
+        self._context = Equipment(clock, self.tokens, chosen, Backoff(clock, chosen))
         self._defaults = [Candidate(provider, provider.models[0]) for provider in self.providers]
-        self._by_name = _index(self.providers)
+        self._by_name = _index_by_name(self.providers)
 
     def candidates(self) -> list[Candidate]:
-        """The first model of every provider that can be asked now, by priority, then in the order given."""
-        now = self._equipment.clock.monotonic()
+        """Return the first model of every provider that is available now, by priority, then in the order given."""
+        now = self._context.clock.monotonic()
         return [candidate for candidate in self._defaults if candidate.provider.health(now) == "active"]
 
     def find(self, name: str) -> Candidate:
-        """A model by `provider/model`, by its own name, or a provider's first model by the provider's id.
+        """Return a model by `provider/model`, by its own name, or a provider's first model by the provider's id.
 
-        A benched provider is found too: who names a model wants it. Raises NotFound, with near names.
+        Providers with an open circuit breaker are included, because the model was requested by name. Raises NotFound
+        with similar names.
         """
         for candidate in self._by_name.get(name, ()):
             if candidate.provider.active:
                 return candidate
-        active = [known for known, found in self._by_name.items() if any(c.provider.active for c in found)]
+        active = [known for known, group in self._by_name.items() if any(c.provider.active for c in group)]
         raise NotFound("model", name, get_close_matches(name, active, n=3, cutoff=0.5))
 
     async def call(
@@ -69,43 +70,43 @@ class ModelGateway:
         emit: Emit | None = None,
         check: Callable[[], None] | None = None,
     ) -> ModelResponse:
-        """Ask until one answers; the request belongs to the gateway from here on.
+        """Return the response of the first candidate that answers; the gateway may modify `request`.
 
-        `check` is called before every attempt and every chunk and may raise to stop. Raises ModelError (`attempts`
-        holds the record, `visible` whether text had been shown), BudgetExceeded when every candidate was over its
-        budget, MessageTooLarge when no candidate had the room, NoProvider when there is none. AssertionError,
-        cancellation and what layers or listeners raise pass untouched.
+        `check` is called before every attempt and every chunk and may raise to stop the call. Raises ModelError
+        (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if every candidate was
+        over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if there is no candidate.
+        AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
         """
-        watch = Oversight(meter, emit, check)
+        hooks = Oversight(meter, emit, check)
         if request.on_text is not None:
-            watch.audience = Audience(request.on_text)
-            request = request.with_(on_text=watch.audience)
+            hooks.audience = Audience(request.on_text)
+            request = request.with_(on_text=hooks.audience)
         if request.purpose not in LAYERED:
             layers = ()
-        attempts = Attempts(self._equipment, watch)
-        asked = candidates if len(candidates) == 1 else self._askable(candidates)
+        runner = Attempts(self._context, hooks)
+        available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
-        for position, candidate in enumerate(asked):
-            last = position + 1 == len(asked)
-            ask: Call = Asking(candidate, last, attempts, self._equipment, emit)
+        for position, candidate in enumerate(available):
+            is_last = position + 1 == len(available)
+            call: Call = Asking(candidate, is_last, runner, self._context, emit)
             for layer in reversed(layers):
-                ask = _around(layer, ask)
+                call = _wrap_in_layer(layer, call)
             try:
-                response = await ask(_addressed(request, candidate.info, first=position == 0))
+                response = await call(_request_for_candidate(request, candidate.info, is_first=position == 0))
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                if TABLE[State.CALLING, event_of(error, watch.heard)] is State.ABORTED:
+                if TABLE[State.CALLING, event_of(error, hooks.heard)] is State.ABORTED:
                     break
-                if emit is not None and not last:
-                    _tell(emit, candidate, error, asked[position + 1])
+                if emit is not None and not is_last:
+                    _emit_failover(emit, candidate, error, available[position + 1])
             else:
-                return _concluded(response, candidate, watch.audience)
-        raise _recorded(verdict(errors, watch.heard), attempts)
+                return _complete_response(response, candidate, hooks.audience)
+        raise _attach_records(verdict(errors, hooks.heard), runner)
 
     async def warm_up(self) -> None:
-        """Load what the first call would otherwise wait for: the models' clients, and the tokenizer for their counts.
+        """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
 
-        Nothing is loaded for models that have nothing to load.
+        The tokenizer is loaded only if at least one model has a `warm_up`.
         """
         loaders = [load for model in self._models() if (load := getattr(model, "warm_up", None)) is not None]
         if loaders:
@@ -114,7 +115,7 @@ class ModelGateway:
             await load()
 
     async def aclose(self) -> None:
-        """Close every model that can be closed, all of them even if one fails; the first failure is raised."""
+        """Close every model that has an `aclose`, even if one fails; then raise the first failure."""
         failures: list[Exception] = []
         for model in self._models():
             close = getattr(model, "aclose", None)
@@ -122,27 +123,27 @@ class ModelGateway:
                 continue
             try:
                 await close()
-            except Exception as error:  # noqa: BLE001 - raised below, once the others are closed
+            except Exception as error:  # noqa: BLE001 - raised below, after the others are closed
                 failures.append(error)
         if failures:
             raise failures[0]
 
     def _models(self) -> list[Model]:
-        # Each once, by identity: a model need not be hashable.
+        # De-duplicated by identity, because a model need not be hashable.
         return list({id(model): model for provider in self.providers for model in provider.models}.values())
 
     def statistics(self) -> list[ProviderStatistics]:
-        """One line per provider, in the order in which they are asked."""
-        now = self._equipment.clock.monotonic()
+        """Return the statistics of every provider, in priority order."""
+        now = self._context.clock.monotonic()
         return [provider.statistics(now) for provider in self.providers]
 
-    def _askable(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """A benched provider is passed over, unless there is no other: its breaker may have opened in mid-turn."""
-        now = self._equipment.clock.monotonic()
+    def _skip_open_circuits(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Skip candidates with an open breaker, which may have opened during the turn; if none is left, return all."""
+        now = self._context.clock.monotonic()
         return [candidate for candidate in candidates if candidate.provider.breaker.allows(now)] or candidates
 
 
-def _index(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
+def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
     index: dict[str, list[Candidate]] = {}
     every = [Candidate(provider, model) for provider in providers for model in provider.models]
     for candidate in every:
@@ -154,37 +155,37 @@ def _index(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
     return index
 
 
-def _around(layer: CallLayer, ask: Call) -> Call:
-    return lambda request: layer(request, ask)
+def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
+    return lambda request: layer(request, call)
 
 
-def _addressed(request: ModelRequest, info: ModelInfo, *, first: bool) -> ModelRequest:
-    """The request for one candidate: the gateway's own for the first, a copy for each further one."""
-    if not first:
+def _request_for_candidate(request: ModelRequest, info: ModelInfo, *, is_first: bool) -> ModelRequest:
+    """Return the request for one candidate: the same object for the first, a copy for each further one."""
+    if not is_first:
         return request.with_(model=info, key=None)
     if request.model is not info:
         request.model = info
     return request
 
 
-def _concluded(response: ModelResponse, candidate: Candidate, audience: Audience | None) -> ModelResponse:
-    """What layers may have left open: who answered, at what cost, how it ended, and that the caller heard the text."""
+def _complete_response(response: ModelResponse, candidate: Candidate, output_latch: Audience | None) -> ModelResponse:
+    """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller."""
     if response.model is None:
         response.model = candidate.info
     if response.usage is None:
         response.usage = Usage()
     response.finish_reason = finish_of(response)
-    if audience is not None and not audience.heard:
-        audience(response.text)
+    if output_latch is not None and not output_latch.heard:
+        output_latch(response.text)
     return response
 
 
-def _recorded(error: SophonError, attempts: Attempts) -> SophonError:
+def _attach_records(error: SophonError, runner: Attempts) -> SophonError:
     if isinstance(error, ModelError):
-        error.attempts = list(attempts.records)
+        error.attempts = list(runner.records)
     return error
 
 
-def _tell(emit: Emit, candidate: Candidate, error: SophonError, following: Candidate) -> None:
-    detail = f"{candidate.info.id} failed ({error.code}); asking {following.info.id}"
+def _emit_failover(emit: Emit, candidate: Candidate, error: SophonError, next_candidate: Candidate) -> None:
+    detail = f"{candidate.info.id} failed ({error.code}); trying {next_candidate.info.id}"
     emit(AgentStatus(status="retrying", detail=detail))

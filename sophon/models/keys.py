@@ -1,4 +1,4 @@
-"""The keys of one provider: which is used, which rests, which was refused."""
+"""API keys of one provider: rotation, cool-down per key and model, and rejected keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,102 +7,106 @@ from typing import NamedTuple
 from sophon.clock import Clock
 
 COOL_SECONDS = 60.0
-"""Source: reference/sophon.md 5.12."""
+"""Default cool-down of a key. Source: reference/sophon.md 5.12."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyStatistics:
-    """`cooling` counts the keys that rest for at least one model."""
+    """Key counts of a provider; `cooling` counts the keys that are cooling down for at least one model."""
 
     total: int
     cooling: int
     disabled: int
 
 
-class _Rest(NamedTuple):
+class _Cooldown(NamedTuple):
     until: float
-    asked: bool
+    is_provider_requested: bool
 
 
 class KeyRing:
-    """Keeps to one key until it has to rest, so that the provider's prompt cache holds; then takes the next free one.
+    """Pool of a provider's API keys; uses one key until it must cool down, then rotates to the next available one.
 
-    A rest is scoped by key and model: a sibling model stays usable with the same key. A disabled key (401, 403) is not
-    used again in this process. Keys never stand in a repr or in the statistics.
+    Staying on one key keeps the provider's prompt cache valid. A cool-down applies to a key and a model, so that other
+    models stay usable with the same key. A disabled key (401, 403) is not used again in this process. Keys never appear
+    in the repr or in the statistics.
     """
 
-    __slots__ = ("_clock", "_current", "_disabled", "_keys", "_rests")
+    __slots__ = ("_clock", "_cooldowns", "_current", "_disabled", "_keys")
 
     def __init__(self, keys: Sequence[str], clock: Clock) -> None:
         if not keys:
-            raise ValueError("a ring needs at least one key; a provider without keys has no ring")
+            raise ValueError("at least one key is needed; a provider without keys gets no pool")
         self._keys = tuple(dict.fromkeys(keys))
         self._clock = clock
         self._current = 0
         self._disabled: set[str] = set()
-        self._rests: dict[tuple[str, str | None], _Rest] = {}
+        self._cooldowns: dict[tuple[str, str | None], _Cooldown] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def __repr__(self) -> str:
-        return f"KeyRing({len(self._keys)} keys)"
+        return f"{type(self).__name__}({len(self._keys)} keys)"
 
     @property
     def exhausted(self) -> bool:
-        """Every key was refused."""
+        """Whether every key is disabled."""
         return len(self._disabled) == len(self._keys)
 
     def next(self, model: str | None = None) -> str | None:
-        """The key in use if it is free for the model, else the next free one, else None."""
-        if not self._rests and not self._disabled:
+        """Return the current key if it is available for the model, else the next available one, else None."""
+        if not self._cooldowns and not self._disabled:
             return self._keys[self._current]
         now = self._clock.monotonic()
         count = len(self._keys)
         for step in range(count):
             index = (self._current + step) % count
             key = self._keys[index]
-            if key not in self._disabled and self._rest(key, model).until <= now:
+            if key not in self._disabled and self._cooldown(key, model).until <= now:
                 self._current = index
                 return key
         return None
 
     def soonest(self, model: str | None = None) -> str | None:
-        """The key whose rest ends first; None when every key was refused."""
+        """Return the key whose cool-down ends first; None if every key is disabled."""
         enabled = [key for key in self._keys if key not in self._disabled]
-        return min(enabled, key=lambda key: self._rest(key, model).until, default=None)
+        return min(enabled, key=lambda key: self._cooldown(key, model).until, default=None)
 
     def hint(self, model: str | None = None) -> float | None:
-        """Seconds until a key is free, when the provider itself asked every resting key to wait; else None."""
-        rests = [self._rest(key, model) for key in self._keys if key not in self._disabled]
-        if not rests or not all(rest.asked for rest in rests):
+        """Return the seconds until a key is available if the provider requested every cool-down; otherwise None."""
+        cooldowns = [self._cooldown(key, model) for key in self._keys if key not in self._disabled]
+        if not cooldowns or not all(cooldown.is_provider_requested for cooldown in cooldowns):
             return None
-        return max(0.0, min(rest.until for rest in rests) - self._clock.monotonic())
+        return max(0.0, min(cooldown.until for cooldown in cooldowns) - self._clock.monotonic())
 
     def cool(self, key: str, seconds: float = COOL_SECONDS, model: str | None = None, *, asked: bool = False) -> None:
-        """Let a key rest for one model, or for all (None); `asked` tells that the provider named the time."""
+        """Start a cool-down of a key for one model, or for all (None). `asked`: the provider requested the time."""
         now = self._clock.monotonic()
-        self._rests = {scope: rest for scope, rest in self._rests.items() if rest.until > now}
-        self._rests[key, model] = _Rest(now + seconds, asked)
+        self._cooldowns = {scope: cooldown for scope, cooldown in self._cooldowns.items() if cooldown.until > now}
+        self._cooldowns[key, model] = _Cooldown(now + seconds, asked)
 
     def warm(self, key: str, model: str | None = None) -> None:
-        """The key was just accepted for the model: its rest is over."""
-        if self._rests:
-            self._rests.pop((key, model), None)
+        """End the cool-down of a key for a model, because the provider just accepted it."""
+        if self._cooldowns:
+            self._cooldowns.pop((key, model), None)
 
     def disable(self, key: str) -> None:
-        """The key was refused."""
+        """Disable a key that the provider rejected, for the lifetime of the process."""
         self._disabled.add(key)
 
     def statistics(self) -> KeyStatistics:
-        """What the ring holds now."""
+        """Return the number of keys in total, cooling down and disabled."""
         now = self._clock.monotonic()
-        cooling = {key for (key, _), rest in self._rests.items() if rest.until > now} - self._disabled
+        cooling = {key for (key, _), cooldown in self._cooldowns.items() if cooldown.until > now} - self._disabled
         return KeyStatistics(len(self._keys), len(cooling), len(self._disabled))
 
-    def _rest(self, key: str, model: str | None) -> _Rest:
-        own, every = self._rests.get((key, model), _NO_REST), self._rests.get((key, None), _NO_REST)
-        return max(own, every)
+    def _cooldown(self, key: str, model: str | None) -> _Cooldown:
+        scoped, unscoped = (
+            self._cooldowns.get((key, model), _NO_COOLDOWN),
+            self._cooldowns.get((key, None), _NO_COOLDOWN),
+        )
+        return max(scoped, unscoped)
 
 
-_NO_REST = _Rest(float("-inf"), False)
+_NO_COOLDOWN = _Cooldown(float("-inf"), False)

@@ -1,4 +1,4 @@
-"""Providers that are known by name: the variables their keys are in by custom, and a model to begin with."""
+"""Provider defaults: customary environment variables for the key, and a default model, per provider type."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ OFFLINE = "offline"
 PYTHON = "python"
 
 OWN_TYPES = frozenset({OPENAI, COMPATIBLE, OLLAMA, OFFLINE, PYTHON, ANY_PROVIDER})
-"""The types that need no help of litellm's, and the one that leaves all to it."""
+"""The types with an adapter of their own, and `litellm`, which delegates everything to litellm."""
 
 PREFIXES = {
     "google": "gemini",
@@ -27,14 +27,14 @@ PREFIXES = {
     "together": "together_ai",
     "fireworks": "fireworks_ai",
 }
-"""Types under a name that litellm does not know, and its own."""
+"""Type name in the settings -> the name that litellm uses for it."""
 
 _FILE = "provider_endpoints_support_backup.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A provider with its type, the variables that may hold its key (the first that is set counts), and a model."""
+    """Defaults of one provider; of the environment variables for its key, the first that is set is used."""
 
     id: str
     type: str
@@ -66,23 +66,23 @@ KNOWN: tuple[Known, ...] = (
     Known("dashscope", "dashscope", ("DASHSCOPE_API_KEY",), "qwen-plus"),
     Known("minimax", "minimax", ("MINIMAX_API_KEY",), "MiniMax-M3"),
 )
-"""In the order in which they are asked when the environment holds several keys. Models: litellm's table of 1.106."""
+"""In order of priority when several keys are set in the environment. Models: from litellm's table of version 1.106."""
 
 
 def known(provider_type: str) -> Known | None:
-    """What is known of a type, under any of its names."""
+    """Return the defaults of a provider type, under any of its names, or None."""
     name = litellm_type(provider_type)
     return next((each for each in KNOWN if each.type == name), None)
 
 
 def litellm_type(provider_type: str) -> str:
-    """The type as litellm calls it."""
+    """Return litellm's name for a provider type."""
     return PREFIXES.get(provider_type, provider_type)
 
 
 @cache
 def known_types() -> frozenset[str]:
-    """Every type a provider may have; empty if litellm's list of providers is not to be found."""
+    """Return every type that a provider may have; empty if litellm's list of providers cannot be found."""
     spec = importlib.util.find_spec("litellm")
     path = Path(spec.submodule_search_locations[0], _FILE) if spec and spec.submodule_search_locations else None
     if path is None or not path.is_file():

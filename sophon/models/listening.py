@@ -1,4 +1,4 @@
-"""Who hears a streamed text: the audience outside, and the ear at the model's mouth."""
+"""Taps on a streamed reply: whether any text reached the caller, and what the model produced in one attempt."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from sophon.models.model import OnText
 
 
 class Audience:
-    """The caller's own listener at the outer end: once it has heard anything, an attempt is never repeated."""
+    """Latch around the caller's listener: `heard` is set by the first text, after which no attempt is repeated."""
 
     __slots__ = ("_on_text", "heard")
 
@@ -21,10 +21,10 @@ class Audience:
 
 
 class Ear:
-    """Listens to one attempt at the inner end: what the model said, whether or not a layer lets it out.
+    """Tap on one attempt, next to the model: `pieces` is the text produced, whether or not a layer lets it through.
 
-    A listener that has a method `restart` is told that an attempt begins: what it holds back is of an earlier one.
-    `failure` is what the listener raised: no fault of the provider.
+    If the listener has a `restart` method, it is called when the attempt starts, so that the listener discards text
+    held back from an earlier attempt. `failure` is the exception that the listener raised, which is not the provider's.
     """
 
     __slots__ = ("_check", "_on_text", "failure", "pieces")

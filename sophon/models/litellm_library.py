@@ -1,4 +1,4 @@
-"""The library litellm as this program wants it: loaded late, in a thread, without network, log lines or telemetry."""
+"""Loader of the litellm library: lazily, in a worker thread, without network access, log output or telemetry."""
 
 import importlib
 import logging
@@ -16,26 +16,26 @@ LOCAL_TABLES = (
     "LITELLM_LOCAL_BLOG_POSTS",
     "LITELLM_LOCAL_POLICY_TEMPLATES",
 )
-"""Variables that keep it from fetching tables from the web."""
+"""Environment variables that keep litellm from downloading tables."""
 
 _users: set[int] = set()
 _loaded: ModuleType | None = None
 
 
 async def library() -> Any:
-    """The module; the first call takes seconds, in a worker thread."""
+    """Return the litellm module; the first call loads it in a worker thread, which takes seconds."""
     if _loaded is None:
         return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
     return _loaded
 
 
 def enter(user: object) -> None:
-    """Somebody uses the connections that litellm keeps for the whole process."""
+    """Register a user of litellm's process-wide HTTP clients."""
     _users.add(id(user))
 
 
 async def leave(user: object) -> None:
-    """Somebody uses them no longer; the last one closes them."""
+    """Unregister a user of litellm's HTTP clients; the last one closes them."""
     if id(user) not in _users:
         return
     _users.discard(id(user))
@@ -43,7 +43,7 @@ async def leave(user: object) -> None:
         return
     litellm: Any = _loaded
     await litellm.close_litellm_async_clients()
-    # A closed client is of no use to whoever comes next.
+    # The cache must not return a closed client to the next user.
     litellm.in_memory_llm_clients_cache.flush_cache()
 
 
@@ -51,9 +51,9 @@ def _load() -> ModuleType:
     global _loaded
     for name in LOCAL_TABLES:
         os.environ[name] = "True"
-    # In its mode for developers it reads a .env file from anywhere above into our environment.
+    # In its default developer mode litellm loads a .env file from any parent folder into the environment.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-    # Its own types, of which pydantic would tell the person at the first streamed answer.
+    # pydantic warns about litellm's own types at the first streamed response.
     warnings.filterwarnings(
         "ignore", r"Item '.*' on TypedDict class '.*' is using the `ReadOnly` qualifier", UserWarning
     )

@@ -1,11 +1,11 @@
-"""Every provider that litellm knows, over litellm."""
+"""Model adapter for every provider that the litellm library supports."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from sophon.errors import ProviderUnavailable
-from sophon.models import litellm_library
 from sophon.models.assembly import BROKEN_OFF, Assembly
+from sophon.models.litellm_library import enter, leave, library
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.patience import Patience
 from sophon.models.refusal import retry_after
@@ -13,10 +13,11 @@ from sophon.models.wire import Dialect, message_json, offered, options, streams,
 
 
 class LiteLLMModel:
-    """A model under its name in litellm (`anthropic/claude-haiku-4-5`), which finds the provider by the prefix.
+    """Model adapter over litellm, which selects the provider by the prefix of the name (`anthropic/claude-haiku-4-5`).
 
-    `timeout_seconds` is for the whole answer, or, while it streams, for each silence. The key comes with the request;
-    without one litellm looks into the environment, as for AWS or Google Cloud. Retries are the gateway's.
+    `timeout_seconds` limits the whole response or, while streaming, the time between two chunks. The key is taken from
+    the request; without one litellm reads the environment, as for AWS or Google Cloud. litellm's own retries are
+    disabled, because the gateway retries.
     """
 
     def __init__(
@@ -28,43 +29,43 @@ class LiteLLMModel:
         self._timeout_seconds = timeout_seconds
 
     async def warm_up(self) -> None:
-        """Load litellm in a worker thread (seconds)."""
-        await litellm_library.library()
+        """Load litellm in a worker thread, which takes seconds."""
+        await library()
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer. Raises what litellm raises, ModelTimeout, ProviderUnavailable."""
-        litellm = await litellm_library.library()
-        litellm_library.enter(self)
-        async with Patience(self._timeout_seconds) as patience:
+        """Return the response. Raises litellm's exceptions, ModelTimeout, ProviderUnavailable, BadRequest."""
+        litellm = await library()
+        enter(self)
+        async with Patience(self._timeout_seconds) as idle_timeout:
             try:
-                answer = await litellm.acompletion(**self._arguments(request))
+                completion = await litellm.acompletion(**self._arguments(request))
             except Exception as error:
                 _keep_retry_after(error)
                 raise
             if streams(request):
-                return await _listen(request, answer, patience)
-        assembly = Assembly()
-        assembly.add(_plain(answer))
-        return assembly.response(request.tools, streamed=False)
+                return await _read_stream(request, completion, idle_timeout)
+        accumulator = Assembly()
+        accumulator.add(_to_mapping(completion))
+        return accumulator.response(request.tools, streamed=False)
 
     async def aclose(self) -> None:
-        """Close litellm's connections if nobody else uses them."""
-        await litellm_library.leave(self)
+        """Close litellm's connections if no other model uses them."""
+        await leave(self)
 
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "model": self._name,
             "messages": [message_json(message) for message in request.messages],
-            # litellm knows itself which models want another field or refuse a temperature.
+            # litellm adapts the output limit field and the temperature to the model.
             **options(request, Dialect()),
             "api_key": request.key,
             "api_base": self._base_url,
-            # Ours ends first: the error is the same for every provider.
+            # Longer than our own timeout, so that the error is the same for every provider.
             "timeout": self._timeout_seconds * 2,
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
-            # With tools it would load a gateway of its own for MCP, which needs a package that we do not.
+            # Otherwise litellm loads its MCP gateway for requests with tools, which needs a missing package.
             "_skip_mcp_handler": True,
         }
         if tools := offered(request):
@@ -72,39 +73,39 @@ class LiteLLMModel:
         return arguments
 
 
-async def _listen(request: ModelRequest, stream: Any, patience: Patience) -> ModelResponse:
-    assembly = Assembly()
+async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: Patience) -> ModelResponse:
+    accumulator = Assembly()
     try:
         async for chunk in stream:
-            patience.heard()
-            text = assembly.add(_plain(chunk))
+            idle_timeout.heard()
+            text = accumulator.add(_to_mapping(chunk))
             if text and request.on_text is not None:
                 request.on_text(text)
     finally:
         await _close(stream)
-    if _cut(stream):
+    if _is_cut_off(stream):
         raise ProviderUnavailable(BROKEN_OFF)
-    return assembly.response(request.tools, streamed=True)
+    return accumulator.response(request.tools, streamed=True)
 
 
-def _plain(answer: Any) -> Mapping[str, Any]:
-    # Its objects seldom hold what their types promise; pydantic would warn each time.
-    plain: Mapping[str, Any] = answer.model_dump(warnings=False)
-    return plain
+def _to_mapping(completion: Any) -> Mapping[str, Any]:
+    # litellm's objects often violate their declared types; pydantic would warn each time.
+    mapping: Mapping[str, Any] = completion.model_dump(warnings=False)
+    return mapping
 
 
 def _keep_retry_after(error: Any) -> None:
-    """litellm keeps the provider's headers in a place of its own."""
+    """Copy Retry-After from the response headers, which litellm keeps in an attribute of its own, to `retry_after`."""
     headers: Mapping[str, str] = getattr(error, "litellm_response_headers", None) or {}
-    asked = retry_after(headers)
-    if asked is not None:
-        error.retry_after = asked
+    value = retry_after(headers)
+    if value is not None:
+        error.retry_after = value
 
 
-def _cut(stream: Any) -> bool:
-    """litellm ends a stream that was cut with a finish reason of its own making; what it received it keeps apart."""
-    seen = [getattr(stream, name, "") for name in ("received_finish_reason", "intermittent_finish_reason")]
-    return all(reason is None for reason in seen)
+def _is_cut_off(stream: Any) -> bool:
+    """Return whether no finish reason was received: litellm invents one for a stream that was cut off."""
+    reasons = [getattr(stream, name, "") for name in ("received_finish_reason", "intermittent_finish_reason")]
+    return all(reason is None for reason in reasons)
 
 
 async def _close(stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""The contract between the chain and whatever answers: what a model is, is asked, and gives back."""
+"""Model contract: `Model`, its facts, requests and responses, call layers and the meter."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,25 +12,27 @@ if TYPE_CHECKING:
 Purpose: TypeAlias = Literal[
     "reply", "step", "plan", "vote", "compaction", "title", "memory", "simulation", "evaluation"
 ]
-"""Why a call is made. Only `reply` streams to the person; `reply` and `step` pass through the call layers; all are
-billed and traced."""
+"""Why a model call is made. Only `reply` streams to the user; `reply` and `step` pass through the call layers; all
+purposes are billed and traced."""
 
 LAYERED: frozenset[Purpose] = frozenset({"reply", "step"})
 """The purposes that pass through the call layers."""
 
 OnText: TypeAlias = Callable[[str], None]
-"""Receives text as it comes; a plain function, called in order, never with an empty text."""
+"""Callback for streamed text: a synchronous function, called in order and never with an empty string."""
 
 DEFAULT_CONTEXT_WINDOW = 128_000
+"""Tokens. Source: reference/sophon.md 5.12."""
 DEFAULT_MAX_TOKENS = 4096
-"""Source: reference/sophon.md 5.12."""
+"""Output limit in tokens. Source: reference/sophon.md 5.12."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model. `prices` are (input, output) in USD per million tokens, or None when unknown.
+    """Facts about a model: limits, capabilities and prices.
 
-    As micro-USD per token they are the same numbers, which is how a cost comes out in integer micro-units.
+    `prices` are (input, output) in USD per million tokens, which equals micro-USD per token; None when unknown.
+    Window and output limit are in tokens.
     """
 
     name: str
@@ -42,7 +44,7 @@ class ModelInfo:
     capabilities: frozenset[str] = frozenset()
     prices: tuple[float, float] | None = None
     id: str = field(init=False, repr=False, compare=False)
-    """`provider/name`, as a person chooses it."""
+    """`provider/name`, the form in which a user selects a model."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", f"{self.provider}/{self.name}")
@@ -51,21 +53,21 @@ class ModelInfo:
         return self.id
 
     def cost_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """The price of so many tokens in micro-USD; 0 when prices are unknown."""
+        """Return the cost of the tokens in micro-USD; 0 when the prices are unknown."""
         if self.prices is None:
             return 0
         return round(input_tokens * self.prices[0] + output_tokens * self.prices[1])
 
 
 UNROUTED = ModelInfo(name="none", provider="none")
-"""Stands in a request for which no provider is left; the gateway raises NoProvider for it."""
+"""Placeholder in a request for which no provider is left; the gateway raises NoProvider for it."""
 
 
 @dataclass(slots=True)
 class ModelRequest:
-    """One call of a model. `messages` is the caller's own list: a model may keep it, nobody changes it later.
+    """One model call. `messages` is the caller's list: a model may keep a reference, and it is not changed later.
 
-    `on_text` is given when the text shall be streamed. `key` is set by the gateway for each attempt.
+    `on_text` is set when the text is to be streamed. The gateway sets `key` for each attempt.
     """
 
     messages: list[Message]
@@ -78,63 +80,66 @@ class ModelRequest:
     on_text: OnText | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
     input_tokens: int | None = None
-    """What the request takes, uncalibrated, if a layer has counted it; else the gateway counts where it must know."""
+    """Uncalibrated input tokens, if a call layer has counted them; otherwise the gateway counts when it needs to."""
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with other values in the named fields."""
+        """Return a copy with the named fields replaced."""
         return replace(self, **changes)
 
 
 @dataclass(slots=True)
 class ModelResponse:
-    """What a model gave back. `usage` is None when the provider reports none: the gateway then estimates it."""
+    """Response of a model. `usage` is None when the provider reports none; the gateway then estimates it."""
 
     text: str = ""
     tool_calls: list[ToolCall] = field(default_factory=lambda: [])
     usage: Usage | None = None
     finish_reason: Literal["stop", "tool_calls", "length"] = "stop"
     model: ModelInfo | None = None
-    """Which model answered; set by the gateway."""
+    """The model that answered; set by the gateway."""
 
 
 class Model(Protocol):
-    """Anything that answers. Raises what it likes: the gateway classifies by `status_code` and `retry_after`."""
+    """Protocol of a model. It may raise any exception: the gateway classifies by `status_code` and `retry_after`."""
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model."""
+        """The model's facts."""
         ...
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer; stream the text through `request.on_text` where it is given and the model can."""
+        """Return the response; stream the text through `request.on_text` if it is set and the model can stream."""
         ...
 
 
 Call: TypeAlias = Callable[[ModelRequest], Awaitable[ModelResponse]]
-"""The rest of the way to the model, as a call layer sees it."""
+"""The rest of the model call, as seen by a call layer: the inner layers, retries and the model."""
 
 CallLayer: TypeAlias = Callable[[ModelRequest, Call], Awaitable[ModelResponse]]
-"""An onion layer around every `reply` and `step` call, run once per candidate model: it reads `request.model`."""
+"""A wrapper around every `reply` and `step` call. It runs once per candidate, which it finds in `request.model`."""
 
 
 class Meter(Protocol):
-    """Asked before every attempt of every call, told after. Raises BudgetExceeded when the attempt may not be made.
+    """Protocol of the meter, which reserves budget before each attempt and settles it afterwards.
 
-    A `reserve` that is cancelled leaves nothing reserved; a `settle` or `release` is done even if it is cancelled.
+    A cancelled `reserve` must leave nothing reserved; `settle` and `release` must complete even if they are cancelled.
     """
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> Any:
-        """Claim the worst case of the attempt: so many input tokens and `request.max_tokens` of output."""
+        """Reserve the worst case of an attempt: `input_tokens` plus `request.max_tokens` of output.
+
+        Returns the reservation. Raises BudgetExceeded if the attempt may not be made.
+        """
         ...
 
     async def settle(self, reservation: Any, request: ModelRequest, usage: Usage) -> None:
-        """The attempt cost this much."""
+        """Settle the reservation with the real usage of the attempt."""
         ...
 
     async def release(self, reservation: Any) -> None:
-        """The attempt failed and cost nothing."""
+        """Release the reservation: the attempt failed and cost nothing."""
         ...
 
     def tool_call(self) -> None:
-        """A tool is about to run. Raises BudgetExceeded."""
+        """Count one tool call before it runs. Raises BudgetExceeded."""
         ...

@@ -1,6 +1,6 @@
-"""OpenAI's own API and every server that speaks it: the fast way to a model.
+"""Model adapter for OpenAI's chat completions API and compatible servers, over httpx.
 
-It exists beside litellm because of its price: a call and a chunk cost a fraction of the CPU.
+It exists beside the litellm adapter because a call and a chunk take a fraction of the CPU time.
 """
 
 import asyncio
@@ -27,22 +27,24 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
+"""Longest time for connecting; a shorter `timeout_seconds` applies instead."""
 CONNECTIONS = 100
 IDLE_CONNECTIONS = 20
 LONGEST_ERROR = 64 * 1024
-"""Bytes of a refusal that are read."""
+"""Bytes of an error response that are read."""
 
 DRAIN_SECONDS = 0.5
-"""How long the end of a stream may take after its last event."""
+"""Time limit for reading the rest of a stream after its last event."""
 
 _DONE = b"[DONE]"
 
 
 class OpenAIModel:
-    """A model behind `POST {base_url}/chat/completions`.
+    """Model adapter for `POST {base_url}/chat/completions`.
 
-    `timeout_seconds` is for the whole answer, or, while it streams, for each silence; a connection has at most ten.
-    The key comes with the request; without one nothing is sent. Proxies are taken from the environment.
+    `timeout_seconds` limits the whole response or, while streaming, the time between two chunks; connecting takes at
+    most ten seconds. The key is taken from the request; without one no authorization header is sent. Proxies are taken
+    from the environment.
     """
 
     def __init__(self, info: ModelInfo, *, base_url: str = OPENAI_URL, timeout_seconds: float = 120.0) -> None:
@@ -50,67 +52,69 @@ class OpenAIModel:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._timeout_seconds = timeout_seconds
         self._dialect = dialect_of(info.name)
-        self._tools = ToolTexts()
+        self._tool_json = ToolTexts()
         self._client: httpx.AsyncClient | None = None
 
     async def warm_up(self) -> None:
-        """Load the HTTP client and the certificates in a worker thread."""
+        """Create the HTTP client and load the certificates in a worker thread."""
         if self._client is None:
-            made = await anyio.to_thread.run_sync(_client, self._timeout_seconds)
+            client = await anyio.to_thread.run_sync(_create_client, self._timeout_seconds)
             if self._client is None:
-                self._client = made
-            else:  # another call was quicker
-                await made.aclose()
+                self._client = client
+            else:  # a concurrent call has set it
+                await client.aclose()
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer. Raises Refusal, ModelTimeout, ProviderUnavailable."""
+        """Return the response. Raises `Refusal`, ModelTimeout, ProviderUnavailable, BadRequest."""
         if self._client is None:
             await self.warm_up()
-        import httpx  # by now it is loaded, in a worker thread
+        import httpx  # lazy; `warm_up` has loaded it in a worker thread
 
         try:
-            async with Patience(self._timeout_seconds) as patience:
-                return await self._answer(request, patience)
+            async with Patience(self._timeout_seconds) as idle_timeout:
+                return await self._send(request, idle_timeout)
         except httpx.TimeoutException as error:
-            raise ModelTimeout(f"{self._url} cannot be reached in time") from error
+            raise ModelTimeout(f"connecting to {self._url} timed out") from error
         except httpx.TransportError as error:
             raise ProviderUnavailable(
                 f"the connection to {self._url} failed: {error or type(error).__name__}"
             ) from error
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Close the HTTP client."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
-    async def _answer(self, request: ModelRequest, patience: Patience) -> ModelResponse:
+    async def _send(self, request: ModelRequest, idle_timeout: Patience) -> ModelResponse:
         assert self._client is not None
         headers = {"authorization": f"Bearer {request.key}"} if request.key else {}
         async with self._client.stream("POST", self._url, content=self._body(request), headers=headers) as response:
             if response.status_code >= 300:
-                raise refusal_of(response.status_code, response.headers, await _excerpt(response))
+                raise refusal_of(response.status_code, response.headers, await _read_error_body(response))
             if streams(request) and not _is_json(response.headers):
-                return await self._listen(request, response, patience)
-            assembly = Assembly()
-            text = assembly.add(read_json(await response.aread()))
-        _hear(text, request)
-        return assembly.response(request.tools, streamed=False)
+                return await self._read_stream(request, response, idle_timeout)
+            accumulator = Assembly()
+            text = accumulator.add(read_json(await response.aread()))
+        _emit_text(text, request)
+        return accumulator.response(request.tools, streamed=False)
 
-    async def _listen(self, request: ModelRequest, response: "httpx.Response", patience: Patience) -> ModelResponse:
-        assembly, stream = Assembly(), EventStream()
-        async with aclosing(_pieces(response, assembly)) as pieces:
-            async for piece in pieces:
-                patience.heard()
-                for event in stream.feed(piece):
+    async def _read_stream(
+        self, request: ModelRequest, response: "httpx.Response", idle_timeout: Patience
+    ) -> ModelResponse:
+        accumulator, decoder = Assembly(), EventStream()
+        async with aclosing(_iterate_chunks(response, accumulator)) as chunks:
+            async for chunk in chunks:
+                idle_timeout.heard()
+                for event in decoder.feed(chunk):
                     if event == _DONE:
-                        await _drain(pieces)
-                        return assembly.response(request.tools, streamed=True)
-                    _hear(assembly.add(read_json(event)), request)
-            for event in stream.end():
+                        await _drain(chunks)
+                        return accumulator.response(request.tools, streamed=True)
+                    _emit_text(accumulator.add(read_json(event)), request)
+            for event in decoder.end():
                 if event != _DONE:
-                    _hear(assembly.add(read_json(event)), request)
-        return assembly.response(request.tools, streamed=True)
+                    _emit_text(accumulator.add(read_json(event)), request)
+        return accumulator.response(request.tools, streamed=True)
 
     def _body(self, request: ModelRequest) -> bytes:
         body: dict[str, Any] = {
@@ -119,15 +123,15 @@ class OpenAIModel:
             **options(request, self._dialect),
         }
         if tools := offered(request):
-            body["tools"] = [orjson.Fragment(self._tools.of(tool)) for tool in tools]
+            body["tools"] = [orjson.Fragment(self._tool_json.of(tool)) for tool in tools]
         return dumped(body)
 
 
-def _client(timeout_seconds: float) -> "httpx.AsyncClient":
-    import httpx  # 0.1 s that only a host with a real provider pays
+def _create_client(timeout_seconds: float) -> "httpx.AsyncClient":
+    import httpx  # lazy: takes 0.1 s, needed only by a host with a real provider
 
     return httpx.AsyncClient(
-        verify=_certificates(),
+        verify=_tls_context(),
         timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, timeout_seconds)),
         limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=IDLE_CONNECTIONS),
         headers={"content-type": "application/json", "user-agent": f"sophon/{__version__}"},
@@ -135,47 +139,47 @@ def _client(timeout_seconds: float) -> "httpx.AsyncClient":
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
-    """Made once per process: it takes tens of milliseconds."""
-    import httpx  # as above
+def _tls_context() -> ssl.SSLContext:
+    """Create the TLS context once per process; it takes tens of milliseconds."""
+    import httpx  # lazy, as above
 
     return httpx.create_ssl_context()
 
 
-async def _pieces(response: "httpx.Response", assembly: Assembly) -> AsyncGenerator[bytes, None]:
-    """The body as it comes. A connection that breaks when the model had finished has cost nothing."""
-    import httpx  # as above
+async def _iterate_chunks(response: "httpx.Response", accumulator: Assembly) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks of the body; ignore a connection error after the finish reason has arrived."""
+    import httpx  # lazy, as above
 
     try:
-        async for piece in response.aiter_bytes():
-            yield piece
+        async for chunk in response.aiter_bytes():
+            yield chunk
     except httpx.TransportError:
-        if assembly.finish is None:
+        if accumulator.finish is None:
             raise
 
 
-async def _drain(pieces: AsyncGenerator[bytes, None]) -> None:
-    """Read on to the end, which is due: a connection that was read to its end can be used again."""
+async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Read the rest of the stream, because only a fully read connection can be reused."""
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in pieces:
+            async for _ in chunks:
                 pass
 
 
-def _hear(text: str, request: ModelRequest) -> None:
+def _emit_text(text: str, request: ModelRequest) -> None:
     if text and streams(request) and request.on_text is not None:
         request.on_text(text)
 
 
-async def _excerpt(response: "httpx.Response") -> bytes:
+async def _read_error_body(response: "httpx.Response") -> bytes:
     body = b""
-    async for piece in response.aiter_bytes():
-        body += piece
+    async for chunk in response.aiter_bytes():
+        body += chunk
         if len(body) > LONGEST_ERROR:
             break
     return body
 
 
 def _is_json(headers: Mapping[str, str]) -> bool:
-    """Some servers answer in one piece although a stream was asked for."""
+    """Detect a non-streamed response: some servers ignore `stream`."""
     return headers.get("content-type", "").startswith("application/json")

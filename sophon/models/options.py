@@ -1,26 +1,31 @@
-"""How patient the gateway is: retries, waits and cool-downs."""
+"""Gateway options: retries, back-off, key cool-down, maximum waits and the attempt timeout."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
-    """Times are in seconds. Sources: reference/sophon.md 5.12; what it leaves open is decided here.
+    """Retry limits and times of the gateway, in seconds. Source: reference/sophon.md 5.12; the rest is decided here.
 
-    A wait that a provider asks for (Retry-After) is kept to the second, and never cut short: beyond `patience_seconds`
-    the next candidate is asked instead; when there is none, `last_patience_seconds` (one minute, the usual period of a
-    rate limit) is still waited, and beyond that the error leaves at once with its `retry_after`.
+    A wait that a provider requests (Retry-After) is kept to the second and never shortened. If it exceeds
+    `patience_seconds`, the gateway calls the next candidate instead. For the last candidate the limit is
+    `last_patience_seconds` (one minute, the usual period of a rate limit); beyond it the error is raised at once with
+    its `retry_after`.
     """
 
     retries: int = 3
-    """Further attempts on one model after the first; a change of key is none."""
+    """Further attempts on one model after the first; a change of key does not count as a retry."""
     base_seconds: float = 0.25
+    """First back-off wait; it doubles with every retry."""
     cap_seconds: float = 8.0
+    """Longest back-off wait, jitter included."""
     jitter: float = 0.2
-    """Share of a wait by which it may be shorter or longer; the cap holds for what comes out."""
+    """Share of a wait by which it may be shorter or longer; the cap applies to the result."""
     cool_seconds: float = 60.0
-    """How long a key rests after a 429 without Retry-After."""
+    """Cool-down of a key after a 429 without Retry-After."""
     patience_seconds: float = 30.0
+    """Longest wait before a retry while another candidate is left."""
     last_patience_seconds: float = 60.0
+    """Longest wait before a retry on the last candidate."""
     timeout_seconds: float | None = None
-    """Limit of one attempt; None leaves it to the model's adapter, which knows whether it streams."""
+    """Timeout of one attempt; None leaves it to the model's adapter, which knows whether it streams."""

@@ -1,4 +1,4 @@
-"""How long an adapter waits for its provider: for a whole answer, or for the next piece of a streamed one."""
+"""Idle timeout of an adapter: for a whole response, or between two chunks of a streamed one."""
 
 import asyncio
 from types import TracebackType
@@ -8,9 +8,9 @@ from sophon.errors import ModelTimeout
 
 
 class Patience:
-    """A scope that ends with ModelTimeout when nothing was heard for `seconds`; `heard()` begins the time anew.
+    """Async context manager that raises ModelTimeout after `seconds` without data; `heard` restarts the timeout.
 
-    It runs on the loop's own time and not on the services' clock: what it waits for is a network.
+    It uses the event loop's time and not the services' clock, because it waits for the network.
     """
 
     __slots__ = ("_scope", "_seconds")
@@ -20,7 +20,7 @@ class Patience:
         self._scope = asyncio.timeout(seconds)
 
     def heard(self) -> None:
-        """A piece has come."""
+        """Restart the timeout because data has arrived."""
         if not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
@@ -34,4 +34,4 @@ class Patience:
         try:
             await self._scope.__aexit__(kind, error, trace)
         except TimeoutError as expired:
-            raise ModelTimeout(f"nothing came for {self._seconds:g} s") from expired
+            raise ModelTimeout(f"no data was received for {self._seconds:g} s") from expired

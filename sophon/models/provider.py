@@ -1,4 +1,4 @@
-"""Where models come from: a provider with its models, its keys and its state of health."""
+"""Providers and candidates at run time: models, API keys, circuit breaker, health and counters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +9,12 @@ from sophon.models.keys import KeyRing, KeyStatistics
 from sophon.models.model import Model, ModelInfo
 
 Health: TypeAlias = Literal["active", "inactive", "benched", "no_keys"]
-"""`benched`: the breaker is open; `no_keys`: every key was refused."""
+"""`benched`: the circuit breaker is open; `no_keys`: every key was rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatistics:
-    """What an operator sees of a provider; `keys` is None where none is needed."""
+    """Health and counters of a provider, as shown to operators; `keys` is None for a provider without keys."""
 
     id: str
     health: Health
@@ -25,15 +25,28 @@ class ProviderStatistics:
 
 
 class Provider:
-    """Models behind one door; the first is its default. A lower `priority` is asked earlier; it is read once, by the
-    gateway. `active` may be switched at any time. Without `keys` the models are asked without one (local models).
+    """A configured endpoint with its models (the first is the default), keys, circuit breaker and counters.
+
+    A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
+    time. Without `keys` the models are called without a key (local models).
     """
 
-    __slots__ = ("_own", "active", "attempts", "breaker", "failures", "id", "keys", "last_error", "models", "priority")
+    __slots__ = (
+        "_qualified_infos",
+        "active",
+        "attempts",
+        "breaker",
+        "failures",
+        "id",
+        "keys",
+        "last_error",
+        "models",
+        "priority",
+    )
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - the name it has in the settings and on the wire
+        id: str,  # noqa: A002 - the name used in the settings and on the wire
         models: Sequence[Model],
         priority: int = 1,
         active: bool = True,
@@ -50,13 +63,13 @@ class Provider:
         self.attempts = 0
         self.failures = 0
         self.last_error = ""
-        self._own: dict[ModelInfo, ModelInfo] = {}
+        self._qualified_infos: dict[ModelInfo, ModelInfo] = {}
 
     def __repr__(self) -> str:
         return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
 
     def health(self, now: float) -> Health:
-        """Whether it can be asked at that moment (monotonic seconds), and if not, why."""
+        """Return whether the provider is available at `now` (monotonic seconds), and if not, why."""
         if not self.active:
             return "inactive"
         if self.keys is not None and self.keys.exhausted:
@@ -64,27 +77,27 @@ class Provider:
         return "active" if self.breaker.allows(now) else "benched"
 
     def own(self, info: ModelInfo) -> ModelInfo:
-        """What is known of one of its models, under its own id; always the same object for the same model."""
-        found = self._own.get(info)
+        """Return the model's facts with this provider's id; always the same object for the same model."""
+        found = self._qualified_infos.get(info)
         if found is None:
-            found = self._own[info] = replace(info, provider=self.id)
+            found = self._qualified_infos[info] = replace(info, provider=self.id)
         return found
 
     def statistics(self, now: float) -> ProviderStatistics:
-        """Counted since the process began: attempts, those that failed, and the code of the last failure."""
+        """Return health, keys and counts since the process started: attempts, failures, and the last error code."""
         keys = self.keys.statistics() if self.keys is not None else None
         return ProviderStatistics(self.id, self.health(now), self.attempts, self.failures, self.last_error, keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One model that may be asked, and who offers it."""
+    """A model of a provider that may be called."""
 
     provider: Provider
     model: Model
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of the model, under the id of whoever offers it: budgets and books go by that."""
+        """The model's facts under the id of its provider, which budgets and accounting use."""
         info = self.model.info
         return info if info.provider == self.provider.id else self.provider.own(info)

@@ -1,4 +1,4 @@
-"""A model under other facts than its own: another provider's id, a corrected window or price."""
+"""Model with overridden facts: another provider's id, a corrected context window or price."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,7 +7,7 @@ from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 
 
 class Renamed:
-    """Passes everything on to the model it was made from."""
+    """Wrapper that delegates to a model and has its own `info`."""
 
     __slots__ = ("_model", "info")
 
@@ -16,18 +16,18 @@ class Renamed:
         self.info = info
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the model."""
+        """Call the wrapped model."""
         return await self._model.complete(request)
 
     async def aclose(self) -> None:
-        """Close the model, if it can be closed."""
+        """Close the wrapped model if it has an `aclose`."""
         close = getattr(self._model, "aclose", None)
         if close is not None:
             await close()
 
 
 def renamed(model: Model, **facts: Any) -> Model:
-    """The model with these fields of ModelInfo; itself if they are its own."""
+    """Return the model with these fields of ModelInfo replaced; the model itself if nothing changes."""
     info = replace(model.info, **facts)
     if info.function_calling != ("function_calling" in info.capabilities) and "function_calling" in facts:
         names = info.capabilities - {"function_calling"}

@@ -1,13 +1,14 @@
-"""The retries on one model as a pure state machine: what follows when an attempt, a search for a key or a wait ends.
+"""Retry state machine for one model: the next state after an attempt, a key selection or a wait. Pure.
 
-    choosing    --key--> attempting; --cooling--> waiting when nobody else is left, else given_up; --no_key--> given_up
-    attempting  --success--> answered; --limited--> rotating; --refused--> choosing; --transient--> waiting;
-                --spent--> given_up; --fatal--> aborted
-    rotating    --key--> attempting; --cooling--> waiting; --no_key--> given_up
-    waiting     --waited--> attempting; --too_long--> given_up; --no_key--> given_up
+    selecting_key  --key_available--> attempting; --no_key--> given_up;
+                   --keys_cooling--> waiting on the last candidate, else given_up
+    attempting     --success--> answered; --rate_limited--> rotating_key; --key_refused--> selecting_key;
+                   --transient_error--> waiting; --budget_exceeded--> given_up; --fatal_error--> aborted
+    rotating_key   --key_available--> attempting; --keys_cooling--> waiting; --no_key--> given_up
+    waiting        --wait_finished--> attempting; --wait_too_long--> given_up; --no_key--> given_up
 
-answered, given_up (ask the next candidate) and aborted (the error leaves the gateway) are final. A pair that cannot
-happen ends in aborted, so that no mistake of a driver can go round for ever.
+answered, given_up (failover to the next candidate) and aborted (the gateway raises the error) are final. An impossible
+pair leads to aborted, so that a defect in the driver (retry_loop.py) cannot cause an endless loop.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from sophon.errors import (
 
 
 class State(Enum):
-    """Where the call stands on one model."""
+    """State of a model call on one candidate."""
 
     CHOOSING = auto()
     ATTEMPTING = auto()
@@ -38,7 +39,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happened."""
+    """Event that moves the retry loop to another state."""
 
     KEY = auto()
     COOLING = auto()
@@ -55,7 +56,7 @@ class Event(Enum):
 
 FINAL = frozenset({State.ANSWERED, State.GIVEN_UP, State.ABORTED})
 
-_EXPECTED: dict[State, dict[Event, State]] = {
+_EXPECTED_TRANSITIONS: dict[State, dict[Event, State]] = {
     State.CHOOSING: {Event.KEY: State.ATTEMPTING, Event.COOLING: State.WAITING, Event.NO_KEY: State.GIVEN_UP},
     State.ATTEMPTING: {
         Event.SUCCESS: State.ANSWERED,
@@ -70,16 +71,16 @@ _EXPECTED: dict[State, dict[Event, State]] = {
 }
 
 TABLE: dict[tuple[State, Event], State] = {
-    (state, event): state if state in FINAL else _EXPECTED[state].get(event, State.ABORTED)
+    (state, event): state if state in FINAL else _EXPECTED_TRANSITIONS[state].get(event, State.ABORTED)
     for state in State
     for event in Event
 }
-"""Every pair."""
+"""The next state for every (state, event)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds the machine; `keys` is 0 for a provider without any, `last` tells that nobody else can be asked."""
+    """Bounds of the machine. `keys` is the number of keys, 0 for a provider without; `last`: no candidate follows."""
 
     retries: int
     keys: int = 0
@@ -87,13 +88,13 @@ class Limits:
 
     @property
     def transitions(self) -> int:
-        """No sequence of events takes more steps than this to a final state."""
+        """Upper bound of the steps that any sequence of events takes to a final state."""
         return 1 + (self.retries + 1) * (2 * max(self.keys, 1) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A state with its counters: retries used up, and changes of key since the last wait."""
+    """A state with its counters: retries used, and key rotations since the last wait."""
 
     state: State = State.CHOOSING
     retries: int = 0
@@ -101,15 +102,15 @@ class Position:
 
 
 def advance(position: Position, event: Event, limits: Limits) -> Position:
-    """The position after an event: the table, then the limits.
+    """Return the position after an event: first the transition table, then the limits.
 
-    A change of key is no retry; there is at most one pass over the keys between two waits. After a 429 a spent pass
-    means waiting, after a 401 it means that no key is left.
+    A change of key is not a retry; every key is used at most once between two waits. Once all keys were used, a 429
+    leads to waiting, and a 401 to given_up because no key is left.
     """
     target = TABLE[position.state, event]
     if position.state is State.CHOOSING and event is Event.COOLING and not limits.last:
         target = State.GIVEN_UP
-    if position.state is State.ATTEMPTING and target in _KEY_SEARCH:
+    if position.state is State.ATTEMPTING and target in _KEY_SELECTION_STATES:
         if position.rotations + 1 < limits.keys:
             return Position(target, position.retries, position.rotations + 1)
         target = State.WAITING if target is State.ROTATING else State.GIVEN_UP
@@ -121,7 +122,7 @@ def advance(position: Position, event: Event, limits: Limits) -> Position:
 
 
 def event_of(error: SophonError) -> Event:
-    """What the end of an attempt means. After visible text nothing is repeated, whatever the error."""
+    """Return the event for an error of an attempt. After visible text every error is fatal: nothing is repeated."""
     if isinstance(error, BudgetExceeded):
         return Event.SPENT
     if not isinstance(error, ModelError) or error.visible:
@@ -134,6 +135,6 @@ def event_of(error: SophonError) -> Event:
 
 
 TRANSIENT = (Overloaded, ProviderUnavailable, ModelTimeout)
-"""Errors that say something of the provider, and that a repeat may cure."""
+"""Errors caused by the state of the provider, which a retry may resolve."""
 
-_KEY_SEARCH = frozenset({State.ROTATING, State.CHOOSING})
+_KEY_SELECTION_STATES = frozenset({State.ROTATING, State.CHOOSING})

@@ -1,4 +1,4 @@
-"""How many tokens a request takes: counted with a tokenizer where one is loaded, estimated otherwise."""
+"""Token counter: counts with a tokenizer if one is loaded, otherwise estimates; calibrated per model."""
 
 import hashlib
 import importlib.util
@@ -15,60 +15,65 @@ from sophon.models.model import ModelRequest, ModelResponse
 from sophon.tools.tool import Tool
 
 MESSAGE_OVERHEAD = 4
-"""Tokens that the role and the borders of a message take."""
+"""Tokens added per message for its role and delimiters."""
 CALL_OVERHEAD = 8
-"""Tokens that the id and the borders of a tool call, or of a tool's definition, take."""
+"""Tokens added per tool call or tool definition for its id and delimiters."""
 ESTIMATE = "estimate"
+"""Name of the counter while no tokenizer is loaded."""
 ENCODING = "cl100k_base"
+"""Name of the counter, and of the tiktoken encoding, once the tokenizer is loaded."""
 EXACT_CHARACTERS = 16_384
-"""Of a longer text only the head is encoded and the rest extrapolated: encoding runs on the event loop."""
+"""Of a longer text only the head is encoded and the rest extrapolated, because encoding blocks the event loop."""
 KNOWN_TOOLS = 4096
+"""Tools whose token count is cached; the cache is cleared when it is full."""
 KNOWN_OFFERS = 256
+"""Tuples of tools whose total is cached; the cache is cleared when it is full."""
 
 _SMOOTHING = 0.15
-_LEAST_FACTOR, _MOST_FACTOR = 0.5, 3.0
-_LEAST_RATIO, _MOST_RATIO = 0.25, 4.0
-_LEAST_ESTIMATE = 64
+_MIN_FACTOR, _MAX_FACTOR = 0.5, 3.0
+_MIN_RATIO, _MAX_RATIO = 0.25, 4.0
+_MIN_ESTIMATE = 64
 _ENCODING_URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 
 
 class TokenCounter:
-    """Counts are kept with the message, and with the tool, so that a long history is counted once.
+    """Counts tokens of messages, tools, requests and responses.
 
-    Before `warm_up` the count is an estimate: a token per 4 characters of ASCII, 0.75 per Cyrillic or accented
-    letter, 1.25 per CJK character. `learn` calibrates it per model with what the provider reports.
+    Counts are cached on the message and per tool, so that a long history is counted once. Before `warm_up` the count
+    is an estimate: one token per 4 ASCII characters, 0.75 per Cyrillic or accented letter, 1.25 per CJK character.
+    `learn` calibrates the count per model with the usage that the provider reports.
     """
 
-    __slots__ = ("_factors", "_offers", "_tools", "failure", "name", "text")
+    __slots__ = ("_factors", "_tool_counts", "_tool_set_counts", "failure", "name", "text")
 
     def __init__(self) -> None:
         self.name = ESTIMATE
         self.text: Callable[[str], int] = estimate
-        """Tokens of a bare text."""
+        """Function that counts the tokens of a text."""
         self.failure: str | None = None
-        """Why the tokenizer could not be loaded; it is not tried again."""
+        """Why the tokenizer could not be loaded, or None; loading is not retried."""
         self._factors: dict[str, float] = {}
-        self._tools: dict[Tool, int] = {}
-        self._offers: dict[tuple[Tool, ...], int] = {}
+        self._tool_counts: dict[Tool, int] = {}
+        self._tool_set_counts: dict[tuple[Tool, ...], int] = {}
 
     async def warm_up(self) -> bool:
         """Load the tokenizer in a worker thread, from the file that litellm ships, without a download.
 
-        True if it is in use; a failure is remembered and leaves the estimate in place.
+        Returns whether the tokenizer is in use; a failure is kept in `failure`, and the estimate stays in use.
         """
         if self.name == ESTIMATE and self.failure is None:
             try:
                 self.text = await anyio.to_thread.run_sync(_load_tokenizer)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with an optional file, the estimate serves
+            except Exception as error:  # noqa: BLE001 - the file is optional; the estimate is used instead
                 self.failure = f"{type(error).__name__}: {error}"
             else:
                 self.name = ENCODING
-                self._tools.clear()
-                self._offers.clear()
+                self._tool_counts.clear()
+                self._tool_set_counts.clear()
         return self.name != ESTIMATE
 
     def message(self, message: Message) -> int:
-        """Tokens of a message with its tool calls."""
+        """Return the tokens of a message including its tool calls; cached on the message."""
         cached = message.tokens
         if cached is not None and cached[0] is self.name:
             return cached[1]
@@ -79,32 +84,32 @@ class TokenCounter:
         return count
 
     def call(self, call: ToolCall) -> int:
-        """Tokens of a tool call."""
+        """Return the tokens of a tool call."""
         return CALL_OVERHEAD + self.text(call.name) + self.text(call.canonical().decode())
 
     def tool(self, tool: Tool) -> int:
-        """Tokens of a tool's definition."""
-        count = self._tools.get(tool)
+        """Return the tokens of a tool's definition; cached per tool."""
+        count = self._tool_counts.get(tool)
         if count is None:
-            if len(self._tools) >= KNOWN_TOOLS:
-                self._tools.clear()
+            if len(self._tool_counts) >= KNOWN_TOOLS:
+                self._tool_counts.clear()
             definition = orjson.dumps(tool.definition, default=str, option=orjson.OPT_NON_STR_KEYS)
-            count = self._tools[tool] = CALL_OVERHEAD + self.text(definition.decode())
+            count = self._tool_counts[tool] = CALL_OVERHEAD + self.text(definition.decode())
         return count
 
     def tools(self, tools: Sequence[Tool]) -> int:
-        """Tokens of the definitions of several tools; those of a tuple are added up once, for it cannot change."""
+        """Return the tokens of several tool definitions; for a tuple, which is immutable, the total is cached."""
         if not isinstance(tools, tuple):
             return sum(map(self.tool, tools))
-        count = self._offers.get(tools)
+        count = self._tool_set_counts.get(tools)
         if count is None:
-            if len(self._offers) >= KNOWN_OFFERS:
-                self._offers.clear()
-            count = self._offers[tools] = sum(map(self.tool, tools))
+            if len(self._tool_set_counts) >= KNOWN_OFFERS:
+                self._tool_set_counts.clear()
+            count = self._tool_set_counts[tools] = sum(map(self.tool, tools))
         return count
 
     def request(self, request: ModelRequest) -> int:
-        """Tokens of the messages, and of the tools where the model takes them as such; not calibrated."""
+        """Return the uncalibrated tokens of the messages, plus the tools if the model supports function calling."""
         name, count = self.name, 0
         for message in request.messages:
             cached = message.tokens
@@ -114,29 +119,29 @@ class TokenCounter:
         return count
 
     def response(self, response: ModelResponse) -> int:
-        """Tokens that the model wrote."""
+        """Return the tokens of a response: its text and tool calls."""
         return self.text(response.text) + sum(self.call(call) for call in response.tool_calls)
 
     def calibrated(self, tokens: int, model_id: str) -> int:
-        """The count as that model's provider would give it, as far as it is known."""
+        """Return the count multiplied by the model's calibration factor, rounded up."""
         factor = self._factors.get(model_id)
         return tokens if factor is None else math.ceil(tokens * factor)
 
     def learn(self, model_id: str, estimated: int, reported: int) -> None:
-        """Move the model's factor towards reported / estimated: exponentially smoothed by 0.15, within 0.5 and 3.
+        """Move the model's calibration factor towards reported / estimated: smoothing 0.15, range 0.5 to 3.
 
-        A very small request, or a ratio beyond 4, is no matter of tokenizers (images, a prompt added by the provider)
-        and teaches nothing. `estimated` is the count before calibration.
+        `estimated` is the count before calibration. Estimates below 64 tokens and ratios outside 0.25 to 4 are
+        ignored: they come from images or prompts added by the provider, not from the tokenizer.
         """
-        if estimated < _LEAST_ESTIMATE or not _LEAST_RATIO <= reported / estimated <= _MOST_RATIO:
+        if estimated < _MIN_ESTIMATE or not _MIN_RATIO <= reported / estimated <= _MAX_RATIO:
             return
         factor = self._factors.get(model_id, 1.0)
-        moved = factor + _SMOOTHING * (reported / estimated - factor)
-        self._factors[model_id] = min(_MOST_FACTOR, max(_LEAST_FACTOR, moved))
+        updated = factor + _SMOOTHING * (reported / estimated - factor)
+        self._factors[model_id] = min(_MAX_FACTOR, max(_MIN_FACTOR, updated))
 
 
 def estimate(text: str) -> int:
-    """A token per 4 characters, and half a token for every byte beyond the first of a character (UTF-8)."""
+    """Estimate the tokens of a text: one per 4 characters, plus half a token per further UTF-8 byte of a character."""
     length = len(text)
     if text.isascii():
         return (length + 3) // 4
@@ -145,10 +150,10 @@ def estimate(text: str) -> int:
 
 
 def _load_tokenizer() -> Callable[[str], int]:
-    folder = _bundled_folder()
-    # tiktoken has no other way to be told where its files are; litellm sets the same variable when it is imported.
+    folder = _bundled_tokenizer_folder()
+    # tiktoken takes the folder of its files from this variable only; litellm sets the same one when it is imported.
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    import tiktoken  # heavy, and only hosts with real providers need it
+    import tiktoken  # lazy: heavy, and only hosts with real providers need it
 
     encoding = tiktoken.get_encoding(ENCODING)
 
@@ -161,13 +166,13 @@ def _load_tokenizer() -> Callable[[str], int]:
     return count
 
 
-def _bundled_folder() -> Path:
-    """Where litellm keeps the file; found without importing litellm, which takes seconds."""
+def _bundled_tokenizer_folder() -> Path:
+    """Return litellm's tokenizer folder without importing litellm, which takes seconds. Raises FileNotFoundError."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError("litellm is not installed")
     folder = Path(spec.submodule_search_locations[0], "litellm_core_utils", "tokenizers")
     name = hashlib.sha1(_ENCODING_URL.encode(), usedforsecurity=False).hexdigest()
     if not (folder / name).is_file():
-        raise FileNotFoundError(f"litellm ships no {ENCODING} file ({folder / name})")
+        raise FileNotFoundError(f"litellm does not ship the {ENCODING} file ({folder / name})")
     return folder

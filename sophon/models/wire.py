@@ -1,4 +1,4 @@
-"""A request in the shape of OpenAI's chat completions, which most providers speak: pure conversion, no I/O.
+"""Request body of OpenAI's chat completions API, which most providers accept: pure conversion, no I/O.
 
 Source: OpenAI API reference, Create chat completion.
 """
@@ -15,29 +15,29 @@ from sophon.models.model import ModelRequest
 from sophon.tools.tool import Tool, wire_name
 
 KNOWN_TOOLS = 4096
-"""Tools whose JSON is kept by one model; beyond it is begun anew."""
+"""Tools whose JSON one model caches; the cache is cleared when it is full."""
 
-_REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
+_REASONING_MODELS = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Where OpenAI-compatible servers differ: the field of the output limit, and whether a temperature may be given."""
+    """Differences between OpenAI-compatible models: name of the output limit field, and support for temperature."""
 
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
 
 
 def dialect_of(model: str) -> Dialect:
-    """OpenAI's reasoning models refuse `max_tokens` and any temperature; all others understand both."""
-    return Dialect("max_completion_tokens", temperature=False) if _REASONING.search(model) else Dialect()
+    """Return the dialect of a model: OpenAI's reasoning models reject `max_tokens` and any temperature."""
+    return Dialect("max_completion_tokens", temperature=False) if _REASONING_MODELS.search(model) else Dialect()
 
 
 def message_json(message: Message) -> dict[str, Any]:
-    """A message as plain data; tool names are the provider's."""
-    content = _sendable(message.content)
+    """Convert a message to JSON data; tool names are in the provider's form."""
+    content = _replace_lone_surrogates(message.content)
     if message.tool_calls:
-        calls = [_call_json(call) for call in message.tool_calls]
+        calls = [_tool_call_to_json(call) for call in message.tool_calls]
         return {"role": message.role, "content": content or None, "tool_calls": calls}
     if message.tool_call_id is not None:
         return {"role": message.role, "tool_call_id": message.tool_call_id, "content": content}
@@ -45,7 +45,7 @@ def message_json(message: Message) -> dict[str, Any]:
 
 
 def message_bytes(message: Message) -> bytes:
-    """A message as JSON, made once and kept with it, so that a long history costs next to nothing per round."""
+    """Return a message as JSON bytes, cached on the message, so that a long history is serialised once."""
     data = message.wire
     if data is None:
         data = dumped(message_json(message))
@@ -54,36 +54,36 @@ def message_bytes(message: Message) -> bytes:
 
 
 def tool_json(tool: Tool) -> dict[str, Any]:
-    """A tool's definition as plain data, under the name that providers accept."""
+    """Convert a tool's definition to JSON data, under the name that providers accept."""
     return {"type": "function", "function": {**tool.definition, "name": wire_name(tool.name)}}
 
 
 class ToolTexts:
-    """The JSON of tools, made once for each."""
+    """Cache of the JSON of tool definitions, serialised once per tool."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_json_by_tool",)
 
     def __init__(self) -> None:
-        self._known: dict[Tool, bytes] = {}
+        self._json_by_tool: dict[Tool, bytes] = {}
 
     def of(self, tool: Tool) -> bytes:
-        """A tool's definition as JSON."""
-        data = self._known.get(tool)
+        """Return a tool's definition as JSON bytes."""
+        data = self._json_by_tool.get(tool)
         if data is None:
-            if len(self._known) >= KNOWN_TOOLS:
-                self._known.clear()
-            data = self._known[tool] = dumped(tool_json(tool))
+            if len(self._json_by_tool) >= KNOWN_TOOLS:
+                self._json_by_tool.clear()
+            data = self._json_by_tool[tool] = dumped(tool_json(tool))
         return data
 
 
 def options(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
-    """Everything of a request but its model, messages and tools.
+    """Return the fields of the request body other than model, messages and tools.
 
-    The output limit is never more than the model can write: some providers refuse a larger one.
+    The output limit is at most the model's maximum, because some providers reject a larger one.
     """
-    most = request.model.max_output_tokens
+    model_limit = request.model.max_output_tokens
     values: dict[str, Any] = {
-        dialect.limit: request.max_tokens if most is None else min(request.max_tokens, most),
+        dialect.limit: request.max_tokens if model_limit is None else min(request.max_tokens, model_limit),
     }
     if request.tools and request.model.function_calling:
         values["tool_choice"] = request.tool_choice
@@ -95,30 +95,30 @@ def options(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
 
 
 def streams(request: ModelRequest) -> bool:
-    """Whether the text is wanted, and can come, in pieces."""
+    """Return whether to stream: the caller passed `on_text`, and the model supports streaming."""
     return request.on_text is not None and request.model.streaming
 
 
 def offered(request: ModelRequest) -> Sequence[Tool]:
-    """The tools that go to the provider as such: none for a model without function calling."""
+    """Return the tools to send to the provider: none for a model without function calling."""
     return request.tools if request.model.function_calling else ()
 
 
 def own_names(tools: Sequence[Tool]) -> dict[str, str]:
-    """Our names of tools by the provider's."""
+    """Return provider tool name -> registered tool name."""
     return {wire_name(tool.name): tool.name for tool in tools}
 
 
 def dumped(value: Mapping[str, Any]) -> bytes:
-    """JSON."""
+    """Serialise to JSON bytes; non-string keys are allowed, and unknown types are converted with `str`."""
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
 
 
-def _call_json(call: ToolCall) -> dict[str, Any]:
+def _tool_call_to_json(call: ToolCall) -> dict[str, Any]:
     function = {"name": wire_name(call.name), "arguments": call.canonical().decode()}
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _sendable(text: str) -> str:
-    """Half of a surrogate pair, which no wire can carry, becomes a question mark."""
+def _replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, with question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

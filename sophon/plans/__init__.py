@@ -1,4 +1,4 @@
-"""Plans: when one is worth making, its steps as a graph without circles, reading it, and how far it has come."""
+"""Plans: complexity heuristic, dependency graph, parsing, prompts, and progress of execution."""
 
 from sophon.plans.heuristic import heuristic_score
 from sophon.plans.parsing import MAX_STEPS, parse_plan

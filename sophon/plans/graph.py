@@ -1,6 +1,7 @@
-"""The dependencies of a plan as a graph: who needs whom, and where they go in a circle.
+"""Dependency graph of a plan: transitive dependants and cycles.
 
-All graphs are given as what each id needs; needs that are no id of the graph, or the id itself, are left out.
+A graph is given as a mapping from each id to the ids that it depends on. Dependencies that are no id of the graph, or
+the id itself, are ignored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,49 +13,49 @@ if TYPE_CHECKING:
     Graph: TypeAlias = "DiGraph[str]"
 
 Needs: TypeAlias = Mapping[str, Iterable[str]]
-"""For each id the ids that it needs."""
+"""For each id, the ids that it depends on."""
 
 
 def dependants(needs: Needs, node: str) -> set[str]:
-    """All ids that need this one, directly or through others."""
-    import networkx  # heavy: loaded by the first plan, not by `import sophon`
+    """Return all ids that depend on `node`, directly or transitively."""
+    import networkx  # lazy: heavy, and loaded by the first plan only
 
-    found: set[str] = networkx.descendants(_graph(needs), node)  # pyright: ignore[reportUnknownMemberType] - its stub
+    found: set[str] = networkx.descendants(_build_graph(needs), node)  # pyright: ignore[reportUnknownMemberType] - its stub
     return found
 
 
 def circles(needs: Needs) -> list[list[str]]:
-    """One circle for each knot of ids that need each other; in the order in which results flow. Linear."""
-    import networkx  # heavy: loaded by the first plan, not by `import sophon`
+    """Return one cycle per strongly connected component of two or more ids, along the flow of results. Linear."""
+    import networkx  # lazy: heavy, and loaded by the first plan only
 
-    graph = _graph(needs)
-    order = {node: at for at, node in enumerate(needs)}
-    knots = [knot for knot in networkx.strongly_connected_components(graph) if len(knot) > 1]
-    knots.sort(key=lambda knot: min(order[node] for node in knot))
-    return [_circle(graph, knot, order) for knot in knots]
+    graph = _build_graph(needs)
+    order = {node: position for position, node in enumerate(needs)}
+    components = [each for each in networkx.strongly_connected_components(graph) if len(each) > 1]
+    components.sort(key=lambda component: min(order[node] for node in component))
+    return [_find_cycle(graph, component, order) for component in components]
 
 
-def _graph(needs: Needs) -> "Graph":
-    import networkx  # heavy: loaded by the first plan, not by `import sophon`
+def _build_graph(needs: Needs) -> "Graph":
+    import networkx  # lazy: heavy, and loaded by the first plan only
 
     graph: Graph = networkx.DiGraph()
     graph.add_nodes_from(needs)
     graph.add_edges_from(
         (needed, node)
-        for node, all_needed in needs.items()
-        for needed in all_needed
+        for node, dependencies in needs.items()
+        for needed in dependencies
         if needed in needs and needed != node
     )
     return graph
 
 
-def _circle(graph: "Graph", knot: set[str], order: Mapping[str, int]) -> list[str]:
-    """Walk from id to id inside the knot until one comes again; in a knot every id has a follower."""
-    walked: dict[str, int] = {}
-    node = min(knot, key=order.__getitem__)
-    while node not in walked:
-        walked[node] = len(walked)
-        node = min((each for each in graph.successors(node) if each in knot), key=order.__getitem__)
-    circle = list(walked)[walked[node] :]
-    first = circle.index(min(circle, key=order.__getitem__))
-    return [*circle[first:], *circle[: first + 1]]
+def _find_cycle(graph: "Graph", component: set[str], order: Mapping[str, int]) -> list[str]:
+    """Walk from id to id inside the component until one repeats; every id in it has a successor."""
+    visited: dict[str, int] = {}
+    node = min(component, key=order.__getitem__)
+    while node not in visited:
+        visited[node] = len(visited)
+        node = min((each for each in graph.successors(node) if each in component), key=order.__getitem__)
+    cycle = list(visited)[visited[node] :]
+    first = cycle.index(min(cycle, key=order.__getitem__))
+    return [*cycle[first:], *cycle[: first + 1]]

@@ -1,9 +1,9 @@
-"""The complexity heuristic: how much a message looks like work in several steps."""
+"""Complexity heuristic: a score for how likely a message needs several steps."""
 
 import re
 
 LONG = 100
-"""A message of more characters than this earns a point."""
+"""A message with more characters than this scores one point."""
 
 _CONJUNCTIONS = re.compile(r"\b(?:and\s+then|after\s+that|followed\s+by)\b", re.IGNORECASE)
 _FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
@@ -15,22 +15,22 @@ _VERBS = re.compile(
     re.IGNORECASE,
 )
 
-_ANY = re.compile(
+_ANY_PATTERN = re.compile(
     "|".join(each.pattern for each in (_CONJUNCTIONS, _FIRST, _MULTI_STEP, _VERBS)),
     re.IGNORECASE,
 )
 
 
 def heuristic_score(text: str) -> int:
-    """Points from 0 to 6; mode Auto plans from 3 on. Whole words, in any case.
+    """Return 0 to 6 points; mode Auto plans from 3 points on. Matches whole words, case-insensitively.
 
-    One for more than 100 characters; two for a conjunction ("and then", "after that", "followed by", "first" with a
-    later "then"); two for "steps", "plan" or "sequence"; one for two different action verbs in their base form.
+    One point for more than 100 characters; two for a conjunction ("and then", "after that", "followed by", "first" with
+    a later "then"); two for "steps", "plan" or "sequence"; one for two different action verbs in their base form.
     Source: reference/sophon.md 5.13 and the list of verbs in contract.md. A bare "then" is none of the published
     phrases: it would score every "if ... then".
     """
     score = 1 if len(text) > LONG else 0
-    if not _ANY.search(text):  # the everyday case, in one look
+    if not _ANY_PATTERN.search(text):  # fast path: most messages match nothing
         return score
     if _CONJUNCTIONS.search(text) or _first_then(text):
         score += 2
@@ -47,5 +47,5 @@ def _first_then(text: str) -> bool:
 
 
 def _base(verb: str) -> str:
-    """One spelling for a verb: "Analyse" and "analyze" are the same work."""
+    """Return one spelling per verb: "Analyse" and "analyze" are the same verb."""
     return " ".join(verb.lower().split()).replace("yze", "yse").replace("ize", "ise")

@@ -1,4 +1,4 @@
-"""From what a model wrote to a plan that can be run, or to everything that is wrong with it."""
+"""Parse and validate a plan from a model's answer; all problems are reported at once."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,52 +11,52 @@ from sophon.plans.reading import read_plan
 from sophon.tools.tool import Risk
 
 MAX_STEPS = 20
-"""Steps of a plan. Source: reference/sophon.md 5.13, PlanMaxSteps."""
+"""Maximum number of steps of a plan. Source: reference/sophon.md 5.13, PlanMaxSteps."""
 
 LONGEST_ID = 64
-_SHOWN = 40
-"""Characters of a wrong value that a problem quotes."""
+_QUOTED_CHARACTERS = 40
+"""Characters of an invalid value that a problem quotes."""
 
-_LONGEST_PATH = 12
-"""Steps of a circle that a problem names."""
+_MAX_PATH_STEPS = 12
+"""Steps of a cycle that a problem names."""
 
-_NEAR_LOOKUPS = 20
-"""Unknown tools for which near names are sought; it bounds the work on hostile text."""
+_MAX_SIMILAR_LOOKUPS = 20
+"""Unknown tools for which similar names are searched; bounds the work on hostile text."""
 
 
 def parse_plan(text: str, *, plan_id: str, max_steps: int = MAX_STEPS, tools: Collection[str] | None = None) -> Plan:
-    """The plan in a model's answer, whatever stands around its JSON; its id is "plan_" and `plan_id`.
+    """Return the plan in a model's answer, ignoring text around its JSON; the plan's id is "plan_" and `plan_id`.
 
-    Ids may be numbers and become text; depends_on, tool_hints, estimated_risk (default low) and model_hint may be
-    missing or null. With `tools` every hint has to be one of them. Raises PlanError with all problems at once.
+    Numeric ids become text; depends_on, tool_hints, estimated_risk (default low) and model_hint may be missing or null.
+    With `tools` every hint must be one of them. Raises PlanError with all problems at once.
     """
     data = read_plan(text)
     problems: list[str] = []
-    goal = _goal(data, problems)
-    steps = _steps(data.get("steps"), problems)
+    goal = _read_goal(data, problems)
+    steps = _read_steps(data.get("steps"), problems)
     if len(steps) > max_steps:
         problems.append(f"the plan has {len(steps)} steps, and at most {max_steps} are allowed")
-    problems += _duplicates(steps)
-    problems += _dependencies(steps)
-    problems += _cycles(steps)
+    problems += _check_duplicates(steps)
+    problems += _check_dependencies(steps)
+    problems += _check_cycles(steps)
     if tools is not None:
-        problems += _unknown_tools(steps, tools)
+        problems += _check_tools(steps, tools)
     if problems:
         raise PlanError(problems)
     return Plan(f"plan_{plan_id}", goal, steps)
 
 
-def _goal(data: Mapping[str, Any], problems: list[str]) -> str:
+def _read_goal(data: Mapping[str, Any], problems: list[str]) -> str:
     goal = data.get("goal")
     if isinstance(goal, str):
         return _clean(goal)
-    problems.append("the goal is missing" if goal is None else f"the goal must be a text, not {_quoted(goal)}")
+    problems.append("the goal is missing" if goal is None else f"the goal must be a text, not {_quote(goal)}")
     return ""
 
 
-def _steps(raw: object, problems: list[str]) -> tuple[PlanStep, ...]:
+def _read_steps(raw: object, problems: list[str]) -> tuple[PlanStep, ...]:
     if raw is not None and not isinstance(raw, list):
-        problems.append(f"steps must be a list, not {_quoted(raw)}")
+        problems.append(f"steps must be a list, not {_quote(raw)}")
         return ()
     if not raw:
         problems.append("the plan has no steps")
@@ -66,21 +66,21 @@ def _steps(raw: object, problems: list[str]) -> tuple[PlanStep, ...]:
         if isinstance(item, dict):
             steps.append(_StepReader(cast(dict[str, Any], item), number, problems).read())
         else:
-            problems.append(f"step number {number} must be an object, not {_quoted(item)}")
+            problems.append(f"step number {number} must be an object, not {_quote(item)}")
     return tuple(steps)
 
 
 class _StepReader:
-    """Reads the fields of one step and notes each that is of a wrong kind; a step without an id gets none."""
+    """Reads the fields of one step and collects a problem for each invalid one; the id is "" if it is missing."""
 
     def __init__(self, data: Mapping[str, Any], number: int, problems: list[str]) -> None:
         self._data, self._problems = data, problems
-        self._id = _identifier(data.get("id")) or ""
-        self._called = _called(self._id, number)
+        self._id = _to_id(data.get("id")) or ""
+        self._label = _label(self._id, number)
 
     def read(self) -> PlanStep:
         if not self._id:
-            self._wrong("id", f"a text of 1 to {LONGEST_ID} characters without '/', or a number")
+            self._add_problem("id", f"a text of 1 to {LONGEST_ID} characters without '/', or a number")
         return PlanStep(
             self._id,
             self._description(),
@@ -94,16 +94,16 @@ class _StepReader:
         value = self._data.get("description")
         if isinstance(value, str) and value.strip():
             return _clean(value)
-        self._wrong("description", "a text")
+        self._add_problem("description", "a text")
         return ""
 
     def _list(self, field: str) -> tuple[str, ...]:
         value = self._data.get(field)
         if value is None:
             return ()
-        items = [_name(item) for item in cast(list[object], value)] if isinstance(value, list) else [None]
+        items = [_to_text(item) for item in cast(list[object], value)] if isinstance(value, list) else [None]
         if None in items:
-            self._wrong(field, "a list of texts")
+            self._add_problem(field, "a list of texts")
         return tuple(dict.fromkeys(item for item in items if item is not None))
 
     def _risk(self) -> Risk:
@@ -113,35 +113,35 @@ class _StepReader:
         try:
             return Risk.parse(value if isinstance(value, str) else "")
         except ValueError:
-            self._wrong("estimated_risk", f"one of {', '.join(risk.label for risk in Risk)}")
+            self._add_problem("estimated_risk", f"one of {', '.join(risk.label for risk in Risk)}")
             return Risk.LOW
 
     def _model_hint(self) -> str | None:
         value = self._data.get("model_hint")
         if value is None or isinstance(value, str):
             return _clean(value or "") or None
-        self._wrong("model_hint", "a text or null")
+        self._add_problem("model_hint", "a text or null")
         return None
 
-    def _wrong(self, field: str, wanted: str) -> None:
+    def _add_problem(self, field: str, expected: str) -> None:
         value = self._data.get(field)
-        found = f"is {_quoted(value)}" if field in self._data else "is missing"
-        self._problems.append(f"{self._called}: {field} {found}; it must be {wanted}")
+        found = f"is {_quote(value)}" if field in self._data else "is missing"
+        self._problems.append(f"{self._label}: {field} {found}; it must be {expected}")
 
 
-def _identifier(value: object) -> str | None:
-    """An id, which becomes a part of a run id: so a slash is none of its characters."""
-    name = _name(value)
+def _to_id(value: object) -> str | None:
+    """Return the id, or None if invalid. An id becomes a part of a run id, so it must not contain a slash."""
+    name = _to_text(value)
     return name if name and len(name) <= LONGEST_ID and "/" not in name else None
 
 
-def _name(value: object) -> str | None:
+def _to_text(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return _clean(str(value)) or None
 
 
-def _duplicates(steps: Sequence[PlanStep]) -> Iterator[str]:
+def _check_duplicates(steps: Sequence[PlanStep]) -> Iterator[str]:
     seen: dict[str, int] = {}
     for step in steps:
         if step.id:
@@ -149,50 +149,50 @@ def _duplicates(steps: Sequence[PlanStep]) -> Iterator[str]:
     return (f"the id {step_id!r} is used by {times} steps" for step_id, times in seen.items() if times > 1)
 
 
-def _dependencies(steps: Sequence[PlanStep]) -> Iterator[str]:
+def _check_dependencies(steps: Sequence[PlanStep]) -> Iterator[str]:
     known = {step.id for step in steps}
     for number, step in enumerate(steps, 1):
         for needed in step.depends_on:
             if needed == step.id:
-                yield f"{_called(step.id, number)} depends on itself"
+                yield f"{_label(step.id, number)} depends on itself"
             elif needed not in known:
-                yield f"{_called(step.id, number)} depends on {_quoted(needed)}, which is no step of the plan"
+                yield f"{_label(step.id, number)} depends on {_quote(needed)}, which is no step of the plan"
 
 
-def _cycles(steps: Sequence[PlanStep]) -> Iterator[str]:
+def _check_cycles(steps: Sequence[PlanStep]) -> Iterator[str]:
     needs = {step.id: step.depends_on for step in steps}
-    return (f"the steps need each other in a circle: {_path(circle)}" for circle in circles(needs))
+    return (f"the steps depend on each other in a cycle: {_format_path(cycle)}" for cycle in circles(needs))
 
 
-def _path(ids: Sequence[str]) -> str:
-    shown = ids if len(ids) <= _LONGEST_PATH else [*ids[: _LONGEST_PATH - 2], "...", ids[-1]]
+def _format_path(ids: Sequence[str]) -> str:
+    shown = ids if len(ids) <= _MAX_PATH_STEPS else [*ids[: _MAX_PATH_STEPS - 2], "...", ids[-1]]
     return " -> ".join(shown)
 
 
-def _unknown_tools(steps: Sequence[PlanStep], tools: Collection[str]) -> Iterator[str]:
+def _check_tools(steps: Sequence[PlanStep], tools: Collection[str]) -> Iterator[str]:
     known, names, lookups = frozenset(tools), list(tools), 0
     for number, step in enumerate(steps, 1):
         for hint in step.tool_hints:
             if hint in known:
                 continue
             lookups += 1
-            near = get_close_matches(hint[:_SHOWN], names) if lookups <= _NEAR_LOOKUPS else []
+            near = get_close_matches(hint[:_QUOTED_CHARACTERS], names) if lookups <= _MAX_SIMILAR_LOOKUPS else []
             meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-            yield f"{_called(step.id, number)}: there is no tool {_quoted(hint)}{meant}"
+            yield f"{_label(step.id, number)}: there is no tool {_quote(hint)}{meant}"
 
 
-def _called(step_id: str, number: int) -> str:
+def _label(step_id: str, number: int) -> str:
     return f"step {step_id!r}" if step_id else f"step number {number}"
 
 
 def _clean(text: str) -> str:
-    """Without white space around it and without halves of surrogate pairs, which no wire can carry."""
+    """Strip white space and replace lone surrogates, which cannot be encoded."""
     return text.strip().encode("utf-8", "replace").decode()
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     try:
         shown = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits
         shown = type(value).__name__
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+    return shown if len(shown) <= _QUOTED_CHARACTERS else shown[: _QUOTED_CHARACTERS - 3] + "..."

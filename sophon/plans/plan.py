@@ -1,4 +1,4 @@
-"""A plan: steps that depend on one another, without circles."""
+"""Plans and their steps: an acyclic graph of dependencies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from sophon.tools.tool import Risk
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step; `depends_on` holds the ids of steps whose results it needs.
+    """A step of a plan; `depends_on` holds the ids of the steps whose results it needs.
 
-    `estimated_risk` is the highest risk among the calls that the step is expected to make, `tool_hints` names tools
-    that it will want, `model_hint` a capability it needs (reasoning, code generation) or None.
+    `estimated_risk` is the highest risk among the calls that the step is expected to make, `tool_hints` names the tools
+    that it will probably use, `model_hint` is a required capability (reasoning, code generation) or None.
     """
 
     id: str
@@ -24,7 +24,7 @@ class PlanStep:
     model_hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, ready for JSON, in the words of contract.md."""
+        """Return plain data, ready for JSON, with the field names of contract.md."""
         return {
             "id": self.id,
             "description": self.description,
@@ -36,7 +36,7 @@ class PlanStep:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`, for what the program wrote itself; `parse_plan` reads what a model wrote."""
+        """Invert `to_json`. For trusted data; `parse_plan` reads what a model wrote."""
         return cls(
             data["id"],
             data["description"],
@@ -49,7 +49,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A goal and the steps towards it, in the order in which the model gave them."""
+    """A goal and its steps, in the order in which the model gave them."""
 
     id: str
     goal: str
@@ -57,26 +57,26 @@ class Plan:
 
     @property
     def risk(self) -> Risk:
-        """The highest risk that any step declares."""
+        """The highest estimated risk of any step."""
         return max((step.estimated_risk for step in self.steps), default=Risk.NONE)
 
     def step(self, step_id: str) -> PlanStep:
-        """The step of that id; raises KeyError."""
+        """Return the step with that id. Raises KeyError."""
         for step in self.steps:
             if step.id == step_id:
                 return step
         raise KeyError(step_id)
 
     def dependants(self, step_id: str) -> tuple[PlanStep, ...]:
-        """All steps that need this one, directly or through others, in plan order."""
+        """Return all steps that depend on this one, directly or transitively, in plan order."""
         found = dependants({step.id: step.depends_on for step in self.steps}, step_id)
         return tuple(step for step in self.steps if step.id in found)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """Return plain data, ready for JSON."""
         return {"id": self.id, "goal": self.goal, "steps": [step.to_json() for step in self.steps]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """Invert `to_json`."""
         return cls(data["id"], data["goal"], tuple(PlanStep.from_json(step) for step in data["steps"]))

@@ -1,7 +1,7 @@
-"""How far a plan has come: the state of each step, and which one may run next.
+"""Progress of a plan: the state machine of each step, and which steps may run next.
 
 pending -> running -> completed
-                   -> failed      its dependants, direct or not: pending -> skipped
+                   -> failed      its dependants, direct or transitive: pending -> skipped
 pending or running -> cancelled
 """
 
@@ -13,12 +13,15 @@ from sophon.errors import StateError
 from sophon.plans.plan import Plan, PlanStep
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
-"""Where a step stands, as in the event PlanStepChanged."""
+"""Status of a step, as in the event PlanStepChanged."""
 
 
 @dataclass(slots=True)
 class StepState:
-    """One step's state: `text` is its result, `reason` why it failed, was skipped or is tried again."""
+    """State of one step.
+
+    `text` is its result; `reason` says why it failed, was skipped or is retried; `tries` counts its tries.
+    """
 
     status: StepStatus = "pending"
     text: str = ""
@@ -35,9 +38,9 @@ class SkippedStep:
 
 
 class PlanProgress:
-    """The running of one plan, without running anything itself; every list is in plan order.
+    """State machine of one plan's execution; it executes nothing itself. Every list is in plan order.
 
-    A change that the table of states does not allow raises ValueError, an unknown id KeyError.
+    A transition that the table above does not allow raises ValueError, an unknown id KeyError.
     """
 
     __slots__ = ("_states", "plan")
@@ -47,7 +50,7 @@ class PlanProgress:
         self._states = {step.id: StepState() for step in plan.steps}
 
     def __getitem__(self, step_id: str) -> StepState:
-        """The state of a step, to be read."""
+        """Return the state of a step, for reading."""
         return self._states[step_id]
 
     @property
@@ -56,41 +59,41 @@ class PlanProgress:
         return all(state.status not in ("pending", "running") for state in self._states.values())
 
     def ready(self) -> list[PlanStep]:
-        """The pending steps whose dependencies are all completed."""
+        """Return the pending steps whose dependencies are all completed."""
         return [
             step
-            for step in self._having("pending")
+            for step in self._with_status("pending")
             if all(self._states[needed].status == "completed" for needed in step.depends_on)
         ]
 
     def resumable(self) -> list[PlanStep]:
-        """The steps that were running when the state was written out; they go on and are not started again."""
-        return self._having("running")
+        """Return the running steps; after a resume they continue and must not be started again."""
+        return self._with_status("running")
 
     def results_for(self, step: PlanStep) -> dict[str, str]:
-        """What the step's own dependencies came to, by id."""
+        """Return the results of the step's direct dependencies, by id."""
         return {needed: self._states[needed].text for needed in step.depends_on}
 
     def start(self, step_id: str) -> None:
-        """A ready step begins its first try."""
+        """Start the first try of a ready step."""
         if all(step.id != step_id for step in self.ready()):
             raise ValueError(f"step {step_id!r} is not ready; it is {self._states[step_id].status}")
         self._states[step_id] = StepState("running", tries=1)
 
     def retry(self, step_id: str, reason: str) -> None:
-        """The running step failed for that reason and is tried again; the reason is kept for the second try."""
-        state = self._expect(step_id, "running")
+        """Start another try of a running step that failed; its prompt gets the reason."""
+        state = self._require_status(step_id, "running")
         state.reason = reason
         state.tries += 1
 
     def complete(self, step_id: str, text: str) -> None:
-        """The running step came to a result."""
-        state = self._expect(step_id, "running")
+        """Complete the running step with its result."""
+        state = self._require_status(step_id, "running")
         state.status, state.text, state.reason = "completed", text, ""
 
     def fail(self, step_id: str, reason: str) -> list[SkippedStep]:
-        """The running step failed for good; gives the steps that are skipped for it, others are untouched."""
-        state = self._expect(step_id, "running")
+        """Fail the running step for good; return its dependants, which are skipped."""
+        state = self._require_status(step_id, "running")
         state.status, state.reason = "failed", reason
         skipped: list[SkippedStep] = []
         for step in self.plan.dependants(step_id):
@@ -101,7 +104,7 @@ class PlanProgress:
         return skipped
 
     def cancel_rest(self, reason: str = "the turn was cancelled") -> list[PlanStep]:
-        """Cancel what is pending or running; gives those steps."""
+        """Cancel all pending and running steps and return them."""
         stopped = [step for step in self.plan.steps if self._states[step.id].status in ("pending", "running")]
         for step in stopped:
             self._states[step.id].status = "cancelled"
@@ -109,24 +112,24 @@ class PlanProgress:
         return stopped
 
     def to_json(self) -> dict[str, Any]:
-        """Plan and states as plain data, ready for JSON."""
+        """Return plan and states as plain data, ready for JSON."""
         states = {step_id: asdict(state) for step_id, state in self._states.items()}
         return {"plan": self.plan.to_json(), "states": states}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`; raises StateError if the states are not those of the plan's steps."""
+        """Invert `to_json`. Raises StateError if the states do not match the plan's steps."""
         progress = cls(Plan.from_json(data["plan"]))
         states = {step_id: StepState(**state) for step_id, state in data["states"].items()}
         if states.keys() != progress._states.keys():
-            raise StateError(f"the states of plan {progress.plan.id!r} are not those of its steps")
+            raise StateError(f"the states of plan {progress.plan.id!r} do not match its steps")
         progress._states.update(states)
         return progress
 
-    def _having(self, status: StepStatus) -> list[PlanStep]:
+    def _with_status(self, status: StepStatus) -> list[PlanStep]:
         return [step for step in self.plan.steps if self._states[step.id].status == status]
 
-    def _expect(self, step_id: str, status: StepStatus) -> StepState:
+    def _require_status(self, step_id: str, status: StepStatus) -> StepState:
         state = self._states[step_id]
         if state.status != status:
             raise ValueError(f"step {step_id!r} is {state.status}, not {status}")

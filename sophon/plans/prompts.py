@@ -1,4 +1,4 @@
-"""What a model is told when it plans, votes, works on a step and sums up; and how its vote is read."""
+"""Prompts for planning, voting, steps and synthesis; and parsing of the vote."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,21 +8,21 @@ from sophon.plans.progress import PlanProgress
 from sophon.tools.tool import Risk, Tool
 from sophon.tools.truncation import LIMIT, truncate
 
-_LONGEST_DESCRIPTION = 160
-_MOST_PROBLEMS = 20
+_MAX_DESCRIPTION_CHARACTERS = 160
+_MAX_PROBLEMS = 20
 _YES_OR_NO = re.compile(r"\W*(yes|no)\b|.*\b(yes|no)\W*\Z", re.IGNORECASE | re.DOTALL)
 
-_SHAPE = """{"goal": "what is to be reached", "steps": [{"id": "a", "description": "what to do", "depends_on": [], \
+_EXAMPLE = """{"goal": "what is to be reached", "steps": [{"id": "a", "description": "what to do", "depends_on": [], \
 "tool_hints": [], "estimated_risk": "low", "model_hint": null}]}"""
 
 
 def plan_prompt(tools: Iterable[Tool], max_steps: int) -> str:
-    """The instructions of a `plan` call: the JSON that is expected, and the tools with their risks, a line each."""
+    """Return the instructions of a `plan` call: the expected JSON, and the tools with their risks, one per line."""
     lines = [f"- {tool.name} (risk {tool.risk.label}): {_one_line(tool.description)}" for tool in tools]
     listed = "\n".join(lines) or "none"
     return (
         "Break the user's request into steps. Answer with one JSON object and nothing else:\n"
-        f"{_SHAPE}\n"
+        f"{_EXAMPLE}\n"
         f"At most {max_steps} steps, and no more than the request needs. Each id is unique. depends_on lists the ids "
         "of the steps whose results a step needs; steps that need nothing of each other run at the same time, so "
         "depend only on what is needed, and never in a circle. Each description makes sense by itself. tool_hints "
@@ -34,10 +34,10 @@ def plan_prompt(tools: Iterable[Tool], max_steps: int) -> str:
 
 
 def reask_prompt(problems: Sequence[str]) -> str:
-    """What follows a plan that cannot be run: everything that is wrong with it."""
-    lines = [f"- {problem}" for problem in problems[:_MOST_PROBLEMS]]
-    if len(problems) > _MOST_PROBLEMS:
-        lines.append(f"- and {len(problems) - _MOST_PROBLEMS} more")
+    """Return the message that follows an invalid plan: all of its problems."""
+    lines = [f"- {problem}" for problem in problems[:_MAX_PROBLEMS]]
+    if len(problems) > _MAX_PROBLEMS:
+        lines.append(f"- and {len(problems) - _MAX_PROBLEMS} more")
     listed = "\n".join(lines)
     return f"That plan cannot be run:\n{listed}\nAnswer with the whole corrected JSON object and nothing else."
 
@@ -45,9 +45,9 @@ def reask_prompt(problems: Sequence[str]) -> str:
 def step_prompt(
     step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None, *, limit: int = LIMIT
 ) -> str:
-    """The text of a step's own turn: what to do, what the steps before found, and what went wrong at the first try.
+    """Return the user message of a step's turn: description, results of its dependencies, error of the first try.
 
-    Each result is cut to `limit` characters, by default 8000.
+    Each result is truncated to `limit` characters, by default 8000.
     """
     parts = [step.description]
     if dependency_results:
@@ -61,11 +61,11 @@ def step_prompt(
 
 
 def synthesis_prompt(progress: PlanProgress, *, limit: int = LIMIT) -> str:
-    """What the final call is told: the goal and what every step came to, or why it did not.
+    """Return the message of the final call: the goal, and each step's result or the reason for having none.
 
-    Each result is cut to `limit` characters, by default 8000.
+    Each result is truncated to `limit` characters, by default 8000.
     """
-    steps = "\n\n".join(_outcome(step, progress, limit) for step in progress.plan.steps)
+    steps = "\n\n".join(_format_outcome(step, progress, limit) for step in progress.plan.steps)
     return (
         f"The request was worked on by a plan. Its goal: {progress.plan.goal}\n\n{steps}\n\n"
         "Answer the user's request from these results. Say plainly what could not be done, and why."
@@ -73,7 +73,7 @@ def synthesis_prompt(progress: PlanProgress, *, limit: int = LIMIT) -> str:
 
 
 def vote_prompt(request: str) -> str:
-    """The question of a `vote` call: does the request need a plan? Read the answer with `parse_vote`."""
+    """Return the question of a `vote` call: does the request need a plan? `parse_vote` parses the answer."""
     return (
         "Does the request below need several steps that build on each other, so that a plan would help? "
         f"Answer with one word, yes or no.\n\nRequest:\n{truncate(request)}"
@@ -81,12 +81,12 @@ def vote_prompt(request: str) -> str:
 
 
 def parse_vote(text: str) -> bool | None:
-    """True for yes, False for no, None for neither; the word may stand first or last, in any case."""
+    """Return True for yes, False for no, None for neither; the word may be first or last, in any case."""
     found = _YES_OR_NO.match(text)
     return None if found is None else (found[1] or found[2]).lower() == "yes"
 
 
-def _outcome(step: PlanStep, progress: PlanProgress, limit: int) -> str:
+def _format_outcome(step: PlanStep, progress: PlanProgress, limit: int) -> str:
     state = progress[step.id]
     detail = truncate(state.text if state.status == "completed" else state.reason, limit)
     return f"Step {step.id} ({step.description}), {state.status}:\n{detail}"
@@ -94,4 +94,8 @@ def _outcome(step: PlanStep, progress: PlanProgress, limit: int) -> str:
 
 def _one_line(description: str) -> str:
     line = " ".join(description.split())
-    return line if len(line) <= _LONGEST_DESCRIPTION else f"{line[:_LONGEST_DESCRIPTION].rsplit(' ', 1)[0]} ..."
+    return (
+        line
+        if len(line) <= _MAX_DESCRIPTION_CHARACTERS
+        else f"{line[:_MAX_DESCRIPTION_CHARACTERS].rsplit(' ', 1)[0]} ..."
+    )

@@ -1,4 +1,4 @@
-"""Finds the JSON of a plan in what a model wrote around it."""
+"""Extract the JSON object of a plan from a model's answer."""
 
 import json
 import re
@@ -8,25 +8,26 @@ from typing import Any, TypeGuard
 from sophon.errors import PlanError
 
 LONGEST_TEXT = 200_000
-"""Characters of an answer that are read at all; twenty steps need a fraction of it."""
+"""Maximum characters of an answer; twenty steps need a fraction of it."""
 
-_OBJECT = re.compile(r"\{(?=\s*[\"}])")
-_ATTEMPTS = 64
-"""Braces that may turn out to open no JSON before the search is given up: it bounds the work on hostile text."""
+_OBJECT_START = re.compile(r"\{(?=\s*[\"}])")
+_MAX_ATTEMPTS = 64
+"""Braces that may fail to open valid JSON before the search ends; bounds the work on hostile text."""
 
 _DECODER = json.JSONDecoder()
 
 
 def read_plan(text: str) -> Mapping[str, Any]:
-    """The first JSON object in the text that has steps, or one in a field of it; fences and prose do not matter.
+    """Return the first JSON object that has steps, itself or in one of its fields; ignores fences and prose.
 
-    With no such object the first JSON object is given, so that what it lacks can be named. Raises PlanError.
+    Without such an object the first JSON object is returned, so that the caller can report what is missing. Raises
+    PlanError if there is none.
     """
     if len(text) > LONGEST_TEXT:
         raise PlanError([f"the answer has {len(text)} characters, and at most {LONGEST_TEXT} are read"])
     first: Mapping[str, Any] | None = None
     at = attempts = 0
-    while attempts < _ATTEMPTS and (brace := _OBJECT.search(text, at)):
+    while attempts < _MAX_ATTEMPTS and (brace := _OBJECT_START.search(text, at)):
         found, at = _decode(text, brace.start())
         if found is None:
             attempts += 1
@@ -35,16 +36,16 @@ def read_plan(text: str) -> Mapping[str, Any]:
             if _is_object(candidate) and "steps" in candidate:
                 return candidate
         first = found if first is None else first
-    whole = _value(text)
+    whole = _parse_whole(text)
     if first is None or not _is_object(whole or first):
-        raise PlanError([_what_else(whole)])
+        raise PlanError([_describe_problem(whole)])
     return first
 
 
 def _decode(text: str, at: int) -> tuple[Mapping[str, Any] | None, int]:
     try:
         found, end = _DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, or nested without end
+    except (ValueError, RecursionError):  # invalid JSON, a number of thousands of digits, or nested too deeply
         return None, at + 1
     return found, end
 
@@ -53,14 +54,14 @@ def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, dict)
 
 
-def _what_else(whole: object) -> str:
+def _describe_problem(whole: object) -> str:
     if whole is None:
         return "there is no JSON object in the answer"
     kind = "a list" if isinstance(whole, list) else "a single value"
     return f"the plan must be a JSON object with a goal and steps, not {kind}"
 
 
-def _value(text: str) -> object:
+def _parse_whole(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Settings: what can be set, how it is read and layered, and how it is shown; docs/settings.md tells the rest."""
+"""Settings of Sophon: models, loading from files, environment and command line, JSON Schema. See docs/settings.md."""
 
 from sophon.settings.agent import (
     AgentExecutionSettings,

@@ -1,4 +1,4 @@
-"""The settings of the process around the turns: queue, store, hub and channels."""
+"""Settings sections of the host process: queue, store, hub, logging and channels."""
 
 import ipaddress
 import re
@@ -12,88 +12,94 @@ from sophon.settings.section import Section
 from sophon.settings.values import AnyCase, Flag, Identity, WebAddress, Whole
 
 DirectPolicy = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], AnyCase()]
-"""Who may write directly: by pairing code, by list, everybody, nobody."""
+"""Access policy for direct chats: pairing code, allow list, everybody, nobody."""
 
 GroupPolicy = Annotated[Literal["MentionOnly", "All", "AllowList", "Disabled"], AnyCase()]
-"""Which messages of groups count: mentions, all, those of listed groups, none."""
+"""Which group messages are processed: mentions, all, those of listed groups, none."""
 
 _ALLOW_FROM = "Accounts that may write without pairing."
-_APPROVERS = "Accounts that may answer approvals besides the one who asked."
-_DIRECT_POLICY = "Who may write directly: those with a pairing code, those in AllowFrom, everybody, nobody."
+_APPROVERS = "Accounts that may decide approvals besides the user of the session."
+_DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
 class QueueSettings(Section):
-    """Where tasks wait."""
+    """Task queue."""
 
     backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], AnyCase()] = Field(
-        default="Memory", description="What keeps the queue."
+        default="Memory", description="Backend of the queue."
     )
     capacity: Whole = Field(
-        default=100, ge=1, description="Tasks that may wait; one more is refused with `queue_full`."
+        default=100,
+        ge=1,
+        description="Maximum number of waiting tasks; beyond it a message is rejected with `queue_full`.",
     )
-    url: SecretUrl | None = Field(default=None, description="Address of Redis or RabbitMQ.")
+    url: SecretUrl | None = Field(default=None, description="URL of Redis or RabbitMQ.")
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
-        """A queue outside of the process has an address."""
+        """Yield a conflict if an external queue has no URL."""
         if self.backend != "Memory" and self.url is None:
-            yield "Url", f"the backend {self.backend} needs its address"
+            yield "Url", f"the backend {self.backend} needs a URL"
 
 
 class StoreSettings(Section):
-    """Where everything durable is kept."""
+    """Database for all durable data."""
 
     url: SecretUrl = Field(
-        default=SecretUrl("sqlite:///data/sophon.db"), description="Address of the database: SQLite or PostgreSQL."
+        default=SecretUrl("sqlite:///data/sophon.db"), description="URL of the database: SQLite or PostgreSQL."
     )
 
 
 class HubUserSettings(Section):
-    """Somebody who may use the host over the network."""
+    """A user who may access the host over the network."""
 
-    id: str = Field(min_length=1, description="Name of the user; sessions belong to it.")
-    token: Secret = Field(description="What the user shows to be let in.")
-    operator: Flag = Field(default=False, description="May watch and decide over the sessions of all.")
+    id: str = Field(min_length=1, description="Id of the user, the owner of the user's sessions.")
+    token: Secret = Field(description="Bearer token of the user.")
+    operator: Flag = Field(
+        default=False, description="Whether the user may watch all sessions and decide their approvals."
+    )
 
 
 class HubSettings(Section):
-    """The web server: page, API and Socket.IO."""
+    """Web server: chat page, HTTP API and Socket.IO."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
-    port: Whole = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    port: Whole = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
     allowed_origins: tuple[str, ...] = Field(default=(), description="Web origins besides its own that may connect.")
     allowed_hosts: tuple[str, ...] = Field(
-        default=(), description="Names under which it is reached besides its address, localhost and the origins' hosts."
+        default=(), description="Accepted Host names besides its address, localhost and the hosts of AllowedOrigins."
     )
     open_ai_api: Flag = Field(
-        default=False, description="Whether `/v1/chat/completions` and `/v1/models` answer, for clients of OpenAI."
+        default=False,
+        description="Whether the OpenAI-compatible endpoints `/v1/chat/completions` and `/v1/models` are enabled.",
     )
     users: tuple[HubUserSettings, ...] = Field(
-        default=(), description="Who may use it; without any there is one local user and Host is a loopback address."
+        default=(),
+        description="Users of the host; without any there is one local user, and Host must be a loopback address.",
     )
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
-        """A host without users is reached from its own machine only, and by no other web page."""
+        """Yield conflicts of a host that is open to other machines or web pages without users."""
         if "*" in self.allowed_origins and not _is_loopback(self.host):
-            yield "AllowedOrigins", f"'*' lets every web page in, and {self.host!r} can be reached from other machines"
+            yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} can be reached from other machines"
         if "*" in self.allowed_origins and not self.users:
-            yield "AllowedOrigins", "'*' lets every web page in, and without Hub.Users each would be the local user"
+            yield "AllowedOrigins", "'*' allows every web page, and without Hub.Users each would act as the local user"
         for origin in self.allowed_origins:
             if origin != "*" and not _ORIGIN.fullmatch(origin):
                 yield (
                     "AllowedOrigins",
-                    f"{origin!r} is no origin; one is written as https://chat.example or with a port",
+                    f"{origin!r} is not an origin; write it as https://chat.example or https://chat.example:8443",
                 )
         if not self.users and not _is_loopback(self.host):
-            yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; name a user first"
+            yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; add a user first"
 
 
 class LoggingSettings(Section):
-    """What a host tells on standard error."""
+    """Logging of the host to standard error."""
 
     level: Annotated[Literal["Debug", "Info", "Warning", "Error"], AnyCase()] = Field(
-        default="Info", description="The least that is told."
+        default="Info", description="Minimum level that is logged."
     )
     format: Annotated[Literal["Auto", "Json", "Text"], AnyCase()] = Field(
         default="Auto", description="One JSON object per line, or text; Auto is text on a terminal and JSON elsewhere."
@@ -101,44 +107,45 @@ class LoggingSettings(Section):
 
 
 class TelegramSettings(Section):
-    """The Telegram channel. What it lacks keeps the channel from running, and not the host: it says so itself."""
+    """Telegram channel. A missing setting stops the channel with a message, and not the host."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
-    token: Secret | None = Field(
-        default=Secret("TELEGRAM_TOKEN", "$env"), description="Token of the bot, from BotFather."
-    )
-    api_base: WebAddress | None = Field(default=None, description="Address of another Bot API server.")
+    token: Secret | None = Field(default=Secret("TELEGRAM_TOKEN", "$env"), description="Bot token, from BotFather.")
+    api_base: WebAddress | None = Field(default=None, description="URL of another Bot API server.")
     mode: Annotated[Literal["Polling", "Webhook"], AnyCase()] = Field(
-        default="Polling", description="Fetch updates, or have them sent to `/webhooks/telegram`."
+        default="Polling", description="Poll for updates, or receive them at `/webhooks/telegram`."
     )
-    webhook_secret: Secret | None = Field(default=None, description="What Telegram shows at the webhook; needed there.")
+    webhook_secret: Secret | None = Field(
+        default=None, description="Secret token that Telegram sends with webhook requests; required in that mode."
+    )
     allow_from: tuple[Identity, ...] = Field(default=(), description=_ALLOW_FROM)
     approvers: tuple[Identity, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicy = Field(default="Pairing", description=_DIRECT_POLICY)
     group_policy: GroupPolicy = Field(
-        default="MentionOnly", description="What counts in groups: mentions, all, AllowedGroups only, nothing."
+        default="MentionOnly",
+        description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
-    allowed_groups: tuple[Identity, ...] = Field(default=(), description="Groups that AllowList lets in.")
+    allowed_groups: tuple[Identity, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
 
 
 class WhatsAppSettings(Section):
-    """The WhatsApp channel, over the Cloud API. What it lacks keeps the channel from running, and not the host."""
+    """WhatsApp channel, over the Cloud API. A missing setting stops the channel with a message, and not the host."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
-    phone_number_id: Identity | None = Field(default=None, description="Id of the number that answers, from Meta.")
-    access_token: Secret | None = Field(default=None, description="Token that sends messages.")
-    app_secret: Secret | None = Field(default=None, description="Secret that signs what Meta sends.")
+    phone_number_id: Identity | None = Field(default=None, description="Id of the sending phone number, from Meta.")
+    access_token: Secret | None = Field(default=None, description="Access token for sending messages.")
+    app_secret: Secret | None = Field(default=None, description="App secret that signs webhook requests of Meta.")
     verify_token: Secret | None = Field(
-        default=None, description="Your own word that Meta repeats when the webhook is set up."
+        default=None, description="Token of your choice that Meta sends back when the webhook is verified."
     )
-    api_base: WebAddress | None = Field(default=None, description="Another address for the Graph API.")
+    api_base: WebAddress | None = Field(default=None, description="URL of another Graph API server.")
     allow_from: tuple[Identity, ...] = Field(default=(), description=_ALLOW_FROM)
     approvers: tuple[Identity, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicy = Field(default="Pairing", description=_DIRECT_POLICY)
 
 
 class ChannelsSettings(Section):
-    """The platforms people write from."""
+    """Channels: integrations with messaging platforms."""
 
     telegram: TelegramSettings = Field(default_factory=TelegramSettings, description="The Telegram channel.")
     whatsapp: WhatsAppSettings = Field(

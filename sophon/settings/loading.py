@@ -1,12 +1,13 @@
-"""Settings from all their places: files, environment variables and the command line."""
+"""Loading of settings from files, environment variables and the command line."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from sophon.errors import SettingsError
-from sophon.settings.layers import Layer, Place, merged, source_of
+from sophon.settings.layers import Layer, merged, source_of
 from sophon.settings.overrides import Overrides, from_environment, from_pairs
+from sophon.settings.plain import SettingPath
 from sophon.settings.report import line
 from sophon.settings.schema import Settings, checked
 from sophon.settings.secrets import anchored
@@ -23,35 +24,41 @@ def load_settings(
     environment: Mapping[str, str],
     overrides: Overrides = (),
 ) -> Settings:
-    """Read `appsettings.json`, `appsettings.{SOPHON_ENVIRONMENT}.json`, `environment` and `overrides`; later wins.
+    """Load `appsettings.json`, `appsettings.{SOPHON_ENVIRONMENT}.json`, `environment` and `overrides`; later wins.
 
-    The files lie in `folder`, by default the working directory. `file` stands for `appsettings.json` and then has to
-    exist; the one of the environment lies beside it (`my.json`, `my.Production.json`). Relative `{"$file": ...}` paths
-    count from the folder of the files. Raises SettingsError with every problem, its path and its source.
+    The files are in `folder`, by default the working directory. `file` replaces `appsettings.json` and must exist; the
+    environment's file is next to it (`my.json`, `my.Production.json`). Relative `{"$file": ...}` paths are relative to
+    the folder of the files. Raises SettingsError with every problem, its path and its source.
     """
     base = file or (folder or Path()) / FILE_NAME
-    files, broken = _files(base, environment.get(ENVIRONMENT, ""), named=file is not None)
-    variables, wrong = from_environment(Settings, environment)
-    pairs, lost = from_pairs(Settings, overrides)
-    if broken:
-        raise SettingsError([*broken, *wrong, *lost])
+    files, file_problems = _read_files(base, environment.get(ENVIRONMENT, ""), base_required=file is not None)
+    variables, variable_problems = from_environment(Settings, environment)
+    pairs, pair_problems = from_pairs(Settings, overrides)
+    if file_problems:
+        raise SettingsError([*file_problems, *variable_problems, *pair_problems])
     layers = [*files, *(Layer(each.source, anchored(each.values, base.parent)) for each in (*variables, *pairs))]
     settings, problems = checked(merged(layers))
-    found = [*(_with_source(layers, place, sentence) for place, sentence in problems), *wrong, *lost]
+    found = [
+        *(_format_with_source(layers, path, sentence) for path, sentence in problems),
+        *variable_problems,
+        *pair_problems,
+    ]
     if settings is None or found:
         raise SettingsError(found)
     return settings
 
 
-def _files(base: Path, name: str, *, named: bool) -> tuple[list[Layer], list[str]]:
+def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[Layer], list[str]]:
     layers: list[Layer] = []
     problems: list[str] = []
     if name and not re.fullmatch(r"[\w-][\w.-]*", name):
         return [], [f"{ENVIRONMENT}: {name!r} is not a name for an environment; use letters, digits, dot, dash"]
-    candidates = [(base, named)] + ([(base.with_name(f"{base.stem}.{name}{base.suffix}"), False)] if name else [])
-    for path, needed in candidates:
+    candidates = [(base, base_required)] + (
+        [(base.with_name(f"{base.stem}.{name}{base.suffix}"), False)] if name else []
+    )
+    for path, required in candidates:
         try:
-            layer = read_layer(Settings, path, named=needed)
+            layer = read_layer(Settings, path, named=required)
         except SettingsError as error:
             problems.extend(error.problems)
         else:
@@ -59,6 +66,6 @@ def _files(base: Path, name: str, *, named: bool) -> tuple[list[Layer], list[str
     return layers, problems
 
 
-def _with_source(layers: list[Layer], place: Place, sentence: str) -> str:
-    source = source_of(layers, place) or source_of(layers, place[:-1])
-    return f"{line(place, sentence)} [{source}]" if source and place else line(place, sentence)
+def _format_with_source(layers: list[Layer], path: SettingPath, sentence: str) -> str:
+    source = source_of(layers, path) or source_of(layers, path[:-1])
+    return f"{line(path, sentence)} [{source}]" if source and path else line(path, sentence)

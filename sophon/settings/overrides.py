@@ -1,4 +1,4 @@
-"""Settings given one by one: environment variables and command line pairs, each of which becomes a layer."""
+"""Single-setting overrides: each environment variable and each command line pair becomes a layer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,84 +11,84 @@ from sophon.settings.shape import Kind, entry_of, item_of, keys_of, section_of, 
 from sophon.settings.sources import ROOT, strict_json
 
 PREFIX = "SOPHON__"
-"""Environment variables that begin so are settings: `SOPHON__Hub__Port=8081`. Case does not matter."""
+"""Prefix of environment variables that are settings: `SOPHON__Hub__Port=8081`. Case-insensitive."""
 
 Overrides = Mapping[str, object] | Sequence[str]
-"""Pairs from a command line: `["Hub.Port=8081"]`, or `{"Hub.Port": 8081}`."""
+"""Overrides from the command line: `["Hub.Port=8081"]`, or `{"Hub.Port": 8081}`."""
 
 COMMAND_LINE = "command line"
-"""What pairs are called as the source of a mistake; which of them it is, the path of the mistake says."""
+"""Source name of overrides in error messages; the path in the message identifies the override."""
 
-_Given = tuple[str, list[str], object]
+_Override = tuple[str, list[str], object]
 """Source, parts of the path, value."""
 
 
 def from_environment(root: type[Section], environment: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
-    """The layers of all variables with our prefix, the more specific ones later, and the problems with them."""
+    """Return the layers of all variables with `PREFIX`, more specific ones later, and their problems."""
     found = [name for name in environment if name.upper().startswith(PREFIX)]
     found.sort(key=lambda name: (name.count("__"), name))
     given = [(name, name[len(PREFIX) :].split("__"), environment[name]) for name in found]
-    return _layers(root, given)
+    return _build_layers(root, given)
 
 
 def from_pairs(root: type[Section], overrides: Overrides) -> tuple[list[Layer], list[str]]:
-    """The layers of `A.B=value` or `A:B=value` pairs in their order, and the problems with them."""
+    """Return the layers of `A.B=value` or `A:B=value` pairs in their order, and their problems."""
     if isinstance(overrides, Mapping):
-        return _layers(root, [(COMMAND_LINE, _parts(path), value) for path, value in overrides.items()])
+        return _build_layers(root, [(COMMAND_LINE, _split_path(path), value) for path, value in overrides.items()])
     given = [(pair.partition("=")[0], pair.partition("=")[2]) for pair in overrides if "=" in pair]
-    # What follows a forgotten sign may be a secret: only its place in the list is told.
-    places = [place for place, pair in enumerate(overrides, 1) if "=" not in pair]
-    lost = [f"setting {place} has no =; write it as Hub.Port=8081 [{COMMAND_LINE}]" for place in places]
-    layers, problems = _layers(root, [(COMMAND_LINE, _parts(path), value) for path, value in given])
-    return layers, lost + problems
+    # The text without "=" may be a secret, so the message gives only its position in the list.
+    invalid = [position for position, pair in enumerate(overrides, 1) if "=" not in pair]
+    missing = [f"setting {position} has no =; write it as Hub.Port=8081 [{COMMAND_LINE}]" for position in invalid]
+    layers, problems = _build_layers(root, [(COMMAND_LINE, _split_path(path), value) for path, value in given])
+    return layers, missing + problems
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     parts = [part.strip() for part in path.lstrip("-").split(":" if ":" in path else ".")]
     return parts[1:] if len(parts) > 1 and parts[0].casefold() == ROOT.casefold() else parts
 
 
-def _layers(root: type[Section], given: Sequence[_Given]) -> tuple[list[Layer], list[str]]:
+def _build_layers(root: type[Section], given: Sequence[_Override]) -> tuple[list[Layer], list[str]]:
     layers: list[Layer] = []
     problems: list[str] = []
     for name, parts, value in given:
-        steps = list(_walk(root, parts))
+        steps = list(_resolve_path(root, parts))
         path = [key for key, _ in steps]
-        lists = [n for n, (_, kind) in enumerate(steps[:-1], 1) if item_of(kind)]
+        lists = [n for n, (_, field_type) in enumerate(steps[:-1], 1) if item_of(field_type)]
         if lists:
             whole = written(path[: lists[0]])
-            problems.append(f"{whole}: a list is given as a whole, as JSON: {whole}=[...] [{name}]")
+            problems.append(f"{whole}: a list must be given as a whole, as JSON: {whole}=[...] [{name}]")
         elif not all(path):
             problems.append(f"{written(path)}: a part of its name is empty [{name}]")
         else:
-            layers.append(Layer(name, _nested(path, _value(steps[-1][1], value))))
+            layers.append(Layer(name, _nest(path, _parse_value(steps[-1][1], value))))
     return layers, problems
 
 
-def _walk(root: type[Section], parts: Sequence[str]) -> Iterator[tuple[str, Kind]]:
-    """Each part as it is spelt in JSON, with the kind of value it names."""
-    kind: Kind = root
+def _resolve_path(root: type[Section], parts: Sequence[str]) -> Iterator[tuple[str, Kind]]:
+    """Yield each part in its JSON spelling, with the type of the setting there."""
+    field_type: Kind = root
     for part in parts:
-        section = section_of(kind)
+        section = section_of(field_type)
         key = spelled(section, part, any_case=True) if section else part
-        kind = keys_of(section).get(key) if section else entry_of(kind)
-        yield key, kind
+        field_type = keys_of(section).get(key) if section else entry_of(field_type)
+        yield key, field_type
 
 
-def _nested(path: Sequence[str], value: Any) -> dict[str, Any]:
+def _nest(path: Sequence[str], value: Any) -> dict[str, Any]:
     for part in reversed(path):
         value = {part: value}
     return dict(value)
 
 
-def _value(kind: Kind, value: object) -> object:
-    """A text read as JSON where it is JSON, but never as a number where a text is wanted."""
+def _parse_value(field_type: Kind, value: object) -> object:
+    """Parse a text as JSON if it is valid JSON, but never to a number or boolean where a text is expected."""
     if not isinstance(value, str):
         return value
-    if value.lower() in {"true", "false"} and not takes_text(kind):
+    if value.lower() in {"true", "false"} and not takes_text(field_type):
         return value.lower() == "true"
     try:
         parsed = strict_json(value)
     except ValueError:
         return value
-    return value if takes_text(kind) and kind_of_json(parsed) in {"a number", "true or false"} else parsed
+    return value if takes_text(field_type) and kind_of_json(parsed) in {"a number", "true or false"} else parsed

@@ -1,4 +1,4 @@
-"""Settings for machines and people to look at: what is in force with secrets hidden, and the JSON Schema."""
+"""JSON Schema of the settings, and the effective settings with secrets redacted."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,19 +13,19 @@ from sophon.settings.values import format_duration
 Json = dict[str, Any]
 
 
-def show(settings: Settings) -> Json:
-    """What is in force, as it would stand below `Sophon`; a secret is its reference, or `***` if it is plain."""
+def show(settings: Settings) -> dict[str, Any]:
+    """Return the effective settings as the mapping below `Sophon`; a secret is its reference, or `***` if plain."""
     return settings.model_dump(mode="json", by_alias=True)
 
 
 def settings_schema() -> Json:
-    """The JSON Schema (draft 2020-12) of a settings file; keys besides `Sophon` are free.
+    """Return the JSON Schema (draft 2020-12) of a settings file; keys besides `Sophon` are allowed.
 
-    Every setting carries its description, and its default unless it is needed.
+    Every setting has its description, and its default unless it is required.
     """
-    schema = Settings.model_json_schema(by_alias=True, schema_generator=_Generator)
+    schema = Settings.model_json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
     definitions: dict[str, Json] = schema.pop("$defs")
-    _complete(schema, definitions, show(Settings()))
+    _add_defaults(schema, definitions, show(Settings()))
     for section in (schema, *definitions.values()):
         for field in section.get("properties", {}).values():
             field.pop("title", None)
@@ -39,22 +39,22 @@ def settings_schema() -> Json:
 
 
 def definition_of(field: Json, definitions: Mapping[str, Json]) -> Json | None:
-    """The section that a field's schema refers to, null left aside; None for a plain value or a list."""
+    """Return the section schema that a field refers to, ignoring null; None for a plain value or a list."""
     found = [each["$ref"] for each in (field, *field.get("anyOf", ())) if "$ref" in each]
     return definitions[found[0].rpartition("/")[2]] if found else None
 
 
-class _Generator(GenerateJsonSchema):
+class _SettingsSchemaGenerator(GenerateJsonSchema):
     def encode_default(self, dft: Any) -> Any:
-        """Durations are written as they are read, not in ISO 8601."""
+        """Encode durations in the format that settings use, not in ISO 8601."""
         return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
-def _complete(section: Json, definitions: Mapping[str, Json], defaults: Mapping[str, Any]) -> None:
-    """Add what pydantic leaves out: defaults that are made by a factory, descriptions that a definition has too."""
+def _add_defaults(section: Json, definitions: Mapping[str, Json], defaults: Mapping[str, Any]) -> None:
+    """Add what pydantic omits: defaults from factories, and descriptions of fields whose definition has one too."""
     for key, field in section.get("properties", {}).items():
         inner = definition_of(field, definitions)
         field.setdefault("default", defaults[key])
         if inner is not None and isinstance(defaults[key], Mapping):
             field.setdefault("description", inner["description"])
-            _complete(inner, definitions, defaults[key])
+            _add_defaults(inner, definitions, defaults[key])

@@ -1,21 +1,24 @@
-"""Values as JSON has them, told apart."""
+"""JSON types: type guards, type names for messages, and paths to a setting."""
 
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+SettingPath = tuple[str | int, ...]
+"""Path to a setting: keys in their JSON spelling, and list indices."""
+
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether `value` is a JSON object."""
+    """Return whether `value` is a JSON object."""
     return isinstance(value, Mapping)
 
 
 def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """Whether `value` is a JSON array."""
+    """Return whether `value` is a JSON array."""
     return isinstance(value, list | tuple)
 
 
 def kind_of_json(value: object) -> str:
-    """What a value is called in JSON: null, true or false, a number, a text, a list, a mapping."""
+    """Return the type name for messages: null, true or false, a number, a text, a list, a mapping."""
     other = f"a {type(value).__name__}"
     if value is None:
         return "null"

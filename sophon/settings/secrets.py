@@ -1,4 +1,4 @@
-"""Secrets in settings: a value named by reference, read when it is needed and never shown."""
+"""Secrets in settings: references to an environment variable or a file, resolved on use and redacted in output."""
 
 import re
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ EXPECTED = 'a secret is {"$env": "NAME"}, {"$file": "path"} or a text'
 class Secret:
     """A key, token or password: `{"$env": "NAME"}`, `{"$file": "path"}` or the plain text itself.
 
-    repr, str, dumps and errors show the reference, or `***` for a plain text.
+    repr, str, dumps and error messages contain the reference, or `***` for a plain text.
     """
 
     __slots__ = ("_kind", "_value")
 
     def __init__(self, value: str, kind: str | None = None) -> None:
-        """`kind` is `$env`, `$file`, or None if `value` is the plain text."""
+        """Create a secret; `kind` is `$env`, `$file`, or None if `value` is the plain text."""
         self._kind, self._value = kind, value
 
     @classmethod
     def of(cls, value: object) -> "Secret":
-        """Read the JSON form; a Secret passes. The error never holds the value."""
+        """Parse the JSON form; a Secret is accepted unchanged. The error never contains the value."""
         if isinstance(value, Secret):
             return value if isinstance(value, cls) else cls(value._value, value._kind)
         if isinstance(value, str) and value.strip():
@@ -43,31 +43,31 @@ class Secret:
 
     @property
     def is_plain(self) -> bool:
-        """True if the secret itself stands in the settings instead of a reference."""
+        """Whether the settings contain the secret itself instead of a reference."""
         return self._kind is None
 
     @property
     def origin(self) -> str:
-        """Where the secret is looked for, for messages: `environment variable X`, `file /run/x`, `the settings`."""
+        """Source of the secret, for messages: `environment variable X`, `file /run/x`, `the settings`."""
         if self._kind == ENV:
             return f"environment variable {self._value}"
         return f"file {self._value}" if self._kind == FILE else "the settings"
 
     def resolve(self, environment: Mapping[str, str]) -> str | None:
-        """The secret itself, without white space around it; None if it is missing, empty or cannot be read."""
+        """Return the secret without surrounding white space; None if it is missing, empty or unreadable."""
         if self._kind == ENV:
             found: str | None = environment.get(self._value)
         elif self._kind == FILE:
-            found = _content(self._value)
+            found = _read_file(self._value)
         else:
             found = self._value
         return (found or "").strip() or None
 
     def shown(self) -> dict[str, str] | str:
-        """The JSON form with a plain text hidden."""
-        return {self._kind: self._value} if self._kind else self._hidden()
+        """Return the JSON form with a plain text redacted."""
+        return {self._kind: self._value} if self._kind else self._redacted()
 
-    def _hidden(self) -> str:
+    def _redacted(self) -> str:
         return HIDDEN
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Secret:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.of, serialization=core_schema.plain_serializer_function_ser_schema(_shown)
+            cls.of, serialization=core_schema.plain_serializer_function_ser_schema(_serialize)
         )
 
     @classmethod
@@ -103,33 +103,33 @@ class Secret:
 
 
 class SecretUrl(Secret):
-    """An address that may carry a password: everything but scheme, host and path of a plain one is hidden."""
+    """URL that may contain a password: everything but scheme, host and path of a plain one is redacted."""
 
     __slots__ = ()
 
     @property
     def is_plain(self) -> bool:
-        """True if a password, a user name or options stand in the settings themselves."""
-        return self._kind is None and self._hidden() != self._value
+        """Whether the settings contain a user name, a password or query options of the URL."""
+        return self._kind is None and self._redacted() != self._value
 
-    def _hidden(self) -> str:
+    def _redacted(self) -> str:
         scheme, separator, rest = self._value.partition("://")
-        credentials, at, place = rest.rpartition("@")
-        # An unescaped password may hold any of these signs: what cannot be told apart is hidden as a whole.
+        credentials, at, location = rest.rpartition("@")
+        # An unescaped password may contain these characters; an ambiguous URL is redacted as a whole.
         if not separator or "?" in credentials or "#" in credentials:
             return HIDDEN
-        path = re.split(r"[?#]", place, maxsplit=1)
+        path = re.split(r"[?#]", location, maxsplit=1)
         options = f"?{HIDDEN}" if len(path) > 1 else ""
         return f"{scheme}://{HIDDEN + at if at else ''}{path[0]}{options}"
 
 
 def is_reference(value: object) -> bool:
-    """Whether `value` is a mapping of the kind `{"$env": ...}`: such a mapping is replaced as a whole, not merged."""
+    """Return whether `value` is a mapping such as `{"$env": ...}`, which layers replace as a whole, not merge."""
     return is_mapping(value) and any(str(key).startswith("$") for key in value)
 
 
 def anchored(value: Any, folder: Path) -> Any:
-    """`value` with every relative `{"$file": path}` in it turned into a path below `folder`."""
+    """Return `value` with every relative `{"$file": path}` in it resolved against `folder`."""
     if is_mapping(value):
         if set(value) == {FILE} and isinstance(value[FILE], str):
             return {FILE: value[FILE] if value[FILE].startswith("~") else str(folder / value[FILE])}
@@ -137,12 +137,12 @@ def anchored(value: Any, folder: Path) -> Any:
     return [anchored(each, folder) for each in value] if is_list(value) else value
 
 
-def _content(path: str) -> str | None:
+def _read_file(path: str) -> str | None:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder for ~
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: ~ without a home directory
         return None
 
 
-def _shown(secret: Secret) -> dict[str, str] | str:
+def _serialize(secret: Secret) -> dict[str, str] | str:
     return secret.shown()

@@ -1,4 +1,4 @@
-"""The common ground of all settings models: names, strictness, and rules between two settings of one section."""
+"""Base class of all settings sections: key spelling, strictness, and conflicts between settings of one section."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -8,14 +8,14 @@ from pydantic.alias_generators import to_pascal
 from pydantic_core import PydanticCustomError
 
 REFUSED = "refused"
-"""The type of pydantic error whose message is already a sentence of ours."""
+"""Type of the pydantic error whose message is already a complete sentence."""
 
 CONFLICTS = "conflicts"
-"""The type of pydantic error that carries several problems of one section."""
+"""Type of the pydantic error that contains several conflicts of one section."""
 
 
 class Section(BaseModel):
-    """A group of settings: PascalCase in JSON, snake_case in Python, frozen, unknown keys refused."""
+    """Settings section: PascalCase keys in JSON, snake_case in Python, frozen, unknown keys are errors."""
 
     model_config = ConfigDict(
         alias_generator=to_pascal,
@@ -29,11 +29,11 @@ class Section(BaseModel):
     )
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield (key, sentence) for every setting here that does not go together with another one here."""
+        """Yield (key, sentence) for every conflict between settings of this section."""
         yield from ()
 
     @model_validator(mode="after")
-    def _without_conflicts(self) -> Self:
+    def _check_conflicts(self) -> Self:
         found = list(self.conflicts())
         if found:
             text = "; ".join(f"{key}: {sentence}" for key, sentence in found)
@@ -42,5 +42,5 @@ class Section(BaseModel):
 
 
 def refused(sentence: str) -> PydanticCustomError:
-    """The error a validator raises: `sentence` is shown to the person as it stands, after the path."""
+    """Build the error that a validator raises; the user sees `sentence` unchanged, after the path."""
     return PydanticCustomError(REFUSED, "{sentence}", {"sentence": sentence})

@@ -1,4 +1,4 @@
-"""What lies where in the settings, read from the models: the spelling of keys, and the kind of value at a path."""
+"""Introspection of the settings models: JSON spelling of keys, and the type of the setting at a path."""
 
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from sophon.settings.secrets import Secret
 from sophon.settings.section import Section
 
 Kind = Any
-"""A type annotation of a field."""
+"""Type annotation of a field."""
 
 
 @lru_cache(maxsize=256)
 def keys_of(section: type[Section]) -> Mapping[str, Kind]:
-    """The keys of a section as they stand in JSON, in order, each with the kind of its value."""
+    """Return the JSON keys of a section in order, each with the type of its value."""
     return {info.alias or name: info.annotation for name, info in section.model_fields.items()}
 
 
@@ -25,7 +25,7 @@ def _spellings(section: type[Section]) -> Mapping[str, str]:
 
 
 def spelled(section: type[Section], key: str, *, any_case: bool = False) -> str:
-    """`key` as it stands in JSON, if the section has it by that or by its Python name; else `key` unchanged."""
+    """Return the JSON spelling of `key`, given that or its Python name; an unknown key unchanged."""
     if key in keys_of(section):
         return key
     if any_case:
@@ -35,60 +35,60 @@ def spelled(section: type[Section], key: str, *, any_case: bool = False) -> str:
 
 
 def all_keys(section: type[Section]) -> Iterator[str]:
-    """Every key of a section and of all sections below it; a key may come more than once."""
-    for key, kind in keys_of(section).items():
+    """Yield every key of a section and of all sections below it; a key may be repeated."""
+    for key, field_type in keys_of(section).items():
         yield key
-        below = section_of(kind) or section_of(item_of(kind)) or section_of(entry_of(kind))
+        below = section_of(field_type) or section_of(item_of(field_type)) or section_of(entry_of(field_type))
         if below is not None:
             yield from all_keys(below)
 
 
-def section_of(kind: Kind) -> type[Section] | None:
-    """The section that `kind` is, null left aside."""
-    found = [each for each in alternatives(kind) if isinstance(each, type) and issubclass(each, Section)]
+def section_of(field_type: Kind) -> type[Section] | None:
+    """Return the section type in `field_type`, ignoring null; None if there is none."""
+    found = [each for each in alternatives(field_type) if isinstance(each, type) and issubclass(each, Section)]
     return found[0] if found else None
 
 
-def item_of(kind: Kind) -> Kind:
-    """The kind of a list's items; None if `kind` is no list."""
-    found = [get_args(each)[0] for each in alternatives(kind) if _origin(each) is tuple]
+def item_of(field_type: Kind) -> Kind:
+    """Return the item type of a list; None if `field_type` is not a list."""
+    found = [get_args(each)[0] for each in alternatives(field_type) if _origin(each) is tuple]
     return found[0] if found else None
 
 
-def entry_of(kind: Kind) -> Kind:
-    """The kind of the values of a mapping with free keys; None if `kind` is no such mapping."""
-    found = [get_args(each)[1] for each in alternatives(kind) if _origin(each) is Mapping]
+def entry_of(field_type: Kind) -> Kind:
+    """Return the value type of a mapping with free keys; None if `field_type` is not such a mapping."""
+    found = [get_args(each)[1] for each in alternatives(field_type) if _origin(each) is Mapping]
     return found[0] if found else None
 
 
-def takes_text(kind: Kind) -> bool:
-    """Whether a text is a fit value, so that `007` given on a command line stays as it was typed."""
+def takes_text(field_type: Kind) -> bool:
+    """Return whether a text is a valid value, so that `007` on a command line stays a text."""
     return any(
         _origin(each) is Literal or (isinstance(each, type) and issubclass(each, str | Path | Secret))
-        for each in alternatives(kind)
+        for each in alternatives(field_type)
     )
 
 
 def kind_at(root: type[Section], path: Sequence[str | int]) -> Kind:
-    """The kind of value at `path`, which is in JSON's spelling; None where nothing is known."""
-    kind: Kind = root
+    """Return the type of the setting at `path`, in JSON spelling; None for an unknown path."""
+    field_type: Kind = root
     for part in path:
-        section = section_of(kind)
+        section = section_of(field_type)
         if section is not None:
-            kind = keys_of(section).get(str(part))
+            field_type = keys_of(section).get(str(part))
         else:
-            kind = item_of(kind) if isinstance(part, int) else entry_of(kind)
-    return kind
+            field_type = item_of(field_type) if isinstance(part, int) else entry_of(field_type)
+    return field_type
 
 
-def alternatives(kind: Kind) -> tuple[Kind, ...]:
-    """The members of a union, without annotations; any other kind is its own only one."""
-    if _origin(kind) is Annotated:
-        return alternatives(get_args(kind)[0])
-    if _origin(kind) in {Union, types.UnionType}:
-        return tuple(each for part in get_args(kind) for each in alternatives(part))
-    return (kind,)
+def alternatives(field_type: Kind) -> tuple[Kind, ...]:
+    """Return the members of a union without annotations; for any other type a tuple of itself."""
+    if _origin(field_type) is Annotated:
+        return alternatives(get_args(field_type)[0])
+    if _origin(field_type) in {Union, types.UnionType}:
+        return tuple(each for part in get_args(field_type) for each in alternatives(part))
+    return (field_type,)
 
 
-def _origin(kind: Kind) -> Any:
-    return get_origin(kind)
+def _origin(field_type: Kind) -> Any:
+    return get_origin(field_type)

@@ -1,4 +1,4 @@
-"""The JSON files that settings are read from."""
+"""JSON settings files: reading, strict JSON parsing, and error messages with line and column."""
 
 import json
 import re
@@ -14,17 +14,17 @@ from sophon.settings.section import Section
 from sophon.settings.shape import all_keys
 
 ROOT = "Sophon"
-"""The key in a settings file below which all of ours lies; other keys belong to others."""
+"""Key in a settings file that contains all settings of Sophon; other keys are ignored."""
 
-# Everything in a line of JSON that is neither structure nor white space.
+# Everything in a line of JSON that is neither punctuation nor white space.
 _WORD = re.compile(r"""[^\s{}\[\],:"']+""")
 _HARMLESS = re.compile(r"true|false|null|\$env|\$file|[/*=;]+")
 
 
 def read_layer(root: type[Section], file: Path, *, named: bool = False) -> Layer | None:
-    """Read the part below `Sophon`; None if there is no such file, which is an error only if it was `named`.
+    """Read the mapping below `Sophon`; a missing file gives None, or SettingsError if the user `named` it.
 
-    Raises SettingsError with file, line, column and the line itself, in which values are hidden.
+    Raises SettingsError with file, line, column and the line itself, in which values are masked.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -36,36 +36,36 @@ def read_layer(root: type[Section], file: Path, *, named: bool = False) -> Layer
         raise SettingsError([f"{file}: not UTF-8 text, from byte {error.start}"]) from None
     except OSError as error:
         raise SettingsError([f"{file}: cannot be read: {error.strerror}"]) from None
-    return Layer(str(file), anchored(_below_root(file, _parsed(root, file, text)), file.parent))
+    return Layer(str(file), anchored(_get_root_mapping(file, _parse_file(root, file, text)), file.parent))
 
 
 def strict_json(text: str) -> Any:
-    """Parse JSON as its standard has it: without NaN, Infinity and keys given twice. Raises ValueError."""
+    """Parse JSON strictly: NaN, Infinity and duplicate keys raise ValueError."""
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        return json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_reject_duplicate_keys)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("the JSON is nested too deeply") from None
 
 
-def _parsed(root: type[Section], file: Path, text: str) -> Any:
+def _parse_file(root: type[Section], file: Path, text: str) -> Any:
     if not text.strip():
-        raise SettingsError([f"{file}: it is empty; {{}} stands for no settings"])
+        raise SettingsError([f"{file}: the file is empty; write {{}} for no settings"])
     try:
         return strict_json(text)
     except json.JSONDecodeError as error:
-        position, reason = _cause(error)
+        position, reason = _locate_error(error)
         before = text[:position]
         number, column = before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
-        shown = _masked(root, text.split("\n")[number - 1])
-        raise SettingsError([f"{file}: line {number}, column {column}: {reason}: {shown}"]) from None
+        masked = _mask_values(root, text.split("\n")[number - 1])
+        raise SettingsError([f"{file}: line {number}, column {column}: {reason}: {masked}"]) from None
     except ValueError as error:
         raise SettingsError([f"{file}: {error}"]) from None
 
 
-def _cause(error: json.JSONDecodeError) -> tuple[int, str]:
+def _locate_error(error: json.JSONDecodeError) -> tuple[int, str]:
     position, rest = error.pos, error.doc[error.pos :]
     before = error.doc[:position].rstrip()
-    if not rest.strip():  # where the last word stands: the rest of the file has nothing to show
+    if not rest.strip():  # report the position of the last token
         return len(before), "the file ends here, and a bracket or brace is still open"
     if rest.startswith(("//", "/*")):
         return position, "JSON has no comments"
@@ -74,13 +74,13 @@ def _cause(error: json.JSONDecodeError) -> tuple[int, str]:
     return position, error.msg[:1].lower() + error.msg[1:]
 
 
-def _masked(root: type[Section], line: str) -> str:
-    """The line with all that could be a secret hidden: known keys and the structure stay, values go."""
+def _mask_values(root: type[Section], line: str) -> str:
+    """Return the line with every possible secret masked: known keys and punctuation are kept, values are not."""
     known = {ROOT, *all_keys(root)}
     return _WORD.sub(lambda word: word[0] if word[0] in known or _HARMLESS.fullmatch(word[0]) else HIDDEN, line.strip())
 
 
-def _below_root(file: Path, values: object) -> Mapping[str, Any]:
+def _get_root_mapping(file: Path, values: object) -> Mapping[str, Any]:
     if not is_mapping(values):
         raise SettingsError([f"{file}: a mapping ({{...}}) is expected, not {kind_of_json(values)}"])
     for key in values:
@@ -92,14 +92,14 @@ def _below_root(file: Path, values: object) -> Mapping[str, Any]:
     return below
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in made:
+        if key in mapping:
             raise ValueError(f"the key {key!r} is given twice in one mapping")
-        made[key] = value
-    return made
+        mapping[key] = value
+    return mapping
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not valid JSON")

@@ -1,4 +1,4 @@
-"""The table of all settings in docs/settings.md, made from the JSON Schema so that it cannot say anything else."""
+"""Markdown table of all settings for docs/settings.md, generated from the JSON Schema."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from sophon.settings.sources import ROOT
 
 _FORMATS = {
     "time-span": "duration",
-    "uri": "web address",
+    "uri": "URL",
     "import-path": "import path",
     "cidr": "network",
     "secret": "secret",
@@ -26,9 +26,9 @@ _BOUNDS = {"minimum": "from {:g}", "exclusiveMinimum": "above {:g}", "maximum": 
 
 
 def settings_table() -> str:
-    """A Markdown table with a row for every setting: its path below `Sophon`, its values, its default, its meaning.
+    """Return a Markdown table with one row per setting: path below `Sophon`, values, default and meaning.
 
-    `[]` in a path stands for each item of a list, `*` for each key of a mapping with free keys.
+    `[]` in a path means each item of a list, `*` each key of a mapping with free keys.
     """
     schema = settings_schema()
     rows = _rows(schema["properties"][ROOT], schema["$defs"], "")
@@ -36,44 +36,44 @@ def settings_table() -> str:
 
 
 def _rows(section: Json, definitions: Mapping[str, Json], path: str) -> Iterator[str]:
-    needed = section.get("required", ())
+    required = section.get("required", ())
     for key, field in section["properties"].items():
         here = f"{path}{key}"
-        below = list(_below(field, definitions))
+        below = list(_nested_sections(field, definitions))
         if not below or below[0][0] or field.get("default", ...) is None:
-            default = "needed" if key in needed else f"`{json.dumps(field['default'])}`"
-            yield f"| `{here}` | {_values(field)} | {default} | {_cell(field['description'])} |"
+            default = "required" if key in required else f"`{json.dumps(field['default'])}`"
+            yield f"| `{here}` | {_describe_values(field)} | {default} | {_escape_cell(field['description'])} |"
         for mark, inner in below:
             yield from _rows(inner, definitions, f"{here}{mark}.")
 
 
-def _below(field: Json, definitions: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """The section a field leads to, and the mark between them: nothing, `[]` for a list, `.*` for free keys."""
-    held = (
+def _nested_sections(field: Json, definitions: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield (mark, section) of the field: the mark is empty, `[]` for a list, `.*` for free keys."""
+    candidates = (
         ("", field),
         ("[]", field.get("items", {})),
         (".*", field.get("additionalProperties", {})),
     )
-    for mark, schema in held:
+    for mark, schema in candidates:
         inner = definition_of(schema, definitions)
         if inner is not None:
             yield mark, inner
 
 
-def _values(field: Json) -> str:
+def _describe_values(field: Json) -> str:
     if field.get("format") in _FORMATS:
         return _FORMATS[field["format"]]
     if "anyOf" in field:
-        return _cell(" or ".join(_values(each) for each in field["anyOf"]))
+        return _escape_cell(" or ".join(_describe_values(each) for each in field["anyOf"]))
     if "enum" in field:
         return ", ".join(f"`{each}`" for each in field["enum"])
     if field.get("type") == "array":
-        return f"list of {_values(field['items'])}s"
+        return f"list of {_describe_values(field['items'])}s"
     if "$ref" in field or field.get("type") == "object":
         return "mapping"
     bounds = [text.format(field[key]) for key, text in _BOUNDS.items() if key in field]
     return " ".join([_TYPES[field["type"]], *bounds])
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", r"\|")

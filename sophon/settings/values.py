@@ -1,4 +1,4 @@
-"""The kinds of values settings are made of: strict numbers, durations, choices, addresses and import paths."""
+"""Field types of settings: strict numbers, durations, choices, URLs, networks and import paths."""
 
 import ipaddress
 import re
@@ -15,23 +15,23 @@ DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\
 """`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
 
 _DURATION = re.compile(DURATION_PATTERN)
-_FACTORY = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
+_IMPORT_PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
 class AnyCase:
-    """Marks a Literal of texts whose values may be written in any case; the declared spelling is what is kept."""
+    """Annotation for a Literal of texts: values are matched ignoring case and stored in the declared spelling."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         spelling = {str(option).casefold(): str(option) for option in get_args(source)}
 
-        def respell(value: object) -> object:
+        def normalize_case(value: object) -> object:
             return spelling.get(value.casefold(), value) if isinstance(value, str) else value
 
-        return core_schema.no_info_before_validator_function(respell, handler(source))
+        return core_schema.no_info_before_validator_function(normalize_case, handler(source))
 
 
 def parse_duration(value: object) -> timedelta:
-    """Read `HH:MM:SS` or `D.HH:MM:SS`, with an optional fraction; a timedelta passes. Zero and less are refused."""
+    """Parse `HH:MM:SS` or `D.HH:MM:SS`, with an optional fraction; a timedelta is accepted. It must be above zero."""
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found:
         days, hours, minutes, seconds, fraction = found.groups()
@@ -48,7 +48,7 @@ def parse_duration(value: object) -> timedelta:
 
 
 def format_duration(value: timedelta) -> str:
-    """Write a duration as it is read: `00:05:00`, `1.00:00:00`, `00:00:00.250000`."""
+    """Format a duration in the format of `parse_duration`: `00:05:00`, `1.00:00:00`, `00:00:00.250000`."""
     minutes, seconds = divmod(value.seconds, 60)
     hours, minutes = divmod(minutes, 60)
     days = f"{value.days}." if value.days else ""
@@ -56,30 +56,30 @@ def format_duration(value: timedelta) -> str:
     return f"{days}{hours:02}:{minutes:02}:{seconds:02}{fraction}"
 
 
-def _number_as_text(value: object) -> object:
+def _number_to_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _web_address(value: str) -> str:
+def _validate_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        named = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        raise refused("not a web address; write it as https://host/path") from None
+        raise refused("not a URL; write it as https://host/path") from None
     if "@" in parts.netloc:
-        raise refused("a web address may not carry a user name or password; give secrets in a setting of their own")
-    if not named:
-        raise refused(f"{value!r} is not a web address; write it as https://host/path")
+        raise refused("a URL must not contain a user name or password; put secrets in their own setting")
+    if not is_valid:
+        raise refused(f"{value!r} is not a URL; write it as https://host/path")
     return value
 
 
-def _import_path(value: str) -> str:
-    if not _FACTORY.fullmatch(value):
+def _validate_import_path(value: str) -> str:
+    if not _IMPORT_PATH.fullmatch(value):
         raise refused(f'{value!r} is not an import path; write it as "package.module:function"')
     return value
 
 
-def _network(value: str) -> str:
+def _validate_network(value: str) -> str:
     try:
         return str(ipaddress.ip_network(value))
     except ValueError as error:
@@ -87,13 +87,13 @@ def _network(value: str) -> str:
 
 
 Whole = Annotated[int, Strict()]
-"""A whole number; neither a text nor true or false."""
+"""Integer; a text or a boolean is an error."""
 
 Number = Annotated[float, Strict()]
-"""A finite number; neither a text nor true or false."""
+"""Finite number; a text or a boolean is an error."""
 
 Flag = Annotated[bool, Strict()]
-"""true or false."""
+"""Strict boolean."""
 
 Duration = Annotated[
     timedelta,
@@ -101,20 +101,22 @@ Duration = Annotated[
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string", "format": "time-span", "pattern": DURATION_PATTERN}),
 ]
-"""A length of time above zero: a timedelta in Python, `HH:MM:SS` or `D.HH:MM:SS` in JSON."""
+"""Duration above zero: a timedelta in Python, `HH:MM:SS` or `D.HH:MM:SS` in JSON."""
 
 Identity = Annotated[
     str,
-    BeforeValidator(_number_as_text),
+    BeforeValidator(_number_to_text),
     WithJsonSchema({"type": ["string", "integer"], "format": "identity"}),
 ]
-"""The id of a person, group or account on a platform: a text; a whole number is taken as one."""
+"""Id of a person, group or account on a platform: a text; an integer is converted to text."""
 
-WebAddress = Annotated[str, AfterValidator(_web_address), WithJsonSchema({"type": "string", "format": "uri"})]
-"""An http or https address without a password in it."""
+WebAddress = Annotated[str, AfterValidator(_validate_url), WithJsonSchema({"type": "string", "format": "uri"})]
+"""http or https URL without user name and password."""
 
-ImportPath = Annotated[str, AfterValidator(_import_path), WithJsonSchema({"type": "string", "format": "import-path"})]
-"""`package.module:function`. It is not imported here."""
+ImportPath = Annotated[
+    str, AfterValidator(_validate_import_path), WithJsonSchema({"type": "string", "format": "import-path"})
+]
+"""Import path `package.module:function`; validation does not import it."""
 
-Network = Annotated[str, AfterValidator(_network), WithJsonSchema({"type": "string", "format": "cidr"})]
-"""An IPv4 or IPv6 network in CIDR notation, without host bits."""
+Network = Annotated[str, AfterValidator(_validate_network), WithJsonSchema({"type": "string", "format": "cidr"})]
+"""IPv4 or IPv6 network in CIDR notation, without host bits."""

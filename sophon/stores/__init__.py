@@ -1,7 +1,7 @@
-"""Where everything is kept that outlives a turn: the contracts, and the store in memory.
+"""Stores: the contracts of everything that outlives a turn, and the in-memory store.
 
-The SQL store is not exported here: importing it loads SQLAlchemy, which nobody should pay for who does not use it. It
-is reached by `sophon.stores.opening.store_from_url`, or as `sophon.stores.sql.SqlStore`.
+The SQL store is not exported here, because importing it loads SQLAlchemy. Use
+`sophon.stores.opening.store_from_url`, or `sophon.stores.sql.SqlStore`.
 """
 
 from sophon.stores.contracts import (

@@ -1,7 +1,7 @@
-"""What the chain asks of a store; `memory` and `sql` implement it, one contract suite holds both to it.
+"""The store contract: nine repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
 
-All methods are safe to call from many turns at once. Times are aware and in UTC, money is integer micro-USD. What an
-awaited method has returned from is as durable as the store can make it.
+Both pass the same contract tests. All methods may be called from many turns concurrently. Times are aware and in UTC;
+money is integer micro-USD. When an awaited method returns, its effect is as durable as the store can make it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", 
 
 @dataclass(slots=True)
 class SessionRecord:
-    """One entry of a session's log, which is only ever appended to.
+    """Record of a session's append-only log.
 
-    A `message` carries its message; a `compaction` carries the summary as its message and `data["covers"]`, the number
-    of stored messages that it stands for; the others say in `data` how a turn ended. `seq` (1, 2, 3 within the
-    session) and `at` are set by the store.
+    A `message` record carries its message. A `compaction` record carries the summary as its message and
+    `data["covers"]`, the number of stored messages that the summary replaces. The other kinds state in `data` how a
+    turn ended. The store sets `seq` (1, 2, 3 within the session) and `at`.
     """
 
     kind: RecordKind
@@ -39,7 +39,7 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """A summary that stands for the first `covers` messages (system messages not counted) in the model's view."""
+    """Summary that replaces the first `covers` messages (system messages not counted) in the model's view."""
 
     summary: Message
     covers: int
@@ -47,10 +47,10 @@ class Compaction:
 
 @value
 class History:
-    """A session as a turn needs it; `messages` is the caller's own list.
+    """A session as a turn needs it. The caller owns the list `messages`.
 
-    `known` is a cache that belongs to the session: what turns found out about its first n messages, which never
-    change: name -> (n, value). A store that keeps it between turns saves them a look at the whole history.
+    `known` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n messages,
+    which never change. A store that keeps it between turns saves them a scan of the whole history.
     """
 
     messages: list[Message]
@@ -61,7 +61,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list. `messages` counts what was said; `model` is the session's own choice of model."""
+    """Listing entry of a session.
+
+    `messages` counts the messages of user and assistant; `model` is the model chosen for the session.
+    """
 
     id: str
     title: str
@@ -73,55 +76,61 @@ class SessionSummary:
 
 
 class SessionStore(Protocol):
-    """Conversations. A session exists from its first record or run on. Unknown ids raise NotFound where it says so."""
+    """Repository of sessions. A session exists from its first record or run on.
+
+    Methods raise NotFound for an unknown id where their documentation says so.
+    """
 
     async def history(self, session_id: str) -> History:
-        """All messages and the newest compaction; empty for a session that does not exist."""
+        """Return all messages and the newest compaction; empty for a session that does not exist."""
         ...
 
     async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
-        """Add records in order, all or none, and give the last seq. Creates the session.
+        """Append records in order, all or none, and return the last seq. Creates the session.
 
-        Done even if the caller is cancelled while it waits: who was cancelled here need not ask again.
+        The write completes even if the caller is cancelled while it waits, so a cancelled caller must not retry.
         """
         ...
 
     async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
-        """The session, made for this owner if there is none: of two who make it at once, one is told whose it is."""
+        """Return the session, creating it for `owner` if it does not exist.
+
+        Of two concurrent creators the first one's owner is kept, and both see it.
+        """
         ...
 
     async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
-        """The log after a seq, in order. Raises NotFound."""
+        """Return the records after a seq, in order. Raises NotFound."""
         ...
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
-        """The sessions, the newest first; of one owner or of all."""
+        """Return the sessions of one owner or of all, newest first."""
         ...
 
     async def get(self, session_id: str) -> SessionSummary:
-        """One session. Raises NotFound, with near ids."""
+        """Return one session. Raises NotFound with similar ids."""
         ...
 
     async def rename(self, session_id: str, title: str) -> None:
-        """Give it a title. Raises NotFound."""
+        """Set the title. Raises NotFound."""
         ...
 
     async def choose_model(self, session_id: str, model: str | None) -> None:
-        """Keep a model for the session, or let routing choose again. Raises NotFound."""
+        """Set the session's model; None leaves the choice to routing. Raises NotFound."""
         ...
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
-        """Copy the log, whole or up to a seq, into a new session. Raises NotFound; InputError if `new_id` exists."""
+        """Copy the records, all or up to a seq, to a new session. Raises NotFound; InputError if `new_id` exists."""
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Forget it: its log, runs, events and outbound entries included. Raises NotFound."""
+        """Delete the session with its records, runs, events and outbound entries. Raises NotFound."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A provider's limits; None is none. Tokens a day, micro-USD a month."""
+    """Budget limits of a provider: tokens per day, micro-USD per month. None means unlimited."""
 
     daily_tokens: int | None = None
     monthly_micros: int | None = None
@@ -129,7 +138,7 @@ class Limits:
 
 @value
 class Spent:
-    """What a provider has used, reservations included: tokens this day, micro-USD this month."""
+    """Usage of a provider, reservations included: tokens of this day, micro-USD of this month."""
 
     tokens: int = 0
     micros: int = 0
@@ -137,7 +146,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The day (`2026-01-31`) and month (`2026-01`) to which something is charged, in the budget's time zone."""
+    """Day (`2026-01-31`) and month (`2026-01`) that usage is charged to, in the budget's time zone."""
 
     day: str
     month: str
@@ -145,7 +154,7 @@ class Period:
 
 @value
 class Reservation:
-    """A claim on a provider's budget; ends by `settle` or `release`, exactly one of them."""
+    """Budget reserved for one attempt. Must be ended by exactly one `settle` or `release`."""
 
     id: str
     provider: str
@@ -156,7 +165,7 @@ class Reservation:
 
 @value
 class UsageRow:
-    """What one attempt used, for the books."""
+    """Usage record of one attempt."""
 
     provider: str
     model: str
@@ -180,39 +189,40 @@ class UsageTotal:
 
 
 class UsageStore(Protocol):
-    """The books. `reserve` is atomic: of many at once, no more get through than the limits allow.
+    """Repository of usage and budget reservations.
 
-    A `reserve` that is cancelled leaves nothing reserved; a `settle` or `release` is done even if it is cancelled.
+    `reserve` is atomic: concurrent callers never pass a limit together. A cancelled `reserve` leaves nothing reserved;
+    a `settle` or `release` completes even if it is cancelled.
     """
 
     async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
-        """Claim tokens and cost; a Reservation, or what is already spent when the claim would pass a limit."""
+        """Reserve tokens and cost. Returns a Reservation, or the present usage if `claim` would pass a limit."""
         ...
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
-        """Replace the claim by the real usage, and give the new state; None where there was no limit to claim from."""
+        """Replace the reservation, if there is one, by the real usage and return the new totals."""
         ...
 
     async def release(self, reservation: Reservation) -> None:
-        """Give the claim back."""
+        """Cancel the reservation without usage."""
         ...
 
     async def spent(self, provider: str, period: Period) -> Spent:
-        """What is used and reserved."""
+        """Return usage plus open reservations."""
         ...
 
     async def reserved(self) -> int:
-        """Open claims, in tokens; 0 at rest."""
+        """Return the tokens of all open reservations; 0 when no attempt is in flight."""
         ...
 
     async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
-        """Usage per day, provider and model, oldest first; since a day, of one session or of all."""
+        """Return usage per day, provider and model, oldest first; `since` a day, of one session or of all."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """A question to a person, and its answer once there is one."""
+    """An approval request and its decision; `decision` is None while it is open."""
 
     request: ApprovalRequest
     asked_at: datetime
@@ -221,22 +231,22 @@ class ApprovalRecord:
 
 
 class ApprovalStore(Protocol):
-    """Questions and answers. The first decision wins, whatever comes at the same time."""
+    """Repository of approvals. The first decision wins, also among concurrent ones."""
 
     async def ask(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
-        """Keep a question; one with the same id is given back as it is, answer included."""
+        """Store a request and return its record; a known id returns the existing record, decision included."""
         ...
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
-        """Keep the answer if there is none, and give the record as it now is. Raises NotFound."""
+        """Store the decision if there is none, and return the resulting record. Raises NotFound."""
         ...
 
     async def get(self, approval_id: str) -> ApprovalRecord:
-        """Raises NotFound."""
+        """Return one record. Raises NotFound."""
         ...
 
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
-        """The questions, oldest first."""
+        """Return the records, oldest first."""
         ...
 
 
@@ -250,28 +260,28 @@ class JournalEntry:
 
 
 class Journal(Protocol):
-    """Which tool calls of a run have been run, so that a resumed run runs none of them again."""
+    """Repository of executed tool calls by run. A resumed run uses it to execute no call twice."""
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
-        """The call is about to run."""
+        """Record that the call is about to be executed."""
         ...
 
     async def finish(self, run_id: str, result: ToolResult) -> None:
-        """The call has run; this is its result."""
+        """Record the result of the call."""
         ...
 
     async def entries(self, run_id: str) -> dict[str, JournalEntry]:
-        """By call id."""
+        """Return the entries of a run by call id."""
         ...
 
     async def forget(self, run_id: str) -> None:
-        """The run is over, and so are its plan steps (`run_id/...`)."""
+        """Delete the entries of a finished run and of its plan steps (`run_id/...`)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """Something to be remembered beyond a session. `origin` says where it came from; `scope` whose it is."""
+    """Long-term memory entry. `origin` says where it came from; `scope` says whose it is."""
 
     id: str
     text: str
@@ -282,27 +292,27 @@ class MemoryEntry:
 
 
 class MemoryStore(Protocol):
-    """Long-term memory: plain entries, found by the words in them."""
+    """Repository of long-term memory: plain entries with word search."""
 
     async def write(self, entry: MemoryEntry) -> None:
-        """Keep an entry; one with the same id is replaced."""
+        """Store an entry; replaces an entry with the same id."""
         ...
 
     async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
-        """The entries that share words with the query, the best first; an empty query gives the newest."""
+        """Return the entries that share words with the query, best first; an empty query returns the newest."""
         ...
 
     async def forget(self, entry_id: str) -> None:
-        """Raises NotFound."""
+        """Delete an entry. Raises NotFound."""
         ...
 
     async def all(self, *, scope: str | None = None) -> list[MemoryEntry]:
-        """Every entry, oldest first."""
+        """Return every entry, oldest first."""
         ...
 
 
 class Store(Protocol):
-    """All nine rooms of one store. Open it before use; closing twice does no harm."""
+    """The nine repositories of one store. Open it before use; closing twice is allowed."""
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -324,9 +334,9 @@ class Store(Protocol):
     def notes(self) -> ChannelNotes: ...
 
     async def open(self) -> None:
-        """Connect and bring the schema up to date."""
+        """Connect and migrate the schema."""
         ...
 
     async def close(self) -> None:
-        """Write what is under way, then let go."""
+        """Complete pending writes, then release all resources."""
         ...

@@ -1,4 +1,4 @@
-"""What the hub asks of a store: the durable events of each session in order, so that a client can catch up."""
+"""The event log's contract: the durable events of each session in order, so that a client can catch up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event as it goes over the wire: its name and its payload, plain JSON.
+    """A durable event as it was sent: its name and its payload, plain JSON.
 
-    `seq` (1, 2, 3 within the session) and `at` are set by the store.
+    The store sets `seq` (1, 2, 3 within the session) and `at`.
     """
 
     name: str
@@ -21,27 +21,27 @@ class LoggedEvent:
 
 
 class EventLog(Protocol):
-    """A numbered log per session, without gaps: only its oldest part is ever dropped. It goes with its session."""
+    """A numbered log per session without gaps; only its oldest part is ever dropped. It is deleted with its session."""
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-        """Add events in order, all or none, and give the last seq. NotFound if there is no such session."""
+        """Append events in order, all or none, and return the last seq. Raises NotFound for an unknown session."""
         ...
 
     async def after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
-        """At most `limit` events that follow a seq, in order; none for a session that does not exist.
+        """Return at most `limit` events that follow a seq, in order; none for an unknown session.
 
-        If the first is not `seq + 1`, or there is none and `last` is greater, then what lies between was dropped.
+        If the first is not `seq + 1`, or if there is none and `last` is greater, the events in between were dropped.
         """
         ...
 
     async def last(self, session_id: str) -> int:
-        """The last seq that was given, whether or not that event is still there; 0 if there was none."""
+        """Return the last seq that was assigned, even if that event was dropped; 0 if there was none."""
         ...
 
     async def trim(self, session_id: str, keep: int) -> int:
-        """Drop all but the newest `keep` events of a session; how many were dropped."""
+        """Drop all but the newest `keep` events of a session; return how many were dropped."""
         ...
 
     async def expire(self, before: datetime) -> int:
-        """In every session, drop what came up to its last event before a time; how many were dropped."""
+        """In every session, drop all events up to the last one that is older than `before`; return how many."""
         ...

@@ -1,4 +1,4 @@
-"""What channels ask of a store besides the ledger: small things that must survive a restart, each under its own key."""
+"""The channel state's contract: small values that channels keep across restarts, each under its own key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing that a channel remembers: whom it has let in, which session a chat is in, what it has dealt with.
+    """A stored value of a channel, for example a paired person, a chat's session, a processed update.
 
-    `kind` says what sort of thing, `key` which one; together with channel and account they are unique. `value` is plain
-    JSON, `at` when it was last written.
+    `kind` names the sort of value and `key` identifies it; channel, account, kind and key together are unique. `value`
+    is plain JSON; `at` is the time of the last write.
     """
 
     channel: str
@@ -23,28 +23,28 @@ class Note:
 
 
 class ChannelNotes(Protocol):
-    """Notes by channel, account, kind and key."""
+    """Repository of channel state, keyed by channel, account, kind and key."""
 
     async def put(self, note: Note) -> None:
-        """Keep it, in place of one with the same key."""
+        """Store an entry; replaces one with the same key."""
         ...
 
     async def add(self, note: Note) -> bool:
-        """Keep it if there is none with its key; whether it was kept. Of two at once, one is."""
+        """Store an entry unless its key exists; return whether it was stored. Of two concurrent calls one stores."""
         ...
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> Note | None:
-        """One note."""
+        """Return one entry, or None."""
         ...
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[Note]:
-        """The notes of a kind, those written first first."""
+        """Return the entries of a kind in the order in which their keys were first written."""
         ...
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
-        """Forget one; whether there was one."""
+        """Delete an entry; return whether it existed."""
         ...
 
     async def expire(self, kind: str, before: datetime) -> int:
-        """Forget those of a kind that were last written before a time; how many."""
+        """Delete the entries of a kind that were last written before a time; return how many."""
         ...

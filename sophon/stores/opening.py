@@ -1,4 +1,4 @@
-"""From the URL in the settings to a store."""
+"""Factory: create a store from the URL in the settings."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,12 +12,12 @@ MEMORY_SCHEME = "memory://"
 
 
 def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Store:
-    """A store that is not open yet: `memory://`, `sqlite:///data/sophon.db`, `postgresql://user@host/database`.
+    """Return a store that is not open yet: `memory://`, `sqlite:///data/sophon.db`, `postgresql://user@host/database`.
 
-    A relative path is relative to `folder`. Raises StoreError for a URL that leads nowhere.
+    A relative path is relative to `folder`. Raises StoreError for a URL that cannot be used.
     """
     if url == MEMORY_SCHEME:
         return InMemoryStore(clock=clock)
-    # By name and only here: the module loads SQLAlchemy (about 0.2 s), which a store in memory does not need.
+    # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which the in-memory store does not need.
     sql = import_module("sophon.stores.sql")
     return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

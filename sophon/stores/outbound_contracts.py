@@ -1,4 +1,4 @@
-"""What channels ask of a store: a ledger of what is to be sent to people, so that no answer is lost."""
+"""The outbox's contract: outbound messages with a delivery status, stored so that no reply is lost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "am
 
 @dataclass(frozen=True, slots=True)
 class OutboundEntry:
-    """One thing to send: a part of an answer, a question with buttons, a note.
+    """An outbound message: a part of a reply, a question with buttons, a notice.
 
-    `run_id` is None for what belongs to no run. `payload` is plain JSON, `position` the place among the parts of one
-    answer. `attempts` counts how often sending was begun; `not_before` is when it may next be. `doubtful` stays True
-    once an attempt may have reached the person unseen: what is sent after that is marked as a possible repeat.
-    `platform_id` is the platform's id of the message that was sent. The store keeps all from `status` on.
+    `run_id` is None for a message that belongs to no run. `payload` is plain JSON; `position` orders the parts of one
+    reply. `attempts` counts the delivery attempts; `not_before` is the earliest time of the next one. `doubtful` stays
+    True once an attempt may have been delivered unconfirmed: a later attempt is then marked as a possible repeat.
+    `platform_id` is the platform's id of the delivered message. The store maintains all fields from `status` on.
     """
 
     id: str
@@ -36,7 +36,9 @@ class OutboundEntry:
 
 
 class OutboundLedger(Protocol):
-    """Delivery at least once, and said so. Unknown ids raise NotFound, other moves than these IllegalTransition.
+    """The outbox: at-least-once delivery with an explicit status per entry.
+
+    Unknown ids raise NotFound; transitions other than these raise IllegalTransition.
 
     | from      | sending | sent | refused | ambiguous | dead |
     |-----------|---------|------|---------|-----------|------|
@@ -47,54 +49,56 @@ class OutboundLedger(Protocol):
     | sent      |         |      |         |           |      |
     | dead      |         |      |         |           |      |
 
-    An ambiguous entry may turn out to have been sent when the platform says so later. Of two who begin to send an
-    entry at once, one is told that it is being sent. Every move gives the entry as it now is. Source:
-    reference/channels.md.
+    An ambiguous entry becomes sent when the platform confirms it later. Of two concurrent senders of one entry, one
+    gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.
     """
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
-        """Keep what is to be sent, in order of position, all or none; how many were new.
+        """Add entries in order of position, all or none; return how many were new.
 
-        An entry whose id is known stays as it is. NotFound for a `run_id` that does not exist.
+        An entry with a known id stays unchanged. Raises NotFound for a `run_id` that does not exist.
         """
         ...
 
     async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
-        """What may be sent now, oldest first: pending, refused or ambiguous, its `not_before` reached.
+        """Return the entries to send now, oldest first: pending, refused or ambiguous, `not_before` reached.
 
-        At most one per chat, the first that is neither sent nor dead: nothing overtakes what a chat still waits for.
+        At most one per chat: the first that is neither sent nor dead. So entries of a chat never overtake each other.
         """
         ...
 
     async def sending(self, entry_id: str) -> OutboundEntry:
-        """It is about to be sent."""
+        """Mark an entry as sending: a delivery attempt begins."""
         ...
 
     async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
-        """It has arrived at the platform."""
+        """Mark an entry as sent: the platform accepted it."""
         ...
 
     async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
-        """The platform did not take it, and may later."""
+        """Mark an entry as refused: the platform rejected this attempt; retry at `retry_at`."""
         ...
 
     async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
-        """Nobody knows whether it arrived: no answer came. It is due again, at once or at `retry_at`."""
+        """Mark an entry as ambiguous: no response came, so its delivery is unknown.
+
+        It is due again, at once or at `retry_at`.
+        """
         ...
 
     async def dead(self, entry_id: str, error: str) -> OutboundEntry:
-        """It will never be sent."""
+        """Mark an entry as a dead letter: it is never sent."""
         ...
 
     async def interrupted(self, channel: str) -> list[OutboundEntry]:
-        """Make ambiguous what is `sending`, and give it, oldest first.
+        """Mark all `sending` entries of a channel as ambiguous and return them, oldest first.
 
-        For whoever delivers a channel, before the first delivery: what is left there was left by a killed process.
+        Call it before the first delivery of a channel: such entries were left by a process that was killed.
         """
         ...
 
     async def get(self, entry_id: str) -> OutboundEntry:
-        """One entry."""
+        """Return one entry."""
         ...
 
     async def list(
@@ -105,5 +109,5 @@ class OutboundLedger(Protocol):
         status: OutboundStatus | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
-        """The entries, oldest first; of one run, channel or status, or of all."""
+        """Return the entries of one run, channel or status, or all of them, oldest first."""
         ...

@@ -1,4 +1,4 @@
-"""How an outbound entry changes: the rules that every store shares."""
+"""Delivery state transitions of outbound entries that every store shares: pure functions of an entry."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,18 +16,18 @@ MOVES: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
     "sent": (),
     "dead": (),
 }
-"""What may become what; see `OutboundLedger`."""
+"""Allowed transitions by status; see `OutboundLedger`."""
 
-LEFT_BEHIND = "whoever was sending it was killed"
+LEFT_BEHIND = "the process that was sending it was killed"
 
 
 def is_open(status: OutboundStatus) -> bool:
-    """Whether something can still become of it."""
+    """Return whether the status can still change."""
     return bool(MOVES[status])
 
 
 def kept(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
-    """The store's own entries, nothing done yet, in order of position."""
+    """Return the store's own copies, status pending, in order of position."""
     return [
         OutboundEntry(
             entry.id,
@@ -46,36 +46,36 @@ def kept(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
 
 
 def of_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEntry]:
-    """The entries as those of a run."""
+    """Return the entries with `run_id` set."""
     return [replace(entry, run_id=run_id) for entry in entries]
 
 
 def sending(entry: OutboundEntry) -> OutboundEntry:
-    """After `sending`."""
-    return _moved(entry, "sending", attempts=entry.attempts + 1, not_before=None)
+    """Return the entry after `OutboundLedger.sending`."""
+    return _transition(entry, "sending", attempts=entry.attempts + 1, not_before=None)
 
 
 def sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
-    """After `sent`."""
-    return _moved(entry, "sent", platform_id=platform_id, not_before=None)
+    """Return the entry after `OutboundLedger.sent`."""
+    return _transition(entry, "sent", platform_id=platform_id, not_before=None)
 
 
 def refused(entry: OutboundEntry, retry_at: datetime, error: str) -> OutboundEntry:
-    """After `refused`."""
-    return _moved(entry, "refused", not_before=retry_at, last_error=error)
+    """Return the entry after `OutboundLedger.refused`."""
+    return _transition(entry, "refused", not_before=retry_at, last_error=error)
 
 
 def ambiguous(entry: OutboundEntry, error: str, retry_at: datetime | None) -> OutboundEntry:
-    """After `ambiguous`."""
-    return _moved(entry, "ambiguous", doubtful=True, not_before=retry_at, last_error=error)
+    """Return the entry after `OutboundLedger.ambiguous`."""
+    return _transition(entry, "ambiguous", doubtful=True, not_before=retry_at, last_error=error)
 
 
 def dead(entry: OutboundEntry, error: str) -> OutboundEntry:
-    """After `dead`."""
-    return _moved(entry, "dead", last_error=error, not_before=None)
+    """Return the entry after `OutboundLedger.dead`."""
+    return _transition(entry, "dead", last_error=error, not_before=None)
 
 
-def _moved(entry: OutboundEntry, status: OutboundStatus, **changes: Any) -> OutboundEntry:
+def _transition(entry: OutboundEntry, status: OutboundStatus, **changes: Any) -> OutboundEntry:
     allowed = MOVES[entry.status]
     if status not in allowed:
         raise IllegalTransition("outbound entry", entry.id, entry.status, status, allowed)

@@ -1,11 +1,11 @@
-"""What the host asks of a store about runs: the rows that say what was accepted, how far it is, and how it ended.
+"""The run store's contract: accepted messages, their status, checkpoint and outcome.
 
     queued ──begin──> running ──suspend──> suspended ──begin──> running
        │                 │                     │
        └─────────────────┴───────finish────────┴──> completed | failed | cancelled
 
-A run rests in `queued` and `suspended`; one found in `running` after a start was left there by a process that has gone,
-and is begun again. The first outcome is the outcome: nothing changes a run that has one.
+`queued` and `suspended` are stable. A run found `running` after a start was interrupted with its process; it is begun
+again. The first outcome is final: a run that has one never changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +28,9 @@ UNFINISHED: tuple[RunStatus, ...] = ("queued", "running", "suspended")
 
 @dataclass(frozen=True, slots=True)
 class InboundKey:
-    """What a message is known by where it came from: the platform, the account it was sent to, the platform's id.
+    """De-duplication key of an inbound message: the platform, the receiving account, the platform's message id.
 
-    The account belongs to it: platforms number messages per bot or per chat.
+    The account is part of the key because platforms number messages per bot or per chat.
     """
 
     channel: str
@@ -40,7 +40,7 @@ class InboundKey:
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why a run failed, as it is shown: `code` for programs, `message` for people, `id` to be found in the logs."""
+    """Why a run failed: `code` for programs, `message` for people, `id` to find it in the logs."""
 
     code: str
     message: str
@@ -49,12 +49,13 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An accepted message on its way to its outcome.
+    """An accepted message and its processing.
 
-    Whoever accepts it gives the first seven fields; the store keeps the others. `origin` says where the answer goes (a
-    chat id), `options` what came with the message (stream, model, planning); both are plain JSON. `order` increases
-    from run to run over all sessions. `started_at` is when it was first begun, `starts` how often; `checkpoint` is a
-    `ctx.state()`, `waiting_for` the approvals whose decision it waits for. `response` holds text, finish_reason, usage.
+    The creator sets the first seven fields; the store maintains the others. `origin` says where the reply goes (a chat
+    id), `options` holds what came with the message (stream, model, planning); both are plain JSON. `order` increases
+    from run to run over all sessions. `started_at` is the time of the first start, `starts` the number of starts.
+    `checkpoint` is a `ctx.state()`, `waiting_for` the ids of pending approvals. `response` holds text, finish_reason,
+    usage.
     """
 
     id: str
@@ -84,7 +85,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended. A completed one has a response, a failed one an error; ValueError otherwise."""
+    """Outcome of a run. A completed run has a response, a failed one an error; ValueError otherwise."""
 
     status: FinalStatus
     response: Mapping[str, Any] | None = None
@@ -94,12 +95,12 @@ class RunOutcome:
         if self.status == "completed" and self.response is None:
             raise ValueError("a completed run needs a response")
         if self.status == "failed" and self.error is None:
-            raise ValueError("a failed run needs an error: whoever waits is told why")
+            raise ValueError("a failed run needs an error")
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The run of a message; `created` is False when the same message had been accepted before."""
+    """Result of `accept`; `created` is False if the same message had been accepted before."""
 
     run: Run
     created: bool
@@ -107,10 +108,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What `begin` found, and so what to do.
+    """Result of `begin`: the run and what to do with it.
 
-    `begun`: it is running, carry it out, from its checkpoint if there is one. `cancelled`: somebody asked for its end;
-    finish it as cancelled. `over`: it has its outcome, leave it alone. Only `begun` has changed anything.
+    `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
+    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run.
     """
 
     run: Run
@@ -119,10 +120,10 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What `finish` did. `seq` is the last event of the session, so that the n terminal ones are the n up to it.
+    """Result of `finish`. `seq` is the session's last event seq, so the n terminal events are the n up to it.
 
-    `first` is False when the run had its outcome already: then nothing was written, and nobody should be told again.
-    `recorded` is the seq of the last record that was added to the session, 0 if there was none to add.
+    `first` is False if the run had its outcome already: then nothing was written, and nobody must be notified again.
+    `recorded` is the seq of the last record that was added to the session, 0 if none was added.
     """
 
     first: bool
@@ -131,34 +132,37 @@ class Finished:
 
 
 LastEvents: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
-"""Makes the events that say how a run ended, given the seq of the last record that was added to its session."""
+"""Builds the terminal events of a run, given the seq of the last record that was added to its session."""
 
 
 def no_events(recorded: int) -> Sequence[LoggedEvent]:
-    """An end that nobody watches."""
+    """Return no events: the default for a run that nobody observes."""
     return ()
 
 
 class RunStore(Protocol):
-    """The runs of a host. Unknown ids raise NotFound, with near ids; they go with their session."""
+    """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session."""
 
     async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
-        """Keep a message and its key, both or none, in one write; the session is made if there is none.
+        """Store a run and its de-duplication key in one write; creates the session if needed.
 
-        A key that is known gives the run that came with it, whatever `run` says. InputError for a run id that is taken.
+        A known key returns its existing run, whatever `run` says. Raises InputError if the run id exists.
         """
         ...
 
     async def begin(self, run_id: str, at: datetime) -> Begun:
-        """It is about to be carried out, for the first time or again."""
+        """Start or resume the run."""
         ...
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
-        """Keep how far it is; False and no change if it is not running any more. `state` is the store's from then."""
+        """Store the checkpoint, which the store owns from then on.
+
+        Returns False, changing nothing, if the run is not running.
+        """
         ...
 
     async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
-        """It waits for people. Gives the run as it now is: only a running one is suspended; see `cancel_requested`."""
+        """Suspend a running run until people decide; return the run, unchanged if it was not running."""
         ...
 
     async def finish(
@@ -170,27 +174,27 @@ class RunStore(Protocol):
         outbound: Sequence[OutboundEntry] = (),
         events: LastEvents = no_events,
     ) -> Finished:
-        """Keep the outcome, what the conversation says of it, what is to be sent and the last events: all or none.
+        """Store outcome, session records, outbound entries and terminal events in one write, all or none.
 
-        `events` is called within the write, perhaps in another thread. The entries become the run's own. Checkpoint and
-        `waiting_for` are dropped. Of many outcomes the first wins.
+        `events` is called within the write, possibly in another thread. The entries get the run's id. Checkpoint and
+        `waiting_for` are cleared. Of several outcomes the first wins.
         """
         ...
 
     async def request_cancel(self, run_id: str) -> Run:
-        """Keep that it is to end, and give it as it now is; one that is over stays as it is."""
+        """Store a cancellation request and return the run; a finished run stays unchanged."""
         ...
 
     async def get(self, run_id: str) -> Run:
-        """One run."""
+        """Return one run."""
         ...
 
     async def ahead(self, run_id: str) -> int:
-        """How many queued runs were accepted before it; 0 for one that is not queued any more."""
+        """Return how many queued runs were accepted before it; 0 if it is not queued."""
         ...
 
     async def unfinished(self) -> list[Run]:
-        """Queued, running and suspended, in the order in which they were accepted."""
+        """Return the queued, running and suspended runs in order of acceptance."""
         ...
 
     async def list(
@@ -201,5 +205,5 @@ class RunStore(Protocol):
         status: RunStatus | None = None,
         limit: int = 100,
     ) -> list[Run]:
-        """The newest first; of one session, owner or status, or of all."""
+        """Return the runs of one session, owner or status, or all of them, newest first."""
         ...

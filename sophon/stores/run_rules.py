@@ -1,4 +1,4 @@
-"""How a run changes: the rules that every store shares."""
+"""Run state transitions that every store shares: pure functions of a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ from sophon.errors import InputError, NotFound
 from sophon.stores.run_contracts import Begun, Run, RunOutcome
 
 NEAR_AMONG = 1000
-"""How many of the newest ids are compared with one that does not exist."""
+"""How many of the newest ids are searched for ones similar to an unknown id."""
 
 
 def accepted(run: Run, order: int, at: datetime) -> Run:
-    """The store's own run: the facts of the message, and nothing done yet."""
+    """Return the run as the store keeps it: the given facts, status queued."""
     return Run(
         run.id,
         run.session_id,
@@ -29,7 +29,7 @@ def accepted(run: Run, order: int, at: datetime) -> Run:
 
 
 def begun(run: Run, at: datetime) -> Begun:
-    """The run after `begin`, and what its worker has to do."""
+    """Return the run after `begin`, and the verdict for its worker."""
     if run.over:
         return Begun(run, "over")
     if run.cancel_requested:
@@ -41,14 +41,14 @@ def begun(run: Run, at: datetime) -> Begun:
 
 
 def suspended(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
-    """The run after `suspend`; unchanged if it was not running."""
+    """Return the run after `suspend`; unchanged if it was not running."""
     if run.status != "running":
         return run
     return replace(run, status="suspended", checkpoint=state, waiting_for=tuple(waiting_for))
 
 
 def finished(run: Run, outcome: RunOutcome, at: datetime) -> Run:
-    """The run with its outcome."""
+    """Return the run with its outcome."""
     return replace(
         run,
         status=outcome.status,
@@ -61,10 +61,10 @@ def finished(run: Run, outcome: RunOutcome, at: datetime) -> Run:
 
 
 def no_run(run_id: str, newest: Iterable[str]) -> NotFound:
-    """The error for a run that does not exist, with the near ids among the newest."""
+    """Return the NotFound error for an unknown run, with similar ids among the newest."""
     return NotFound("task", run_id, get_close_matches(run_id, list(newest), n=3))
 
 
 def taken(run_id: str) -> InputError:
-    """The error for a second run with the same id."""
-    return InputError(f"there is a run {run_id!r} already; choose another id")
+    """Return the InputError for a run id that exists already."""
+    return InputError(f"run {run_id!r} exists already; choose another id")

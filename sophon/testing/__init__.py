@@ -1,4 +1,4 @@
-"""The public test kit: what Sophon's own tests are written with, and all they need."""
+"""Public test kit: fake models, virtual clock, event recorder, transcript assertion, synthetic channel."""
 
 from importlib import import_module
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`SyntheticChannel` lives with the channels, a floor above: it is fetched when somebody asks for it."""
+    """Load `SyntheticChannel` on first access; it belongs to a higher layer, `sophon_channels`."""
     if name == "SyntheticChannel":
         return import_module("sophon_channels.testing").SyntheticChannel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

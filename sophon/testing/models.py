@@ -1,4 +1,4 @@
-"""Models that a test writes itself: a function, or a script."""
+"""Fake models for tests: an async function, or a script of responses."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Self, TypeAlias
@@ -11,10 +11,10 @@ ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException
 
 
 class FunctionModel:
-    """A model that is an async function of the request; it gives a text or a ModelResponse.
+    """Model implemented by an async function of the request, which returns a text or a ModelResponse.
 
-    `stream` gives the text in pieces when the caller listens: True by words, a number by so many characters. `prices`
-    are (input, output) in USD per million tokens. `requests` holds every request, in order.
+    `stream` delivers the text in pieces if the request has `on_text`: True by words, a number by so many characters.
+    `prices` are (input, output) in USD per million tokens. `requests` holds every request, in order.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class FunctionModel:
         )
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Ask the function."""
+        """Call the function and stream its text if requested."""
         self.requests.append(request)
         answer = await self._function(request)
         response = ModelResponse(answer) if isinstance(answer, str) else answer
@@ -53,9 +53,9 @@ class FunctionModel:
 
 
 class ScriptedModel:
-    """A model that plays a script, a step per call: a text, a list of ToolCall, a ModelResponse, or an exception.
+    """Model that plays a script, one step per call: a text, a list of ToolCall, a ModelResponse, or an exception.
 
-    A call too many fails with AssertionError, and so does `close()` (or leaving `with`) when steps are left over.
+    An additional call raises AssertionError, and so does `close()` (or leaving `with`) when steps are unused.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class ScriptedModel:
         stream: bool | int = False,
     ) -> None:
         self._script = list(script)
-        self._played = 0
+        self._position = 0
         self._model = FunctionModel(
-            self._play,
+            self._next_step,
             name=name,
             context_window=context_window,
             function_calling=function_calling,
@@ -84,14 +84,14 @@ class ScriptedModel:
         self.requests = self._model.requests
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Play the next step."""
+        """Return or raise the next step."""
         return await self._model.complete(request)
 
-    async def _play(self, request: ModelRequest) -> Answer:
-        if self._played == len(self._script):
+    async def _next_step(self, request: ModelRequest) -> Answer:
+        if self._position == len(self._script):
             raise AssertionError(f"the script of {self.info.name!r} has {len(self._script)} steps; this is a call more")
-        step = self._script[self._played]
-        self._played += 1
+        step = self._script[self._position]
+        self._position += 1
         if isinstance(step, BaseException):
             raise step
         if isinstance(step, str | ModelResponse):
@@ -99,12 +99,12 @@ class ScriptedModel:
         return ModelResponse(tool_calls=list(step))
 
     def close(self) -> None:
-        """The script must be at its end."""
-        left = len(self._script) - self._played
+        """Raise AssertionError if steps are unused."""
+        left = len(self._script) - self._position
         assert left == 0, f"the script of {self.info.name!r} has {left} of {len(self._script)} steps left over"
 
     async def aclose(self) -> None:
-        """As `close`; called when services close."""
+        """Call `close`; used when services close."""
         self.close()
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class ScriptedModel:
 
 
 def pieces(text: str, size: bool | int) -> Iterable[str]:
-    """A text in pieces: True by words, each with the space behind it, a number by so many characters."""
+    """Split a text: True by words, each with its trailing space; a number by so many characters."""
     if size is True:
         start = 0
         for index, character in enumerate(text):

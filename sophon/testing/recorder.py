@@ -1,4 +1,4 @@
-"""A listener that keeps everything it hears."""
+"""Event sink that records every event."""
 
 from typing import TypeVar
 
@@ -8,15 +8,15 @@ E = TypeVar("E", bound=Event)
 
 
 class EventRecorder:
-    """`Services(events=EventRecorder())`; `events` holds all of them in order."""
+    """Event sink for `Services(events=EventRecorder())`; `events` holds all events in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
     def emit(self, event: Event, /) -> None:
-        """Keep it."""
+        """Record the event."""
         self.events.append(event)
 
     def of(self, kind: type[E]) -> list[E]:
-        """Those of one class, in order."""
+        """Return the recorded events of one class, in order."""
         return [event for event in self.events if isinstance(event, kind)]

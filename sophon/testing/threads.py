@@ -1,4 +1,4 @@
-"""Functions that block, run in such a way that a test with them is repeatable."""
+"""Deterministic runner for blocking functions in tests: the event loop is blocked while a thread runs."""
 
 import asyncio
 import contextvars
@@ -12,24 +12,24 @@ import anyio
 T = TypeVar("T")
 
 HELD_SECONDS = 0.05
-"""Real time for which the event loop stands still for a thread."""
+"""Real time in seconds for which the event loop is blocked for a thread."""
 
 
 class HeldThreads:
-    """Runs each function in a thread of its own, while the event loop stands still.
+    """Runs each function in a thread of its own and blocks the event loop meanwhile.
 
-    What the loop does next then never depends on which thread was faster. A function that takes longer than
-    HELD_SECONDS, because it waits for something that only the loop or another thread can do, goes on beside the loop.
+    The order of events then does not depend on which thread is faster. A function that needs more than `HELD_SECONDS`,
+    because it waits for the loop or for another thread, continues concurrently with the loop.
     """
 
     def __init__(self) -> None:
         self.at_work = 0
-        """How many go on beside the loop."""
+        """Number of functions that run concurrently with the loop."""
 
     async def run(self, function: Callable[[], T], *, abandon_on_cancel: bool) -> T:
-        """As `anyio.to_thread.run_sync`; the function cannot call back with `anyio.from_thread`."""
+        """Run as `anyio.to_thread.run_sync`; the function must not use `anyio.from_thread`."""
         await asyncio.sleep(0)
-        future = _started(function)
+        future = _start_thread(function)
         if not wait([future], HELD_SECONDS).not_done:
             return future.result()
         self.at_work += 1
@@ -41,7 +41,7 @@ class HeldThreads:
         return future.result()
 
 
-def _started(function: Callable[[], T]) -> Future[T]:
+def _start_thread(function: Callable[[], T]) -> Future[T]:
     future: Future[T] = Future()
     context = contextvars.copy_context()
 

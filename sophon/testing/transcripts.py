@@ -1,4 +1,4 @@
-"""The invariant at a provider's door, as an assertion."""
+"""Assertion that a transcript is valid for every provider."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,6 @@ from sophon.transcript import faults
 
 
 def assert_valid_transcript(messages: Sequence[Message]) -> None:
-    """Raises AssertionError with all faults: see `sophon.transcript.faults`."""
+    """Raise AssertionError with all faults; see `sophon.transcript.faults`."""
     found = faults(messages)
     assert not found, "the transcript is not valid:\n" + "\n".join(found)

@@ -1,4 +1,4 @@
-"""Tools: what they are, how they are found, and the pure rules that guard them."""
+"""Tools: the `@tool` decorator, the registry, result truncation and the SSRF guard."""
 
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target

@@ -1,9 +1,9 @@
-"""Which IP addresses are public, and which an operator has opened all the same.
+"""IP address ranges for the SSRF guard: which addresses are public, and the operator's allow list.
 
 Sources: the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890 and successors), RFC 4291 (IPv6 addressing),
 RFC 6052 (NAT64), RFC 5214 (ISATAP), and the metadata addresses that the cloud vendors publish. Everything in IPv6 that
-is not global unicast (2000::/3) or a NAT64 form of a public IPv4 address is refused: what is not known to be public
-is not. `ipaddress.is_global` is not used: it lets the metadata addresses and the translated forms through, and changes
+is not global unicast (2000::/3) or a NAT64 form of a public IPv4 address is blocked: an address must be known to be
+public. `ipaddress.is_global` is not used: it accepts the metadata addresses and the translated forms, and changes
 between patch releases of Python.
 """
 
@@ -23,7 +23,7 @@ IPV4_REFUSED: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("100.64.0.0/10", "shared address space of carriers"),
         ("127.0.0.0/8", "loopback"),
         ("168.63.129.16/32", "Azure WireServer"),
-        ("169.254.0.0/16", "link-local, where cloud metadata lives"),
+        ("169.254.0.0/16", "link-local, including cloud metadata"),
         ("172.16.0.0/12", "private"),
         ("192.0.0.0/24", "IETF protocol assignments"),
         ("192.0.2.0/24", "documentation"),
@@ -62,30 +62,30 @@ METADATA = frozenset(
         "fd20:ce::254",
     )
 )
-"""Addresses that hand out a machine's credentials: only their own /32 or /128 in an allow list opens them."""
+"""Cloud metadata addresses, which return credentials; an allow list must name them as /32 or /128."""
 
 
 def canonical(text: str) -> Address:
-    """The address in `text`, an IPv4-mapped one as the IPv4 address that a socket would connect to.
+    """Parse an IP address; an IPv4-mapped one becomes the IPv4 address that a socket would connect to.
 
-    Raises ValueError for anything but a plain address; legacy IPv4 spellings (octal, short, hexadecimal) are none.
+    Raises ValueError for anything but a plain address, including legacy IPv4 spellings (octal, short, hexadecimal).
     """
     address = ip_address(text)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    # A zone on a mapped address makes no sense; it is kept, so that `refusal` sees it.
+    # A mapped address must not have a zone; it is kept unmapped so that `refusal` blocks it.
     return address if mapped is None or "%" in text else mapped
 
 
 def refusal(address: Address) -> str | None:
-    """Why `address` is not public, in a few words that name its range; None if it is public."""
-    return _refusal_v4(address) if isinstance(address, IPv4Address) else _refusal_v6(address)
+    """Return why `address` is blocked, naming its range; None if it is public."""
+    return _explain_ipv4(address) if isinstance(address, IPv4Address) else _explain_ipv6(address)
 
 
 class AllowList:
-    """Addresses that an operator has opened although they are not public.
+    """Allow list of non-public addresses that the operator permits.
 
-    `cidrs` are networks or single addresses in their exact form; host bits after the prefix are a mistake. Raises
-    SettingsError that names every entry that cannot be read.
+    `cidrs` are networks or single addresses in their exact form, without host bits after the prefix. Raises
+    SettingsError that names every invalid entry.
     """
 
     def __init__(self, cidrs: Sequence[str] = ()) -> None:
@@ -101,28 +101,28 @@ class AllowList:
         self._networks = tuple(networks)
 
     def opens(self, address: Address) -> bool:
-        """Whether `address` itself is listed; an address inside a tunnel or a translation never counts."""
+        """Return whether `address` itself is listed; an address embedded in a tunnel or translation does not count."""
         return any(
             address in network and (address not in METADATA or network.num_addresses == 1) for network in self._networks
         )
 
 
-def _refusal_v4(address: IPv4Address) -> str | None:
+def _explain_ipv4(address: IPv4Address) -> str | None:
     return next((f"{address} is {why} ({network})" for network, why in IPV4_REFUSED if address in network), None)
 
 
-def _refusal_v6(address: IPv6Address) -> str | None:
+def _explain_ipv6(address: IPv6Address) -> str | None:
     if address.scope_id is not None:
         return f"{address} has a zone, and no public address has one"
     if address.ipv4_mapped is not None:
-        return _refusal_v4(address.ipv4_mapped)
+        return _explain_ipv4(address.ipv4_mapped)
     if address in NAT64:
-        inner = _refusal_v4(_last_32_bits(address))
-        return inner and f"{address} is NAT64 for an address that is refused: {inner}"
+        inner = _explain_ipv4(_last_32_bits(address))
+        return inner and f"{address} is NAT64 for a blocked address: {inner}"
     if address not in GLOBAL_UNICAST:
         return f"{address} is not global unicast ({GLOBAL_UNICAST})"
-    if (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDENTIFIERS and (inner := _refusal_v4(_last_32_bits(address))):
-        return f"{address} is ISATAP for an address that is refused: {inner}"
+    if (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDENTIFIERS and (inner := _explain_ipv4(_last_32_bits(address))):
+        return f"{address} is ISATAP for a blocked address: {inner}"
     return next((f"{address} is {why} ({network})" for network, why in IPV6_REFUSED if address in network), None)
 
 

@@ -1,4 +1,4 @@
-"""Reading an answer's body up to a limit, however it is packed, and turning it into text."""
+"""HTTP response bodies: reading up to a size limit, gzip decompression, and decoding to text."""
 
 import codecs
 import re
@@ -8,79 +8,79 @@ from collections.abc import AsyncIterator
 from sophon.errors import ToolError
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._:-]+)""", re.IGNORECASE)
-# Python also knows codecs that unpack archives, need quadratic time or give no text at all.
+# Allow list: Python also has codecs that decompress archives, need quadratic time or produce no text.
 _TEXT_CODEC = re.compile(
     r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|big5\w*|gb\w+|shift_jis\w*|euc_\w+"
 )
 
 
 async def read_capped(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> tuple[bytes, bool]:
-    """The first `limit` bytes after unpacking, and whether there were more.
+    """Return the first `limit` decompressed bytes, and whether there were more.
 
-    `encoding` is the Content-Encoding: gzip or none; anything else raises ToolError, since it was not asked for. A
-    small packed body cannot become a large one in memory: unpacking stops at the limit too.
+    `encoding` is the Content-Encoding: gzip or none; anything else raises ToolError, since it was not requested.
+    Decompression stops at the limit, so a small compressed body cannot become a large one in memory.
     """
-    unpack = _unpacker(encoding)
+    decompressor = _create_decompressor(encoding)
     kept = bytearray()
     async for chunk in chunks:
-        kept += unpack.feed(chunk, limit + 1 - len(kept))
+        kept += decompressor.feed(chunk, limit + 1 - len(kept))
         if len(kept) > limit:
             return bytes(kept[:limit]), True
-    return bytes(kept), not unpack.complete
+    return bytes(kept), not decompressor.complete
 
 
 def as_text(body: bytes, content_type: str, *, whole: bool = True) -> str:
-    """`body` in the charset that `content_type` names, else UTF-8; bytes that are none become U+FFFD.
+    """Decode `body` with the charset of `content_type`, else UTF-8; invalid bytes become U+FFFD.
 
-    With `whole` false a character that the cut parted at the end is dropped.
+    With `whole` false, an incomplete character at the end of a truncated body is dropped.
     """
-    decoder = codecs.getincrementaldecoder(_text_codec(content_type))(errors="replace")
+    decoder = codecs.getincrementaldecoder(_find_text_codec(content_type))(errors="replace")
     return decoder.decode(body, final=whole)
 
 
-class _Plain:
+class _IdentityDecoder:
     complete = True
 
-    def feed(self, chunk: bytes, room: int) -> bytes:
-        return chunk[:room]
+    def feed(self, chunk: bytes, limit: int) -> bytes:
+        return chunk[:limit]
 
 
-class _Gzip:
-    """One or several gzip members, one after the other."""
+class _GzipDecoder:
+    """Decompressor for one or several consecutive gzip members."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
-        self._begun = False
+        self._started = False
 
     @property
     def complete(self) -> bool:
-        return self._member.eof or not self._begun
+        return self._member.eof or not self._started
 
-    def feed(self, chunk: bytes, room: int) -> bytes:
+    def feed(self, chunk: bytes, limit: int) -> bytes:
         out = bytearray()
         try:
-            while chunk and len(out) < room:
+            while chunk and len(out) < limit:
                 if self._member.eof:
                     self._member = zlib.decompressobj(wbits=31)
-                self._begun = True
-                out += self._member.decompress(chunk, room - len(out))
+                self._started = True
+                out += self._member.decompress(chunk, limit - len(out))
                 chunk = self._member.unused_data
         except zlib.error as error:
-            raise ToolError(f"the answer says that it is gzip and cannot be unpacked: {error}") from error
+            raise ToolError(f"the response body is not valid gzip: {error}") from error
         return bytes(out)
 
 
-def _unpacker(encoding: str) -> _Plain | _Gzip:
+def _create_decompressor(encoding: str) -> _IdentityDecoder | _GzipDecoder:
     match encoding.strip().lower():
         case "" | "identity":
-            return _Plain()
+            return _IdentityDecoder()
         case "gzip" | "x-gzip":
-            return _Gzip()
+            return _GzipDecoder()
         case other:
-            raise ToolError(f"the answer is packed as {other!r}, and only gzip was asked for")
+            raise ToolError(f"the response has the content encoding {other!r}; only gzip was requested")
 
 
-def _text_codec(content_type: str) -> str:
+def _find_text_codec(content_type: str) -> str:
     named = _CHARSET.search(content_type)
     try:
         codec = codecs.lookup(named[1] if named else "utf-8").name

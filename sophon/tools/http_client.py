@@ -1,4 +1,4 @@
-"""The one door to HTTP for addresses that come from a model: checked, pinned to the checked address, and capped."""
+"""HTTP client for URLs from a model: SSRF-checked, connected to the checked IP address, limited in size and time."""
 
 import ssl
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ OWN_HEADERS = {"accept": "*/*", "user-agent": f"sophon/{__version__}"}
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """What one fetch may cost: bytes of the unpacked body, seconds over all hops, redirects."""
+    """Limits of one fetch: bytes of the decompressed body, seconds over all hops, redirects."""
 
     max_bytes: int = 1_000_000
     timeout_seconds: float = 30.0
@@ -29,7 +29,7 @@ class HttpLimits:
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """An answer: `url` is the last hop, `headers` have lower-case names, `truncated` tells that the body went on."""
+    """HTTP response: `url` is the last hop, `headers` have lower-case names, `truncated` means the body was cut."""
 
     status: int
     url: str
@@ -47,15 +47,15 @@ class _Hop:
 
 
 class SafeHttpClient:
-    """Fetches what `guard` lets through, from the very address that it checked.
+    """HTTP client that fetches only URLs permitted by `guard`, from exactly the IP address that it checked.
 
-    The address is looked up once per hop and connected to with the original Host header, SNI and certificate name.
-    Every redirect is checked like a first URL; method and body change on it as in browsers (Fetch standard,
-    "HTTP-redirect fetch"), and to another origin only harmless headers travel. Proxies and other settings from the
-    environment are ignored, no cookie is kept, no connection is reused: a pool would share one between host
-    names at the same address, past the second name's certificate.
+    The host is resolved once per hop, and the connection uses the original Host header, SNI and certificate name.
+    Every redirect is checked like the first URL; method and body change as in browsers (Fetch standard, "HTTP-redirect
+    fetch"), and only harmless headers are sent to another origin. Proxies and other environment settings are ignored,
+    cookies are not stored, and connections are not reused: a pool would share one between host names at the same
+    address, bypassing the second name's certificate check.
 
-    `tls` stands in for the default context, for an operator's own authority. Safe to share between turns.
+    `tls` replaces the default context, for an operator's own certificate authority. Safe to share between turns.
     """
 
     def __init__(
@@ -74,37 +74,35 @@ class SafeHttpClient:
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | bytes | None = None
     ) -> FetchedResponse:
-        """The answer to one request, whatever its status.
+        """Send one request, follow its redirects and return the response of any status.
 
-        Raises SsrfBlocked where the guard refuses the URL or a redirect, and for one redirect too many; ToolError for
-        a method or header that may not be used, for a failed connection and when time is up.
+        Raises SsrfBlocked if the guard blocks the URL or a redirect, and for too many redirects; ToolError for a method
+        or header that is not allowed, for a failed connection and at the timeout.
         """
-        hop = _Hop(_known_method(method), url, {**OWN_HEADERS, **accepted(headers or {})}, _as_bytes(body))
+        hop = _Hop(_validate_method(method), url, {**OWN_HEADERS, **accepted(headers or {})}, _as_bytes(body))
         try:
             async with self._clock.timeout(self._limits.timeout_seconds):
                 return await self._follow(hop)
         except TimeoutError as error:
-            raise ToolError(
-                f"{hop.method} {url!a} took longer than {self._limits.timeout_seconds:g} s and was given up"
-            ) from error
+            raise ToolError(f"{hop.method} {url!a} timed out after {self._limits.timeout_seconds:g} s") from error
         except httpx.HTTPError as error:
             raise ToolError(f"{hop.method} {url!a} failed: {type(error).__name__}: {error}") from error
 
     async def _follow(self, hop: _Hop) -> FetchedResponse:
         target = await self._guard.check(hop.url)
         for _ in range(self._limits.max_redirects + 1):
-            answer = await self._ask(hop, target)
-            location = _location(answer.status, answer.headers)
+            response = await self._send(hop, target)
+            location = _location(response.status, response.headers)
             if location is None:
-                return answer
+                return response
             url, next_target = await self._guard.follow(hop.url, location)
-            hop = _redirected(hop, answer.status, url, same_origin=_origin(target) == _origin(next_target))
+            hop = _redirect(hop, response.status, url, same_origin=_origin(target) == _origin(next_target))
             target = next_target
         raise SsrfBlocked(hop.url, "redirect", f"more than {self._limits.max_redirects} redirects")
 
-    async def _ask(self, hop: _Hop, target: Target) -> FetchedResponse:
+    async def _send(self, hop: _Hop, target: Target) -> FetchedResponse:
         original = httpx.URL(hop.url)
-        # These stand last: nothing that a model sent replaces them.
+        # Last, so that headers from a model cannot override them.
         headers = hop.headers | {"host": original.netloc.decode(), "accept-encoding": "gzip", "connection": "close"}
         request = httpx.Request(
             hop.method,
@@ -113,8 +111,8 @@ class SafeHttpClient:
             content=hop.body,
             extensions={"sni_hostname": target.host},
         )
-        # The transport alone: a client reads the Location header itself and fails on a strange one before the guard.
-        async with httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False) as transport:
+        # The transport alone: httpx.AsyncClient parses the Location header and fails on a strange one before the guard.
+        async with httpx.AsyncHTTPTransport(verify=self._tls_context(), trust_env=False) as transport:
             response = await transport.handle_async_request(request)
             try:
                 return await self._read(hop, response)
@@ -130,16 +128,16 @@ class SafeHttpClient:
         text = as_text(body, headers.get("content-type", ""), whole=not truncated)
         return FetchedResponse(response.status_code, hop.url, headers, text, truncated)
 
-    def _context(self) -> ssl.SSLContext:
+    def _tls_context(self) -> ssl.SSLContext:
         if self._tls is None:
-            # Made at the first fetch and kept: it reads some hundred certificates.
+            # Created at the first fetch and reused: it reads some hundred certificates.
             self._tls = httpx.create_ssl_context(trust_env=False)
         return self._tls
 
 
-def _known_method(method: str) -> str:
+def _validate_method(method: str) -> str:
     if method.upper() not in METHODS:
-        raise ToolError(f"{method!r} is no method that can be used; choose one of {', '.join(sorted(METHODS))}")
+        raise ToolError(f"the method {method!r} is not allowed; choose one of {', '.join(sorted(METHODS))}")
     return method.upper()
 
 
@@ -155,7 +153,7 @@ def _origin(target: Target) -> tuple[str, str, int]:
     return target.scheme, target.host, target.port
 
 
-def _redirected(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
+def _redirect(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
     headers = hop.headers if same_origin else for_another_origin(hop.headers)
     rewritten = (status in (301, 302) and hop.method == "POST") or (status == 303 and hop.method not in ("GET", "HEAD"))
     if rewritten:

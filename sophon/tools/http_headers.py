@@ -1,4 +1,4 @@
-"""Which request headers a model may set, and which of them travel to another origin."""
+"""Request headers from a model: validation, the deny list, and filtering on redirects."""
 
 import re
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ from sophon.errors import ToolError
 
 DENIED = frozenset(
     {
-        # credentials: they come from the operator, never from a model
+        # credentials: only the operator may set them
         "authorization",
         "cookie",
         "cookie2",
-        # routing and framing: they belong to the client that connects
+        # routing and framing: set by the client itself
         "accept-encoding",
         "connection",
         "content-length",
@@ -22,7 +22,7 @@ DENIED = frozenset(
         "trailer",
         "transfer-encoding",
         "upgrade",
-        # where the request claims to come from, or to be going
+        # claimed source or destination of the request
         "client-ip",
         "forwarded",
         "true-client-ip",
@@ -35,7 +35,7 @@ DENIED = frozenset(
         "x-original-url",
         "x-real-ip",
         "x-rewrite-url",
-        # the keys of cloud metadata services
+        # required by cloud metadata services
         "metadata",
         "metadata-flavor",
         "x-google-metadata-request",
@@ -45,34 +45,34 @@ DENIED_PREFIXES = ("proxy-", "sec-", "x-forwarded-", "x-aws-ec2-metadata-")
 TRAVELLING = frozenset(
     {"accept", "accept-language", "cache-control", "content-language", "content-type", "range", "user-agent"}
 )
-"""All that a redirect may carry to another origin: a key can stand under any other name."""
+"""The only headers that a redirect sends to another origin: any other header may contain a key."""
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 
 
 def accepted(headers: Mapping[str, str]) -> dict[str, str]:
-    """`headers` with lower-case names; raises ToolError that names the first one which may not be sent."""
-    return {name.lower(): _checked(name, value) for name, value in headers.items()}
+    """Return `headers` with lower-case names; raises ToolError that names the first header that is not allowed."""
+    return {name.lower(): _check_header(name, value) for name, value in headers.items()}
 
 
 def for_another_origin(headers: Mapping[str, str]) -> dict[str, str]:
-    """What is left of `headers` when a redirect leads to another scheme, host or port."""
+    """Return the headers that may be sent after a redirect to another scheme, host or port."""
     return {name: value for name, value in headers.items() if name in TRAVELLING}
 
 
 def without_body(headers: Mapping[str, str]) -> dict[str, str]:
-    """What is left of `headers` when a redirect turns the request into one without a body."""
+    """Return the headers without those of the body, for a redirect that drops the body."""
     return {name: value for name, value in headers.items() if not name.startswith("content-")}
 
 
-def _checked(name: str, value: str) -> str:
+def _check_header(name: str, value: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise ToolError(f"{name!r} is no header name")
-    # Many servers read an underscore as a dash.
+        raise ToolError(f"{name!r} is not a header name")
+    # Many servers treat an underscore as a dash.
     plain = name.lower().replace("_", "-")
     if plain in DENIED or plain.startswith(DENIED_PREFIXES):
-        raise ToolError(f"the header {name!r} may not be set here; leave it out")
+        raise ToolError(f"the header {name!r} must not be set; remove it")
     if _VALUE.fullmatch(value) is None:
         raise ToolError(f"the value of the header {name!r} has characters other than printable ASCII")
     return value

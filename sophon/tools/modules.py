@@ -1,4 +1,4 @@
-"""Tools from a person's own modules: every `@tool` in the modules that the settings name."""
+"""Tools from user modules: every `@tool` in the modules named in `Tools.Modules`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,15 +9,15 @@ from sophon.tools.tool import Tool
 
 
 def tools_from_modules(names: Sequence[str], *, folder: Path) -> list[Tool]:
-    """The tools in the modules, in the order of the names and of the module's text; each once, wherever it is from.
+    """Import the modules and return their tools, each once, in order of modules and of definition.
 
-    `folder` is where modules are looked for that Python does not find elsewhere. Raises SettingsError with a line for
-    every module that cannot be imported or holds no tool.
+    `folder` is searched last, after Python's own path. Raises SettingsError with one line for every module that cannot
+    be imported or contains no tool.
     """
     tools: dict[int, Tool] = {}
     problems: list[str] = []
-    for place, name in enumerate(names):
-        setting = f"Tools.Modules[{place}]"
+    for index, name in enumerate(names):
+        setting = f"Tools.Modules[{index}]"
         try:
             module = import_module(name, setting=setting, folder=folder)
         except SettingsError as error:

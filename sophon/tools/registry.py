@@ -1,4 +1,4 @@
-"""The tools of a process by name, in the order in which they were registered."""
+"""Tool registry: the tools of a process by name, in registration order."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -9,9 +9,9 @@ from sophon.tools.tool import Tool, wire_name
 
 
 class ToolRegistry:
-    """All tools that a turn can be offered; made once, never changed, so a turn may hold `tools` by reference.
+    """Immutable registry of all tools that a turn can be offered; a turn may hold `tools` by reference.
 
-    Raises CompositionError for two tools with one name, or with names that a provider cannot tell apart.
+    Raises CompositionError for two tools with the same name, or with names that are equal on the provider's wire.
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
@@ -30,23 +30,23 @@ class ToolRegistry:
         self.relevance = RelevanceIndex(self.tools)
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, or None."""
+        """Return the tool of that name, or None."""
         return self._by_name.get(name)
 
     def find(self, name: str) -> Tool:
-        """The tool of that name; raises UnknownTool with the near names."""
+        """Return the tool of that name; raises UnknownTool with similar names."""
         tool = self._by_name.get(name)
         if tool is None:
             raise UnknownTool(name, self.near(name))
         return tool
 
     def near(self, name: str, among: Iterable[Tool] | None = None) -> list[str]:
-        """Up to three names that look like this one, the nearest first."""
+        """Return up to three similar tool names, the most similar first."""
         names = [tool.name for tool in (self.tools if among is None else among)]
         return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
 
     def groups(self) -> dict[str, list[Tool]]:
-        """The tools of each named group, in order."""
+        """Return the tools of each named group, in registration order."""
         groups: dict[str, list[Tool]] = {}
         for tool in self.tools:
             if tool.group:
@@ -64,11 +64,11 @@ class ToolRegistry:
 
 
 def only_tools(given: Iterable[object]) -> list[Tool]:
-    """The same, all of them tools; raises CompositionError that names the first one that is none."""
+    """Return the objects as a list; raises CompositionError that names the first one that is not a Tool."""
     tools: list[Tool] = []
     for each in given:
         if not isinstance(each, Tool):
             name = getattr(each, "__name__", None) or type(each).__name__
-            raise CompositionError(f"{name} is no tool: put @tool above the function")
+            raise CompositionError(f"{name} is not a tool: put @tool above the function")
         tools.append(each)
     return tools

@@ -1,4 +1,4 @@
-"""How well a text fits each tool: whole words against an index that is made once, at registration.
+"""Relevance of tools to a text: whole-word matching against an index that is built once, at registration.
 
 Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per matching keyword of the description).
 """
@@ -12,7 +12,7 @@ TAG_SCORE = 1.0
 KEYWORD_SCORE = 0.5
 
 _WORD = re.compile(r"[^\W_]+")
-_NO_KEYWORDS = frozenset(
+_STOP_WORDS = frozenset(
     """a about above after again all also an and any are as at be been before being below between both but by can could
     did do does doing down during each else etc few for from further given gives had has have having he her here hers
     him his how i if in into is it its itself just me more most must my no nor not now of off on once only or other our
@@ -23,19 +23,19 @@ _NO_KEYWORDS = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """The whole words of a text in lower case; a dot, a dash or an underscore parts words."""
+    """Return the lower-case words of a text; a dot, dash or underscore separates words."""
     return _WORD.findall(text.lower())
 
 
 class RelevanceIndex:
-    """Word -> the tools that it speaks for."""
+    """Inverted index: word -> tools with their scores, from tags and descriptions."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._scores: dict[str, list[tuple[str, float]]] = {}
         self._phrases: list[tuple[Sequence[str], str]] = []
         self._order: dict[str, int] = {}
         self._names: dict[str, list[str]] = {}
-        """First word of a name -> the names, so that a text is not searched for every one of them."""
+        """First word of a tool name -> names, so that a text is not searched for every name."""
         for tool in tools:
             self._order[tool.name] = len(self._order)
             for head in words(tool.name)[:1]:
@@ -46,11 +46,11 @@ class RelevanceIndex:
                 elif parts:
                     self._phrases.append((parts, tool.name))
             for keyword in dict.fromkeys(words(tool.description)):
-                if keyword not in _NO_KEYWORDS:
+                if keyword not in _STOP_WORDS:
                     self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
 
     def scores(self, text: str) -> dict[str, float]:
-        """Tool name -> score, for the tools that score at all."""
+        """Return tool name -> score, for the tools with a score above zero."""
         sequence = words(text)
         found: dict[str, float] = {}
         for word in dict.fromkeys(sequence):
@@ -63,12 +63,12 @@ class RelevanceIndex:
         return found
 
     def named(self, text: str) -> list[str]:
-        """The tools whose full names stand in the text, in order of registration."""
+        """Return the tools whose full names occur in the text, in registration order."""
         found: list[str] = []
         for head in self._names.keys() & words(text):
-            found += [name for name in self._names[head] if _stands_alone(name.lower(), text.lower())]
+            found += [name for name in self._names[head] if _is_whole_name(name.lower(), text.lower())]
         return sorted(found, key=self._order.__getitem__)
 
 
-def _stands_alone(name: str, text: str) -> bool:
+def _is_whole_name(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w]|\.\w)", text) is not None

@@ -1,4 +1,4 @@
-"""A tool: a typed function that a model may ask for, with what the chain must know about it as data."""
+"""Tool: a typed function that a model may call, with its schema, risk and other traits; the `@tool` decorator."""
 
 import inspect
 import json
@@ -16,14 +16,14 @@ from sophon.errors import CompositionError
 from sophon.tools.arguments import ArgumentSchema, argument_schema
 
 ToolFunction: TypeAlias = Callable[..., Any]
-"""A function, async or not; one that is not async runs in a worker thread."""
+"""A function, async or not; a synchronous function runs in a worker thread."""
 
 WIRE_NAME_LIMIT = 64
-"""Characters that the strictest provider allows in a function's name."""
+"""Maximum length of a function name at the strictest provider, in characters."""
 
 
 class Risk(IntEnum):
-    """What a tool can do to the world; the approval gate asks from HIGH on. Source: reference/sophon.md 5.14."""
+    """Risk level of a tool; approval is required from HIGH on. Source: reference/sophon.md 5.14."""
 
     NONE = 0
     LOW = 1
@@ -33,26 +33,26 @@ class Risk(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name in lower case, as it stands on the wire."""
+        """The name in lower case, as in the wire format."""
         return self.name.lower()
 
     @classmethod
     def parse(cls, text: str) -> "Risk":
-        """Read a label in any case; raises ValueError with the five names."""
+        """Parse a label, ignoring case; raises ValueError with the five names."""
         risk = cls.__members__.get(text.strip().upper())
         if risk is None:
-            raise ValueError(f"{text!r} is no risk; choose from {', '.join(r.label for r in cls)}")
+            raise ValueError(f"{text!r} is not a risk; choose from {', '.join(r.label for r in cls)}")
         return risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """A function, its schema and its traits; still callable as the function it was made from.
+    """A function with its schema and traits; calling the Tool calls the function.
 
-    `timeout_seconds` and `max_result` (characters) are None for the settings' defaults. `idempotent` tells that
-    running it twice does no harm, `serial` that it must not run beside others, `editable` that a person may change
-    its arguments while approving, `external` that its result is text from outside, which is fenced before a model
-    sees it (`sophon.tools.fencing`).
+    `timeout_seconds` and `max_result` (characters) default to the settings if None. `idempotent`: running it twice is
+    harmless. `serial`: it must not run concurrently with other tools. `editable`: a person may change its arguments
+    when approving. `external`: its result is untrusted text, which is fenced before a model sees it
+    (`sophon.tools.fencing`).
     """
 
     name: str
@@ -69,32 +69,32 @@ class Tool:
     editable: bool = True
     external: bool = False
     definition: Mapping[str, Any] = field(init=False, repr=False)
-    """Name, description and JSON Schema of the parameters, as every provider wants them; made once."""
+    """Name, description and JSON Schema of the parameters, in the format of providers; computed once."""
     is_async: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.risk) is not Risk:
-            raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is no Risk; write Risk.HIGH, for example")
+            raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is not a Risk; write Risk.HIGH or another")
         if isinstance(self.tags, str):
-            raise CompositionError(f"tool {self.name!r}: tags is a text; write a tuple: ({self.tags!r},)")
+            raise CompositionError(f"tool {self.name!r}: tags must be a tuple, not a text; write ({self.tags!r},)")
         definition = {"name": self.name, "description": self.description, "parameters": self.schema.json_schema}
         object.__setattr__(self, "definition", definition)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The JSON Schema of the arguments."""
+        """JSON Schema of the arguments."""
         return self.schema.json_schema
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, with no check and no gate."""
+        """Call the function directly, without validation and approval."""
         return self.function(*args, **kwargs)
 
     async def invoke(self, arguments: Mapping[str, Any], ctx: object, *, clock: Clock | None = None) -> str:
-        """Check the arguments, run the function, give its answer as text.
+        """Validate the arguments, run the function and return its result as text.
 
-        A parameter named `ctx` receives the turn's context; `clock` has the worker thread for a function that is not
-        async. Raises InvalidArguments, and whatever the function raises.
+        A parameter named `ctx` receives the turn's context; `clock` runs a synchronous function in a worker thread.
+        Raises InvalidArguments, and whatever the function raises.
         """
         values = self.schema.validate(self.name, arguments)
         if self.schema.wants_context:
@@ -135,41 +135,41 @@ def tool(
     description: str | None = None,
     **traits: Any,
 ) -> Tool | Callable[[ToolFunction], Tool]:
-    """Make a Tool of a typed function; with or without parentheses.
+    """Decorate a typed function as a Tool; usable with or without parentheses.
 
-    The name defaults to the function's and may have dots; the description defaults to the docstring, whose `Args:`
-    section describes the parameters. Traits are the fields of Tool.
+    The name defaults to the function's and may contain dots; the description defaults to the docstring, whose `Args:`
+    section describes the parameters. `traits` are the fields of Tool.
     """
 
     def make(function: ToolFunction) -> Tool:
-        called = name or function.__name__
-        schema, help_text = argument_schema(function, called)
-        return Tool(called, description or help_text or called, function, schema, **traits)
+        tool_name = name or function.__name__
+        schema, help_text = argument_schema(function, tool_name)
+        return Tool(tool_name, description or help_text or tool_name, function, schema, **traits)
 
     return make(function) if function is not None else make
 
 
 def as_text(answer: object) -> str:
-    """What a model reads: text as it is, nothing as the empty text, all else as JSON; what JSON cannot hold as text.
+    """Convert a tool's return value to text: a text unchanged, None to the empty text, anything else to JSON.
 
-    Half of a surrogate pair, which no wire can carry, becomes a question mark.
+    Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
     """
     if isinstance(answer, str):
         return answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
     if answer is None:
         return ""
     try:
-        return orjson.dumps(answer, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # an integer of more than 64 bits, half of a surrogate pair, a key that is no scalar
-        return json.dumps(_with_text_keys(answer), default=_plain)
+        return orjson.dumps(answer, default=_to_jsonable, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # an integer of more than 64 bits, a lone surrogate, or a non-scalar key
+        return json.dumps(_with_text_keys(answer), default=_to_jsonable)
 
 
 def wire_name(name: str) -> str:
-    """A tool's name as providers accept it: letters, digits, `_` and `-`, at most 64 of them."""
+    """Convert a tool's name to the form that providers accept: letters, digits, `_` and `-`, at most 64 characters."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:WIRE_NAME_LIMIT]
 
 
-def _plain(value: object) -> object:
+def _to_jsonable(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, set | frozenset):

@@ -1,9 +1,9 @@
-"""Reading a URL's origin as the client that connects reads it, and refusing what two readers read differently.
+"""URL parsing for the SSRF guard: the origin as the HTTP client parses it; ambiguous URLs are rejected.
 
-The host comes from httpx.URL, which is what connects. Before that, whatever is known to make parsers disagree is
-refused: control characters, backslashes, userinfo, percent signs in the host, missing or extra slashes, IPv4 addresses
-in any spelling but four decimal numbers. Source of the number rule: WHATWG URL, "ends in a number"; of the private
-names: RFC 6761, RFC 6762 with appendix G, RFC 8375, and the /etc/hosts files of Debian and Red Hat.
+The host comes from httpx.URL, the parser of the client that connects. Anything that is known to make parsers disagree
+is rejected first: control characters, backslashes, userinfo, percent signs in the host, missing or extra slashes, IPv4
+addresses in any form but four decimal numbers. Source of the number rule: WHATWG URL, "ends in a number"; of the
+private names: RFC 6761, RFC 6762 with appendix G, RFC 8375, and the /etc/hosts files of Debian and Red Hat.
 """
 
 import re
@@ -30,7 +30,7 @@ PRIVATE_SUFFIXES = (
     "metadata.goog",
 )
 
-# ASCII: without it, IGNORECASE lets a long s stand for an s.
+# re.ASCII, because IGNORECASE alone matches a long s as an s.
 _SHAPE = re.compile(r"https?://(?P<authority>[^/?#]+)(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<port>[0-9]{0,5}))?")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
@@ -41,12 +41,12 @@ _ANY_DOT = re.compile("[.\u3002\uff0e\uff61]")
 
 
 class UrlRefused(ValueError):
-    """A URL that is malformed or that parsers read differently; the text says why."""
+    """A URL that is malformed or ambiguous between parsers; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a URL leads: `host` in lower-case ASCII, without brackets and without a trailing dot."""
+    """Origin of a URL: `host` in lower-case ASCII, without brackets and without a trailing dot."""
 
     scheme: str
     host: str
@@ -55,34 +55,41 @@ class Origin:
 
 
 def read_origin(url: str) -> Origin:
-    """The origin of an http or https URL; raises UrlRefused."""
-    _refuse_unclear_characters(url)
+    """Parse the origin of an http or https URL; raises UrlRefused."""
+    _reject_ambiguous_characters(url)
     shape = _SHAPE.fullmatch(url)
     if shape is None:
-        raise UrlRefused("it is no http:// or https:// URL with a host")
-    host_text, port_text = _parted(shape["authority"], shape["rest"])
-    scheme, host = _as_the_client_reads(url)
+        raise UrlRefused("it is not an http:// or https:// URL with a host")
+    host_text, port_text = _split_authority(shape["authority"], shape["rest"])
+    scheme, host = _parse_with_client(url)
     port = int(port_text) if port_text else DEFAULT_PORTS[scheme]
     if not 1 <= port <= 65535:
-        raise UrlRefused(f"{port} is no port")
+        raise UrlRefused(f"{port} is not a port")
     if host_text.startswith("["):
         return Origin(scheme, host, port, is_address=True)
     name = host.removesuffix(".")
-    _refuse_unclear_name(name, host_text)
-    is_address = _refuse_odd_number(name, host_text)
+    _reject_ambiguous_name(name, host_text)
+    is_address = _check_ipv4_form(name, host_text)
     return Origin(scheme, name, port, is_address=is_address)
 
 
 def private_name(host: str) -> str | None:
-    """Why a host name is private, whatever it resolves to; None if it may be looked up."""
+    """Return why a host name is private, independent of its addresses; None if it may be resolved."""
     if "." not in host:
         return f"{host!r} is a name of the local network: it has no dot"
     dotted = f".{host}"
-    return next((f"{host!r} lies in .{suffix}" for suffix in PRIVATE_SUFFIXES if dotted.endswith(f".{suffix}")), None)
+    return next(
+        (
+            f"{host!r} ends in the private suffix .{suffix}"
+            for suffix in PRIVATE_SUFFIXES
+            if dotted.endswith(f".{suffix}")
+        ),
+        None,
+    )
 
 
 def joined(base: str, location: str) -> str:
-    """The URL that a Location header means at `base`; a location that needs repair stays as it is, to be refused."""
+    """Resolve a Location header against `base`; a malformed location is returned unchanged, to be rejected."""
     if _SCHEME.match(location) or location != location.strip() or "\\" in location:
         return location
     if location.startswith("//"):
@@ -92,56 +99,56 @@ def joined(base: str, location: str) -> str:
     return urljoin(base, location)
 
 
-def _refuse_unclear_characters(url: str) -> None:
+def _reject_ambiguous_characters(url: str) -> None:
     if url != url.strip():
         raise UrlRefused("it begins or ends with white space")
     if "\\" in url:
-        raise UrlRefused("it has a backslash, which some readers take for a slash; write %5C")
+        raise UrlRefused("it has a backslash, which some parsers treat as a slash; write %5C")
     if any(unicodedata.category(char) == "Cc" for char in url):
         raise UrlRefused("it has a control character")
 
 
-def _parted(authority: str, rest: str) -> tuple[str, str | None]:
-    # Old readers end the authority at the first slash only: for them the host is what follows the last @.
+def _split_authority(authority: str, rest: str) -> tuple[str, str | None]:
+    # Old parsers end the authority only at the first slash, so the host would be the text after the last @.
     if "@" in authority + rest.partition("/")[0]:
-        raise UrlRefused("it has an @ before the path; user names and passwords in a URL are refused")
+        raise UrlRefused("it has an @ before the path; user names and passwords in a URL are not allowed")
     if any(char.isspace() for char in authority):
         raise UrlRefused("it has white space in the host")
     parts = _HOST_AND_PORT.fullmatch(authority)
     if parts is None:
-        raise UrlRefused(f"{authority!r} is no host with a port")
+        raise UrlRefused(f"{authority!r} is not a host with an optional port")
     if "%" in parts["host"] and not parts["host"].startswith("["):
         raise UrlRefused("it has a percent sign in the host")
     return parts["host"], parts["port"]
 
 
-def _as_the_client_reads(url: str) -> tuple[str, str]:
+def _parse_with_client(url: str) -> tuple[str, str]:
     import httpx  # lazy: it is heavy, and `import sophon` must stay fast
 
     try:
-        read = httpx.URL(url)
-        return read.scheme, read.raw_host.decode("ascii")
+        parsed = httpx.URL(url)
+        return parsed.scheme, parsed.raw_host.decode("ascii")
     except (httpx.InvalidURL, ValueError) as error:
-        raise UrlRefused(f"the client cannot read it: {str(error)!a}") from None
+        raise UrlRefused(f"the HTTP client cannot parse it: {str(error)!a}") from None
 
 
-def _refuse_unclear_name(name: str, written: str) -> None:
+def _reject_ambiguous_name(name: str, written: str) -> None:
     labels = name.split(".")
     if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise UrlRefused(f"{written!a} is no host name")
+        raise UrlRefused(f"{written!a} is not a host name")
     if written.isascii():
         if written.lower().removesuffix(".") != name:
-            raise UrlRefused(f"readers disagree about the host {written!r}")
+            raise UrlRefused(f"parsers disagree about the host {written!r}")
         return
     for before, after in zip(_ANY_DOT.split(written), labels, strict=False):
         if not before.isascii() and not after.startswith("xn--"):
-            raise UrlRefused(f"{before!a} only looks different from {after!r}")
+            raise UrlRefused(f"{before!a} is a variant spelling of {after!r}")
 
 
-def _refuse_odd_number(name: str, written: str) -> bool:
-    """Whether the host is an IPv4 address in its one accepted spelling."""
+def _check_ipv4_form(name: str, written: str) -> bool:
+    """Return whether the host is an IPv4 address; raises UrlRefused for any form but four decimal numbers."""
     if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
         return False
     if written != name or _QUAD.fullmatch(name) is None:
-        raise UrlRefused(f"{written!a} ends in a number and is no IPv4 address of four decimal numbers")
+        raise UrlRefused(f"{written!a} ends in a number and is not an IPv4 address of four decimal numbers")
     return True

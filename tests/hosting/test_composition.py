@@ -58,10 +58,10 @@ def test_a_factory_gives_the_chain(chain) -> None:
     [
         ("nowhere_at_all:chain", "there is no module 'nowhere_at_all'"),
         ("chains:nothing", "has no 'nothing'"),
-        ("chains:five", "is no function"),
-        ("chains:later", "is async; it gives the Pipeline at once"),
+        ("chains:five", "is not a function"),
+        ("chains:later", "is async; it must be a plain function"),
         ("chains:broken", "failed: AttributeError"),
-        ("chains:empty", "gave a NoneType, not a Pipeline"),
+        ("chains:empty", "returned NoneType, not a Pipeline"),
     ],
 )
 def test_a_factory_that_gives_none_is_told_in_a_line(chain, factory: str, told: str) -> None:

@@ -28,7 +28,7 @@ def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) 
     with StoreLock(url, folder=tmp_path), pytest.raises(StoreError) as told, StoreLock(url, folder=tmp_path):
         pass
     assert f"process {os.getpid()} on " in told.value.problem
-    assert "stop that one, or choose another Store.Url" in told.value.problem
+    assert "stop it or choose another Store.Url" in told.value.problem
 
 
 def test_it_can_be_taken_again_once_it_was_let_go(url: str, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_lock_that_was_lost_is_taken_again(database: str) -> None:
 def test_a_lock_that_another_has_taken_meanwhile_is_told(database: str) -> None:
     with StoreLock(database) as lock:
         cut_off()
-        with StoreLock(database), pytest.raises(StoreError, match="works on it already"):
+        with StoreLock(database), pytest.raises(StoreError, match="is already using this store"):
             lock.renew()
 
 
@@ -85,7 +85,10 @@ def test_stores_beside_each_other_have_locks_of_their_own(tmp_path: Path) -> Non
 
 def test_a_link_to_a_database_leads_to_the_same_lock(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "sophon.db")
-    with StoreLock("sqlite:///sophon.db", folder=tmp_path), pytest.raises(StoreError, match="works on it already"):
+    with (
+        StoreLock("sqlite:///sophon.db", folder=tmp_path),
+        pytest.raises(StoreError, match="is already using this store"),
+    ):
         StoreLock("sqlite:///link.db", folder=tmp_path).__enter__()
 
 
@@ -111,7 +114,7 @@ def test_a_store_in_memory_needs_none(tmp_path: Path) -> None:
     [
         ("sqlite:///file/sophon.db", "exists"),
         ("sqlite:///folder.db", "Is a directory"),
-        ("mysql://host/database", "no such kind of store"),
+        ("mysql://host/database", "unknown kind of store"),
         ("nothing", "no URL"),
     ],
 )

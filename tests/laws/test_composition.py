@@ -50,12 +50,12 @@ REFUSED = [
     pytest.param((one_parameter,), r"one_parameter, is not callable with \(ctx, next\)", id="one parameter"),
     pytest.param((AgenticLoop,), r"AgenticLoop, is a class; give an instance: AgenticLoop\(\)", id="a class"),
     pytest.param((Wanting(), fine), "Wanting requires Oracle", id="missing requirement"),
-    pytest.param((LlmInvoker(), fine), "fine stands behind LlmInvoker, which is terminal", id="behind a terminal"),
+    pytest.param((LlmInvoker(), fine), "fine stands after LlmInvoker, which is terminal", id="behind a terminal"),
     pytest.param((Approval(), LlmInvoker()), "Approval requires ToolExecution", id="approval of nothing"),
     pytest.param((ToolExecution(), Approval(), LlmInvoker()), "Approval must stand before ToolExecution", id="order"),
-    pytest.param((AgenticLoop(), Budget(), LlmInvoker()), "Budget runs once per turn and stands behind", id="zones"),
+    pytest.param((AgenticLoop(), Budget(), LlmInvoker()), "Budget runs once per turn and stands after", id="zones"),
     pytest.param((Budget(), SessionEvents(), LlmInvoker()), "SessionEvents must stand before Budget", id="outer order"),
-    pytest.param((AgenticLoop(), AgenticLoop(), LlmInvoker()), "AgenticLoop stands in the chain twice", id="twice"),
+    pytest.param((AgenticLoop(), AgenticLoop(), LlmInvoker()), "AgenticLoop is in the chain twice", id="twice"),
     pytest.param((ParallelExecution(), LlmInvoker()), "ParallelExecution requires ToolExecution", id="parallel alone"),
 ]
 

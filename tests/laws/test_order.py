@@ -81,7 +81,7 @@ async def test_an_object_with_an_async_call_is_a_middleware(ctx: Context) -> Non
 async def test_falling_off_the_end_names_the_last_middleware(ctx: Context) -> None:
     log: list[str] = []
 
-    with pytest.raises(ChainError, match="behind last"):
+    with pytest.raises(ChainError, match="after last"):
         await Pipeline.compose(layer("first", log), layer("last", log)).run(ctx)
 
 

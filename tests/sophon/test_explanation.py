@@ -52,7 +52,7 @@ def test_what_a_layer_does_stands_by_its_frequency_the_rarest_first() -> None:
     [
         (plain, ["plain", "any", "Says hello."]),
         (functools.partial(plain), ["plain", "Says hello."]),
-        (Silent(), ["Silent", "(says nothing of itself)"]),
+        (Silent(), ["Silent", "(no description)"]),
     ],
 )
 def test_a_layer_that_declares_nothing_is_explained_by_its_docstring(middleware, words: list[str]) -> None:

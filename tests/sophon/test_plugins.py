@@ -65,7 +65,7 @@ def test_an_installed_tool_is_registered_behind_ones_own(install, target: str) -
     assert services.registry.get("plugged") is not None
 
 
-@pytest.mark.parametrize(("target", "sentence"), [("@:gone", "cannot be loaded"), ("@:nothing", "gives no @tool")])
+@pytest.mark.parametrize(("target", "sentence"), [("@:gone", "cannot be loaded"), ("@:nothing", "contains no @tool")])
 def test_an_entry_point_that_gives_nothing_is_named(install, target: str, sentence: str) -> None:
     install(f"[{TOOLS}]\nmine = {target}\n")
 

@@ -185,7 +185,7 @@ async def undecorated() -> str:
 @pytest.mark.parametrize(
     ("parts", "says"),
     [
-        ({"tools": [own, undecorated]}, "undecorated is no tool: put @tool above the function"),
+        ({"tools": [own, undecorated]}, "undecorated is not a tool: put @tool above the function"),
         ({"models": "gpt-5-mini"}, "'gpt-5-mini' is not a model: FunctionModel wraps a function"),
         ({"models": [model("a"), undecorated]}, "is not a model: FunctionModel wraps a function"),
     ],

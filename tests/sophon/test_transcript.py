@@ -42,12 +42,12 @@ USER, SYSTEM = Message("user", "u"), Message("system", "s")
         ([USER, calls("a"), result("a"), calls("a"), result("a")], None),
         ([SYSTEM], "no user message"),
         ([USER, calls("a")], "ends before the result of t ('a')"),
-        ([USER, result("a")], "answers 'a', which no call before it awaits"),
-        ([USER, calls("a"), result("a"), result("a")], "answers 'a'"),
+        ([USER, result("a")], "is a result for 'a', and no open call has this id"),
+        ([USER, calls("a"), result("a"), result("a")], "is a result for 'a'"),
         ([USER, calls("a"), USER], "comes before the result of t ('a')"),
         ([USER, calls("a", "a"), result("a")], "two calls with one id"),
         ([Message("user", "u", [ToolCall("a", "t")]), result("a")], "has tool calls and role 'user'"),
-        ([USER, SYSTEM], "is a system message behind others"),
+        ([USER, SYSTEM], "is a system message after other messages"),
     ],
 )
 def test_each_fault_is_named(messages: list[Message], fault: str | None) -> None:
@@ -57,7 +57,7 @@ def test_each_fault_is_named(messages: list[Message], fault: str | None) -> None
 
 
 def test_the_assertion_of_the_test_kit_tells_all_faults() -> None:
-    with pytest.raises(AssertionError, match=r"(?s)behind others.*no user message"):
+    with pytest.raises(AssertionError, match=r"(?s)after other messages.*no user message"):
         assert_valid_transcript([calls(), SYSTEM])
 
 

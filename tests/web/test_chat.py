@@ -13,7 +13,7 @@ from tests.web.driving import ESSAY, Weather, turn, write
 
 async def test_a_first_message_is_answered_and_the_conversation_is_in_the_list(host, look) -> None:
     page = await look((await host()).url)
-    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await write(page, "hello")
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
     await expect(page.locator(".session.here .title")).to_have_text("hello")
@@ -33,11 +33,11 @@ async def test_an_answer_is_seen_while_it_is_being_written(host, look) -> None:
     page = await look(served.url)
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
-    await expect(page.get_by_text("writes", exact=True)).to_be_visible()
+    await expect(page.get_by_text("writing", exact=True)).to_be_visible()
     await expect(page.locator(".strip [aria-current=step] .layer")).to_have_text("Model")
     served.brain.gate.set()
     await expect(turn(page).get_by_text("The first half. The second half.")).to_be_visible()
-    await expect(page.get_by_text("writes", exact=True)).to_have_count(0)
+    await expect(page.get_by_text("writing", exact=True)).to_have_count(0)
 
 
 async def test_stop_ends_the_turn_and_keeps_what_was_written(host, look) -> None:
@@ -46,7 +46,7 @@ async def test_stop_ends_the_turn_and_keeps_what_was_written(host, look) -> None
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
-    await expect(turn(page).get_by_text("Stopped. Nothing more was done.")).to_be_visible()
+    await expect(turn(page).get_by_text("Stopped. No further actions were taken.")).to_be_visible()
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
 
 
@@ -73,7 +73,7 @@ async def test_who_must_wait_sees_how_many_are_before_them(host, look) -> None:
 async def test_what_failed_says_why_and_can_be_tried_again(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "fail")
-    await expect(turn(page).get_by_text("This did not work.")).to_be_visible()
+    await expect(turn(page).get_by_text("Something went wrong.")).to_be_visible()
     await expect(turn(page).get_by_text("in the host's log")).to_be_visible()
     await turn(page).get_by_role("button", name="Try again").first.click()
     await expect(page.locator(".turn")).to_have_count(2)
@@ -131,13 +131,13 @@ async def test_conversations_are_renamed_copied_saved_searched_and_deleted(host,
     await expect(page.locator(".session")).to_have_count(2)
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
     await page.get_by_role("searchbox").fill("nothing like it")
-    await expect(page.get_by_text("Nothing is called that.")).to_be_visible()
+    await expect(page.get_by_text("No matching conversations.")).to_be_visible()
     await page.get_by_role("searchbox").fill("greet")
     await expect(page.locator(".session")).to_have_count(2)
     await choose("Delete…")
     await page.get_by_role("button", name="Delete", exact=True).click()
     await expect(page.locator(".session")).to_have_count(1)
-    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
 
 
 async def test_everything_can_be_done_with_keys(host, look) -> None:
@@ -145,7 +145,7 @@ async def test_everything_can_be_done_with_keys(host, look) -> None:
     await write(page, "one")
     await expect(turn(page).get_by_text("You said: one")).to_be_visible()
     await page.keyboard.press("Alt+n")
-    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await page.keyboard.type("pay Ada")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
@@ -160,7 +160,7 @@ async def test_everything_can_be_done_with_keys(host, look) -> None:
     await expect(page.get_by_role("searchbox")).to_be_focused()
     await page.keyboard.press("Tab")
     await page.keyboard.press("?")
-    await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    await expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -221,7 +221,7 @@ async def test_a_page_of_a_session_that_is_somebody_elses_says_so(host, look) ->
     await page.get_by_label("Token").fill("token-of-bob")
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_text("This conversation cannot be opened.")).to_be_visible()
-    await expect(page.get_by_role("alert")).to_contain_text("somebody else's")
+    await expect(page.get_by_role("alert")).to_contain_text("belongs to another user")
     look.complaints.clear()  # the browser notes each 401
 
 

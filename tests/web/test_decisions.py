@@ -11,7 +11,7 @@ from tests.web.driving import TEA, turn, write
 async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "pay Ada")
-    card = page.get_by_role("region", name="May pay run?")
+    card = page.get_by_role("region", name="Run pay?")
     await expect(card.get_by_text("high risk")).to_be_visible()
     await expect(card.get_by_text("expires in 4 min")).to_be_visible()
     await expect(card.locator(".preview")).to_have_text("Run pay\n  to: Ada\n  amount: 5")
@@ -27,7 +27,7 @@ async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
     await page.get_by_role("button", name="Edit…").click()
     await page.get_by_label("amount").fill("a lot")
     await page.get_by_role("button", name="Run with these").click()
-    await expect(page.get_by_role("alert")).to_have_text("amount: no number")
+    await expect(page.get_by_role("alert")).to_have_text("amount: not a number")
     await page.get_by_label("amount").fill("7")
     await page.get_by_label("note").fill("rent")
     await page.get_by_role("button", name="Run with these").click()
@@ -55,7 +55,7 @@ async def test_the_arguments_are_edited_as_json(host, look) -> None:
     await expect(box).to_have_value('{\n  "to": "Ada",\n  "amount": 5\n}')
     await box.fill('{"to": "Grace"')
     await page.get_by_role("button", name="Run with these").click()
-    await expect(page.get_by_role("alert")).to_contain_text("no JSON")
+    await expect(page.get_by_role("alert")).to_contain_text("not valid JSON")
     await box.fill('{"to": "Grace", "amount": 9}')
     await page.get_by_role("button", name="Run with these").click()
     await expect(turn(page).get_by_text("paid 9 to Grace").first).to_be_visible()
@@ -79,7 +79,7 @@ async def test_a_rejection_has_a_reason_that_the_agent_reads(host, look) -> None
     page = await look(served.url)
     await write(page, "pay Ada")
     await page.get_by_role("button", name="Reject…").click()
-    await page.get_by_label("Why not?").fill("too expensive")
+    await page.get_by_label("Reason").fill("too expensive")
     await page.get_by_role("button", name="Reject", exact=True).click()
     await expect(page.get_by_text("pay was rejected by local: too expensive")).to_be_visible()
     await expect(page.locator(".turn.completed")).to_have_count(1)
@@ -89,7 +89,7 @@ async def test_a_rejection_has_a_reason_that_the_agent_reads(host, look) -> None
 async def test_what_expires_is_shown_as_expired(host, look) -> None:
     page = await look((await host(Approval={"Timeout": "00:00:01"})).url)
     await write(page, "pay Ada")
-    await expect(page.get_by_text("pay was expired: nobody decided in time")).to_be_visible()
+    await expect(page.get_by_text("pay was not decided in time")).to_be_visible()
     await expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
@@ -125,19 +125,19 @@ async def test_an_operator_finds_the_questions_of_all_and_the_asker_sees_who_dec
         await pages[name].get_by_role("button", name="Sign in").click()
     look.complaints.clear()  # the browser notes each 401
     await write(pages["ada"], "pay Ada")
-    await pages["olga"].get_by_role("link", name="A decision waits in another conversation").click()
+    await pages["olga"].get_by_role("link", name="An approval is pending in another conversation").click()
     approve = {name: pages[name].get_by_role("button", name="Approve") for name in pages}
     await asyncio.gather(*(expect(each).to_be_visible() for each in approve.values()))
     await approve[first].click()
     await expect(pages["ada"].get_by_text(f"pay was approved by {first}")).to_be_visible()
-    await expect(pages["olga"].get_by_text("Nothing waits for a decision.")).to_be_visible()
+    await expect(pages["olga"].get_by_text("No open approvals.")).to_be_visible()
     await expect(pages["ada"].get_by_text("paid 5 to Ada").first).to_be_visible()
 
 
 async def test_a_plan_is_approved_and_a_step_that_fails_says_why(host, look) -> None:
     page = await look((await host(Planning={"Mode": "Auto"})).url)
     await write(page, TEA)
-    card = page.get_by_role("region", name="May this plan be carried out?")
+    card = page.get_by_role("region", name="Run this plan?")
     await expect(page.locator(".graph li.pending")).to_have_count(3)
     await card.get_by_role("button", name="Approve").click()
     await expect(page.locator(".turn.completed")).to_have_count(1)

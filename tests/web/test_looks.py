@@ -28,7 +28,7 @@ async def findings(page: Page) -> list[str]:
 @pytest.mark.parametrize("size", [{}, PHONE], ids=["desktop", "phone"])
 async def test_axe_finds_nothing_in_any_state(host, look, scheme: str, size: dict[str, object]) -> None:
     page = await look((await host(Planning={"Mode": "Auto"})).url, color_scheme=scheme, **size)
-    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     assert await findings(page) == []
     await write(page, "tell slowly")
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
@@ -43,7 +43,7 @@ async def test_axe_finds_nothing_in_any_state(host, look, scheme: str, size: dic
     await page.get_by_role("button", name="Approve").click()
     await expect(page.locator(".turn.completed")).to_have_count(1)
     await write(page, "fail")
-    await expect(page.get_by_text("This did not work.")).to_be_visible()
+    await expect(page.get_by_text("Something went wrong.")).to_be_visible()
     await page.locator(".turn.completed .what-happened summary").first.click()
     await page.locator(".turn.completed").get_by_role("button", name="Show as a waterfall").click()
     await expect(page.locator(".waterfall")).to_be_visible()
@@ -56,7 +56,7 @@ async def test_axe_finds_nothing_on_the_other_pages_and_in_a_plan(host, look) ->
     await write(page, TEA)
     await expect(page.locator(".graph li")).to_have_count(3)
     assert await findings(page) == []
-    for place, heading in (("approvals", "Decisions"), ("usage", "Usage"), ("host", "This host")):
+    for place, heading in (("approvals", "Approvals"), ("usage", "Usage"), ("host", "This host")):
         await page.goto(f"{served.url}/#/{place}")
         await expect(page.get_by_role("heading", name=heading, level=2)).to_be_visible()
         assert await findings(page) == []
@@ -84,7 +84,7 @@ async def test_on_a_phone_nothing_stands_out_at_the_side_and_the_list_comes_when
     await expect(page.get_by_role("button", name="New conversation")).not_to_be_in_viewport()
     await page.get_by_role("button", name="Show the conversations").click()
     await page.get_by_role("button", name="New conversation").click()
-    await expect(page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await expect(page.get_by_role("button", name="New conversation")).not_to_be_in_viewport()
 
 
@@ -116,6 +116,6 @@ async def test_a_screen_reader_is_told_when_something_is_asked_and_when_it_is_ov
     page = await look((await host()).url)
     said = page.locator("[role=status][aria-live=polite]")
     await write(page, "pay Ada")
-    await expect(said).to_have_text("A decision is needed: pay")
+    await expect(said).to_have_text("Approval required: pay")
     await page.get_by_role("button", name="Approve").click()
     await expect(said).to_have_text("The answer is complete")

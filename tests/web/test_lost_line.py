@@ -17,7 +17,7 @@ async def test_a_host_that_is_killed_in_mid_stream_and_comes_back_goes_on(progra
     await serving.ended(9)
     await expect(page.get_by_text("Reconnecting…")).to_be_visible()
     await write(page, "later")
-    await expect(page.get_by_text("will be sent when the host is back")).to_be_visible()
+    await expect(page.get_by_text("will be sent after reconnecting")).to_be_visible()
     (host.folder / "go").touch()
     host.serve(serving.port)
     await expect(turn(page, 1).get_by_text("one two")).to_be_visible()

@@ -41,5 +41,5 @@ async def test_when_another_model_takes_over_the_turn_says_so(host, look) -> Non
 
     page = await look((await host(models=[FunctionModel(broken, name="first"), Brain()])).url)
     await write(page, "hello")
-    await expect(turn(page).get_by_text("first/first did not answer").first).to_be_visible()
+    await expect(turn(page).get_by_text("first/first failed").first).to_be_visible()
     await expect(turn(page).get_by_text("You said: hello")).to_be_visible()

@@ -1,1 +1,1 @@
-"""What every channel does in the same way: who may write, what counts in groups, commands, pairing codes."""
+"""Rules that all channels share: access policy, chat commands, callback data, short codes."""

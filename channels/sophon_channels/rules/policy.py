@@ -1,4 +1,4 @@
-"""Who may write: fail closed, groups apart from direct chats."""
+"""Access policy: who may write to the host. Denies by default; groups are handled separately from direct chats."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,13 +7,16 @@ from typing import Literal, TypeAlias
 from sophon_channels.contract import Person, Place
 
 DirectPolicy: TypeAlias = Literal["Pairing", "AllowList", "Open", "Disabled"]
+"""As the setting `DirectPolicy`."""
 GroupPolicy: TypeAlias = Literal["MentionOnly", "All", "AllowList", "Disabled"]
+"""As the setting `GroupPolicy`."""
 Verdict: TypeAlias = Literal["let_in", "pair", "ignore"]
+"""let_in: accept the message; pair: offer a pairing code; ignore: drop it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings of a channel that say who may write and who may decide; ids are the platform's, as text."""
+    """A channel's settings about who may write and who may decide approvals; ids are the platform's, as strings."""
 
     allow_from: frozenset[str] = frozenset()
     approvers: frozenset[str] = frozenset()
@@ -22,22 +25,27 @@ class Policy:
     allowed_groups: frozenset[str] = frozenset()
 
     def knows(self, person: Person) -> bool:
-        """Whether the settings name somebody."""
+        """Return whether the settings list the person."""
         return person.id in self.allow_from or person.id in self.approvers
 
     def verdict(
         self, person: Person, place: Place, *, mentioned: bool, paired: bool, chats: Collection[str]
     ) -> Verdict:
-        """What becomes of a message.
+        """Return the decision about a message. Pure.
 
-        `paired`: the person has shown a code. `chats` are the ids that the chat has or had. In a group somebody counts
-        who is named in the settings, everybody does in one of AllowedGroups, and pairing gives no rights.
+        `paired`: the person's pairing code was approved. `chats` are the present and former ids of the chat. In a group
+        only persons listed in the settings are accepted, but everyone in a group listed in AllowedGroups; pairing
+        grants no rights in groups.
         """
         if place.kind == "direct":
-            return self._direct(person, paired)
-        return "let_in" if self._in_group(person, mentioned, not self.allowed_groups.isdisjoint(chats)) else "ignore"
+            return self._decide_direct(person, paired)
+        return (
+            "let_in"
+            if self._is_allowed_in_group(person, mentioned, not self.allowed_groups.isdisjoint(chats))
+            else "ignore"
+        )
 
-    def _direct(self, person: Person, paired: bool) -> Verdict:
+    def _decide_direct(self, person: Person, paired: bool) -> Verdict:
         if self.direct == "Disabled":
             return "ignore"
         if self.direct == "Open" or self.knows(person):
@@ -46,7 +54,7 @@ class Policy:
             return "ignore"
         return "let_in" if paired else "pair"
 
-    def _in_group(self, person: Person, mentioned: bool, allowed: bool) -> bool:
+    def _is_allowed_in_group(self, person: Person, mentioned: bool, allowed: bool) -> bool:
         if self.group == "Disabled" or (self.group == "AllowList" and not allowed):
             return False
         if self.group == "MentionOnly" and not mentioned:

@@ -1,4 +1,4 @@
-"""What the buttons of a question give back: `ap:K7Q2M9XA:approve`, at most 64 bytes."""
+"""Callback data of the approval buttons: `ap:K7Q2M9XA:approve`, at most 64 bytes."""
 
 import re
 from dataclasses import dataclass
@@ -7,24 +7,25 @@ from typing import Literal, TypeAlias, cast
 from sophon_channels.contract import Button
 
 Verdict: TypeAlias = Literal["approve", "reject"]
+"""The verdicts that have a button."""
 
 _DATA = re.compile(r"ap:([23456789A-HJ-NP-Z]{8}):(approve|reject)")
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """The code of a question, and what was pressed."""
+    """Parsed callback data: the code of an approval prompt, and the verdict that was pressed."""
 
     code: str
     verdict: Verdict
 
 
 def buttons_of(code: str) -> tuple[Button, ...]:
-    """Of the question with that code."""
+    """Return the Approve and Reject buttons for the approval prompt with that code."""
     return Button("Approve", f"ap:{code}:approve"), Button("Reject", f"ap:{code}:reject", danger=True)
 
 
 def press_of(data: str) -> Press | None:
-    """None for what no button of ours gives."""
-    found = _DATA.fullmatch(data)
-    return Press(found[1], cast("Verdict", found[2])) if found else None
+    """Parse callback data; None if it is not that of an approval button. Pure."""
+    match = _DATA.fullmatch(data)
+    return Press(match[1], cast("Verdict", match[2])) if match else None

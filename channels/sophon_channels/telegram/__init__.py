@@ -1,1 +1,1 @@
-"""Telegram: the Bot API, with aiogram for its methods and its connections."""
+"""Telegram channel over the Bot API; aiogram provides the methods and the connections."""

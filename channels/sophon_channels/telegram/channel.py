@@ -1,4 +1,4 @@
-"""The Telegram channel: one bot, by long polling or by webhook."""
+"""Telegram channel: one bot, connected by long polling or by webhook."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,15 +24,17 @@ from sophon_channels.telegram.transport import Transport
 from sophon_channels.telegram.uploads import LARGEST
 from sophon_channels.telegram.webhook import PATH, Webhook
 
-NOT_STARTED = "the channel does not run"
+NOT_STARTED = "the channel is not running"
+"""Error of every operation while the channel is stopped."""
 NOT_STARTED_PAUSE = timedelta(minutes=1)
+"""How long the host waits before it sends again."""
 
 
 class TelegramChannel:
-    """One bot; implements `Channel`. aiogram is imported by `start` and `test`, not with this module.
+    """`Channel` for one Telegram bot. `start` and `test` import aiogram, not this module.
 
-    `webhook_url` is the public address of `/webhooks/telegram`, in the mode Webhook; without it somebody else has to
-    tell Telegram. `account` is the bot's number, known from its token.
+    `webhook_url` is the public URL of `/webhooks/telegram`, for the mode Webhook; without it the webhook must be
+    registered with Telegram elsewhere. `account` is the bot's numeric id, taken from its token.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class TelegramChannel:
         self._health = Health()
         self._transport: Transport | None = None
         self._sender: Sender | None = None
-        self._listener: Listener | None = None
+        self._runner: Listener | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -72,9 +74,9 @@ class TelegramChannel:
         return LARGEST
 
     async def start(self, inbox: Inbox) -> None:
-        """As `Channel.start`. Where Telegram cannot be reached now, it goes on trying in the background."""
+        """Start the channel, as `Channel.start`. If Telegram is unreachable, it retries in the background."""
         try:
-            webhook = self._webhook()
+            webhook = self._webhook_settings()
             transport = await self._connect()
         except ChannelError as error:
             self._health.state, self._health.detail = "refused", str(error)
@@ -83,13 +85,13 @@ class TelegramChannel:
         client = Client(transport)
         self._transport = transport
         self._sender = Sender(client, self._clock, self._health)
-        self._listener = Listener(client, self._clock, self._health, inbox, webhook=webhook)
-        await self._introduce(self._listener)
-        self._task = asyncio.create_task(self._listener.run(), name="telegram")
+        self._runner = Listener(client, self._clock, self._health, inbox, webhook=webhook)
+        await self._initialize_runner(self._runner)
+        self._task = asyncio.create_task(self._runner.run(), name="telegram")
 
     async def stop(self) -> None:
         task, transport = self._task, self._transport
-        self._task = self._transport = self._sender = self._listener = None
+        self._task = self._transport = self._sender = self._runner = None
         if task is not None:
             task.cancel()
             await asyncio.wait((task,))
@@ -99,14 +101,14 @@ class TelegramChannel:
             self._health.state, self._health.detail = "stopped", ""
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """One POST in the mode Webhook; while the channel is stopped it answers 503."""
+        """Return one POST route in the mode Webhook; it answers 503 while the channel is stopped."""
         if self._settings.mode != "Webhook":
             return ()
         try:
             secret = access.webhook_secret(self._settings, self._environment)
-        except ChannelError:  # `start` says why
+        except ChannelError:  # `start` reports it
             return ()
-        return (web.post(PATH, Webhook(secret, self._take, self._is_ready).handle),)
+        return (web.post(PATH, Webhook(secret, self._handle_updates, self._is_ready).handle),)
 
     def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
         return render.payloads(outgoing)
@@ -129,30 +131,30 @@ class TelegramChannel:
 
     async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
         if self._transport is None:
-            raise ChannelError(f"a file of Telegram cannot be fetched: {NOT_STARTED}")
+            raise ChannelError(f"the file cannot be downloaded from Telegram: {NOT_STARTED}")
         return await download(Client(self._transport), self._transport, attachment, target, limit)
 
     async def test(self) -> list[Finding]:
-        """Asks getMe and getWebhookInfo, and changes nothing; the channel may run meanwhile or not."""
+        """Check the configuration with getMe and getWebhookInfo, which change nothing; the channel may run or not."""
         try:
-            self._webhook()
+            self._webhook_settings()
             transport = await self._connect()
         except ChannelError as error:
             return [Finding(False, str(error))]
         try:
-            return await self._findings(Client(transport))
+            return await self._run_checks(Client(transport))
         finally:
             await transport.close()
 
-    async def _findings(self, client: Client) -> list[Finding]:
-        wanted = checks.Wanted(self._settings.mode, self._settings.group_policy, self._webhook_url)
+    async def _run_checks(self, client: Client) -> list[Finding]:
+        expected = checks.Wanted(self._settings.mode, self._settings.group_policy, self._webhook_url)
         try:
-            found = list(checks.of_bot(await client.me(), wanted))
-            return [*found, *checks.of_webhook(await client.webhook_info(), wanted)]
-        except Failure as failure:
-            return [checks.unreachable(failure, access.token_origin(self._settings))]
+            results = list(checks.of_bot(await client.me(), expected))
+            return [*results, *checks.of_webhook(await client.webhook_info(), expected)]
+        except Failure as error:
+            return [checks.unreachable(error, access.token_origin(self._settings))]
 
-    def _webhook(self) -> tuple[str, str] | None:
+    def _webhook_settings(self) -> tuple[str, str] | None:
         if self._settings.mode != "Webhook":
             return None
         return self._webhook_url or "", access.webhook_secret(self._settings, self._environment)
@@ -162,22 +164,22 @@ class TelegramChannel:
         base = self._settings.api_base
         return await self._clock.in_thread(partial(Transport, token, str(base) if base else None, self._clock))
 
-    async def _introduce(self, listener: Listener) -> None:
+    async def _initialize_runner(self, runner: Listener) -> None:
         try:
-            await listener.introduce()
-        except Failure as failure:
-            if failure.refuses_token:
+            await runner.introduce()
+        except Failure as error:
+            if error.refuses_token:
                 await self.stop()
-                self._health.state, self._health.detail = "refused", str(failure)
+                self._health.state, self._health.detail = "refused", str(error)
                 origin = access.token_origin(self._settings)
                 raise ChannelError(
-                    f"Telegram does not know the bot's token ({failure}); copy it from @BotFather again into {origin}"
+                    f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"
                 ) from None
-            self._health.state, self._health.detail = "failing", str(failure)
+            self._health.state, self._health.detail = "failing", str(error)
 
     def _is_ready(self) -> bool:
-        return self._listener is not None and self._listener.is_ready
+        return self._runner is not None and self._runner.is_ready
 
-    async def _take(self, updates: Sequence[Fields]) -> None:
-        if self._listener is not None:
-            await self._listener.take(updates)
+    async def _handle_updates(self, updates: Sequence[Fields]) -> None:
+        if self._runner is not None:
+            await self._runner.take(updates)

@@ -1,4 +1,4 @@
-"""A bot as its host uses it: the few methods of the Bot API that this channel needs."""
+"""Bot API client: the methods that the Telegram channel needs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,94 +12,98 @@ from sophon_channels.telegram.transport import Transport
 from sophon_channels.telegram.uploads import send_file
 
 POLL_SECONDS = 50
-"""How long Telegram may hold a poll open when there is nothing new."""
+"""How long Telegram may hold a getUpdates call open if there is nothing new."""
 
 
 class Client:
-    """Each method is one call, or the two that belong together. All raise Failure."""
+    """Bot API client. Each method makes one call, or two that belong together, and raises `Failure`."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def me(self) -> Fields:
-        """The bot's own user: getMe."""
+        """Return the bot's own user (getMe)."""
         return as_fields(await self._transport.call("getMe", {}))
 
     async def updates(self, offset: int | None) -> Sequence[Fields]:
-        """What is new; an offset tells Telegram to forget all before it. Takes as long as `POLL_SECONDS`, or hangs."""
+        """Return new updates (getUpdates). The offset confirms all updates before it. Returns after at most
+        `POLL_SECONDS`; has no timeout of its own.
+        """
         result = await self._transport.call("getUpdates", requests.updates(offset, POLL_SECONDS), seconds=None)
         return objects({"updates": result}, "updates")
 
     async def deliver(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool = False) -> str | None:
-        """Send a payload, or edit the message that it replaces; the id of the message.
+        """Send a payload, or edit the message that it replaces; return the message id.
 
-        An edit that changes nothing is made; one whose message is gone becomes a new message. HTML that Telegram cannot
-        read is sent once more as plain text. Raises ChannelError, too, for a file that cannot be sent.
+        An edit that changes nothing succeeds; if the message to edit is gone, a new message is sent. If Telegram cannot
+        parse the HTML, the plain text is sent. Also raises ChannelError, for a file that cannot be sent.
         """
         if (file := FileToSend.of(payload)) is not None:
-            return _number(await send_file(self._transport, file, key, payload, is_repeat=is_repeat))
+            return _message_id(await send_file(self._transport, file, key, payload, is_repeat=is_repeat))
         if "replaces" not in payload:
-            return await self._send(key, payload, is_repeat=is_repeat)
+            return await self._send_message(key, payload, is_repeat=is_repeat)
         try:
-            await self._readable(EDIT, [requests.edit(key, payload, as_html=html) for html in (True, False)])
-        except Failure as failure:
-            if is_not_editable(failure):
-                return await self._send(key, payload, is_repeat=is_repeat)
-            if not is_unchanged(failure):
+            await self._call_with_plain_fallback(
+                EDIT, [requests.edit(key, payload, as_html=html) for html in (True, False)]
+            )
+        except Failure as error:
+            if is_not_editable(error):
+                return await self._send_message(key, payload, is_repeat=is_repeat)
+            if not is_unchanged(error):
                 raise
         return str(payload["replaces"])
 
     async def acknowledge(self, press_id: str, note: str) -> None:
-        """End the progress bar on a button; with a note, or without."""
+        """End the progress bar on a button (answerCallbackQuery); an empty note shows none."""
         await self._transport.call("answerCallbackQuery", requests.note(press_id, note))
 
     async def typing(self, chat: str, thread: str | None) -> None:
-        """The typing sign: for five seconds, or until a message."""
+        """Show the typing indicator (sendChatAction): for five seconds, or until the next message."""
         await self._transport.call("sendChatAction", requests.typing(chat, thread))
 
     async def set_commands(self) -> None:
-        """What the app offers when somebody types `/`."""
+        """Register the commands that the app suggests for `/` (setMyCommands)."""
         await self._transport.call("setMyCommands", requests.commands())
 
     async def webhook_info(self) -> Fields:
-        """What Telegram knows of the webhook: getWebhookInfo."""
+        """Return the state of the webhook (getWebhookInfo)."""
         return as_fields(await self._transport.call("getWebhookInfo", {}))
 
     async def set_webhook(self, url: str, secret: str) -> None:
-        """Have updates sent here."""
+        """Register the webhook (setWebhook)."""
         await self._transport.call("setWebhook", requests.webhook(url, secret))
 
     async def delete_webhook(self) -> None:
-        """Have updates kept for polling; what is pending stays."""
+        """Remove the webhook, so that updates can be polled; pending updates are kept."""
         await self._transport.call("deleteWebhook", {"drop_pending_updates": False})
 
     async def file(self, file_id: str) -> Fields:
-        """Where a file can be fetched, for an hour: getFile."""
+        """Return the download path of a file (getFile); valid for an hour."""
         return as_fields(await self._transport.call("getFile", {"file_id": file_id}))
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
+        """Close the connections; a later call opens new ones."""
         await self._transport.close()
 
-    async def _send(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
-        tries = [requests.message(key, payload, as_html=html, is_repeat=is_repeat) for html in (True, False)]
-        return _number(await self._readable("sendMessage", tries))
+    async def _send_message(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
+        variants = [requests.message(key, payload, as_html=html, is_repeat=is_repeat) for html in (True, False)]
+        return _message_id(await self._call_with_plain_fallback("sendMessage", variants))
 
-    async def _readable(self, method: str, tries: Sequence[Mapping[str, Any]]) -> Any:
-        first, last = tries
+    async def _call_with_plain_fallback(self, method: str, variants: Sequence[Mapping[str, Any]]) -> Any:
+        with_html, as_plain = variants
         try:
-            return await self._transport.call(method, first)
-        except Failure as failure:
-            if not is_unreadable(failure) or first == last:
+            return await self._transport.call(method, with_html)
+        except Failure as error:
+            if not is_unreadable(error) or with_html == as_plain:
                 raise
-        return await self._transport.call(method, last)
+        return await self._transport.call(method, as_plain)
 
 
 def identity(me: Fields) -> Identity:
-    """Who the bot is, from `Client.me`."""
+    """Return the bot's identity from the user that `Client.me` returns."""
     return Identity(whole(me, "id") or 0, text(me, "username"))
 
 
-def _number(message: object) -> str | None:
+def _message_id(message: object) -> str | None:
     number = whole(as_fields(message), "message_id")
     return None if number is None else str(number)

@@ -1,4 +1,4 @@
-"""Files from Telegram to the disk, piece by piece, never larger than allowed."""
+"""Download of files from Telegram to disk, in chunks and with a size limit."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from sophon_channels.telegram.failures import Failure
 from sophon_channels.telegram.transport import Transport
 
 LARGEST = 20 * 1024 * 1024
-"""Bytes that the Bot API gives out (getFile)."""
+"""Maximum size in bytes that the Bot API offers for download (getFile)."""
 
 PIECE = 256 * 1024
 DOWNLOAD_SECONDS = 300.0
@@ -22,7 +22,7 @@ DOWNLOAD_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What is fetched: `path` is getFile's, `size` what Telegram says, `allowed` what we take, both in bytes."""
+    """A file to download: `path` from getFile, `size` as Telegram states it, `allowed` the maximum; both in bytes."""
 
     name: str
     path: str
@@ -31,58 +31,61 @@ class _File:
 
 
 async def download(client: Client, transport: Transport, attachment: Attachment, target: str, limit: int) -> int:
-    """Stream a file to `target`; its bytes. Nothing is left there if that fails. Raises ChannelError."""
-    name, allowed = _name(attachment), min(limit, LARGEST)
-    _check(name, attachment.size, allowed)
+    """Stream a file to the path `target`; return its size in bytes.
+
+    Raises ChannelError, and then leaves no file at `target`.
+    """
+    name, allowed = _display_name(attachment), min(limit, LARGEST)
+    _check_limit(name, attachment.size, allowed)
     try:
-        found = await client.file(attachment.id)
-        file = _File(name, text(found, "file_path"), whole(found, "file_size"), allowed)
-        _check(name, file.size, allowed)
+        info = await client.file(attachment.id)
+        file = _File(name, text(info, "file_path"), whole(info, "file_size"), allowed)
+        _check_limit(name, file.size, allowed)
         if not file.path:
-            raise ChannelError(f"Telegram gives {name} out no more")
-        return await _kept(transport, file, target)
+            raise ChannelError(f"Telegram no longer offers {name}")
+        return await _save(transport, file, target)
     except Failure as failure:
-        raise ChannelError(f"{name} could not be fetched: {failure}") from None
+        raise ChannelError(f"{name} could not be downloaded: {failure}") from None
     except OSError as error:
-        raise ChannelError(f"{name} could not be kept: {error.strerror}") from None
+        raise ChannelError(f"{name} could not be saved: {error.strerror}") from None
 
 
-async def _kept(transport: Transport, file: _File, target: str) -> int:
+async def _save(transport: Transport, file: _File, target: str) -> int:
     try:
-        return _undamaged(file, await _streamed(transport, file, target))
+        return _verify_size(file, await _stream(transport, file, target))
     except BaseException:
-        _remove(target)
+        _delete(target)
         raise
 
 
-async def _streamed(transport: Transport, file: _File, target: str) -> int:
-    got = 0
+async def _stream(transport: Transport, file: _File, target: str) -> int:
+    received = 0
     async with (
         transport.download(file.path, seconds=DOWNLOAD_SECONDS) as response,
-        await anyio.open_file(target, "wb") as disk,
+        await anyio.open_file(target, "wb") as output,
     ):
-        async for piece in response.content.iter_chunked(PIECE):
-            got += len(piece)
-            _check(file.name, got, file.allowed)
-            await disk.write(piece)
-    return got
+        async for chunk in response.content.iter_chunked(PIECE):
+            received += len(chunk)
+            _check_limit(file.name, received, file.allowed)
+            await output.write(chunk)
+    return received
 
 
-def _undamaged(file: _File, got: int) -> int:
-    if file.size is not None and got != file.size:
-        raise ChannelError(f"{file.name} came damaged: {got} of {file.size} bytes; send it again")
-    return got
+def _verify_size(file: _File, received: int) -> int:
+    if file.size is not None and received != file.size:
+        raise ChannelError(f"{file.name} is damaged: {received} of {file.size} bytes arrived; send it again")
+    return received
 
 
-def _remove(target: str) -> None:
+def _delete(target: str) -> None:
     with suppress(OSError):
         Path(target).unlink()
 
 
-def _check(name: str, size: int | None, allowed: int) -> None:
+def _check_limit(name: str, size: int | None, allowed: int) -> None:
     if size is not None and size > allowed:
-        raise ChannelError(f"{name} is too large: {size} bytes, and at most {allowed} are fetched")
+        raise ChannelError(f"{name} is too large: {size} bytes, and at most {allowed} are downloaded")
 
 
-def _name(attachment: Attachment) -> str:
+def _display_name(attachment: Attachment) -> str:
     return repr(attachment.name) if attachment.name else f"the {attachment.kind}"

@@ -1,4 +1,4 @@
-"""The files that a message of Telegram brings."""
+"""Parsing of the files in a Telegram message."""
 
 from typing import Literal
 
@@ -15,11 +15,13 @@ _KINDS: tuple[tuple[str, Literal["image", "audio", "video", "document"]], ...] =
 
 
 def attachments(message: Fields) -> tuple[Attachment, ...]:
-    """Its photo in the largest size, its document, audio, voice or video. An animation is a document of the same id."""
-    found = [_attachment(sub(message, key), kind) for key, kind in _KINDS if sub(message, key)]
+    """Return the photo in its largest size, the document, audio, voice message or video of a message. An animation is
+    also sent as a document with the same id.
+    """
+    files = [_attachment(sub(message, key), kind) for key, kind in _KINDS if sub(message, key)]
     if sizes := objects(message, "photo"):
-        found.append(_attachment(max(sizes, key=_area), "image", "image/jpeg"))
-    return tuple(attachment for attachment in found if attachment.id)
+        files.append(_attachment(max(sizes, key=_area), "image", "image/jpeg"))
+    return tuple(attachment for attachment in files if attachment.id)
 
 
 def _area(photo: Fields) -> int:

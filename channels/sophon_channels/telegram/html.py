@@ -1,4 +1,4 @@
-"""The HTML that the Bot API reads: few tags, three characters to escape, always nested (Bot API 10.3, HTML style)."""
+"""Rendering of styled runs as Bot API HTML: few tags, strict nesting (Bot API 10.3, HTML style)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,47 +21,47 @@ _PRE = _Tag("<pre>", "</pre>")
 
 
 def to_html(runs: Sequence[Run]) -> str:
-    """The runs as HTML; every tag is closed in it, in order."""
-    return "".join(_written(runs))
+    """Return the runs as HTML; every tag is closed, in order. Pure."""
+    return "".join(_render(runs))
 
 
 def escape(text: str) -> str:
-    """`<`, `>` and `&`; nothing else has a meaning between tags."""
+    """Escape `<`, `>` and `&`; no other character has a meaning between tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _written(runs: Sequence[Run]) -> Iterator[str]:
-    is_open: list[_Tag] = []
+def _render(runs: Sequence[Run]) -> Iterator[str]:
+    open_tags: list[_Tag] = []
     for run in runs:
-        wanted = _tags(run.look)
+        required = _tags(run.look)
         shared = 0
-        while shared < min(len(is_open), len(wanted)) and is_open[shared] == wanted[shared]:
+        while shared < min(len(open_tags), len(required)) and open_tags[shared] == required[shared]:
             shared += 1
-        yield from (tag.closing for tag in reversed(is_open[shared:]))
-        yield from (tag.opening for tag in wanted[shared:])
+        yield from (tag.closing for tag in reversed(open_tags[shared:]))
+        yield from (tag.opening for tag in required[shared:])
         yield escape(run.text)
-        is_open = wanted
-    yield from (tag.closing for tag in reversed(is_open))
+        open_tags = required
+    yield from (tag.closing for tag in reversed(open_tags))
 
 
-def _tags(look: Look) -> list[_Tag]:
-    """From the outside in. Code holds nothing else and stands in nothing but a quotation: the Bot API's own rule."""
-    tags = [_QUOTE] if look.quote else []
-    if look.pre is not None:
-        return [*tags, _pre(look.pre)]
-    if look.code and not look.link:
+def _tags(style: Look) -> list[_Tag]:
+    """Return the tags from outermost to innermost. The Bot API allows code only alone or in a quotation."""
+    tags = [_QUOTE] if style.quote else []
+    if style.pre is not None:
+        return [*tags, _code_block_tag(style.pre)]
+    if style.code and not style.link:
         return [*tags, _CODE]
-    if look.link:
-        tags.append(_Tag(f'<a href="{_attribute(look.link)}">', "</a>"))
-    styles = ((look.bold, _BOLD), (look.italic, _ITALIC), (look.strike, _STRIKE))
-    return tags + [tag for worn, tag in styles if worn]
+    if style.link:
+        tags.append(_Tag(f'<a href="{_escape_attribute(style.link)}">', "</a>"))
+    styles = ((style.bold, _BOLD), (style.italic, _ITALIC), (style.strike, _STRIKE))
+    return tags + [tag for is_set, tag in styles if is_set]
 
 
-def _pre(language: str) -> _Tag:
+def _code_block_tag(language: str) -> _Tag:
     if not language:
         return _PRE
-    return _Tag(f'<pre><code class="language-{_attribute(language)}">', "</code></pre>")
+    return _Tag(f'<pre><code class="language-{_escape_attribute(language)}">', "</code></pre>")
 
 
-def _attribute(value: str) -> str:
+def _escape_attribute(value: str) -> str:
     return escape(value).replace('"', "&quot;")

@@ -1,4 +1,4 @@
-"""Whether a message of Telegram speaks to the bot, and its text without the address on it."""
+"""Mentions: whether a Telegram message addresses the bot, and its text without the mention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,60 +8,61 @@ from sophon_channels.fields import Fields, objects, sub, text, whole
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The bot itself: its number, and its name without `@` ("" as long as nobody asked Telegram for it)."""
+    """The bot's user id and its username without `@` ("" while unknown)."""
 
     id: int
     username: str = ""
 
 
 def is_mentioned(message: Fields, bot: Identity) -> bool:
-    """It names the bot, answers it, or is a command that is not another bot's."""
-    answered = sub(message, "reply_to_message")
-    # In a forum every message "answers" the service message that made its topic.
-    if "forum_topic_created" not in answered and whole(sub(answered, "from"), "id") == bot.id:
+    """Return whether the message mentions the bot, replies to it, or is a command not addressed to another bot."""
+    replied_to = sub(message, "reply_to_message")
+    # In a forum every message is a "reply" to the service message that created its topic.
+    if "forum_topic_created" not in replied_to and whole(sub(replied_to, "from"), "id") == bot.id:
         return True
-    return any(_names(kind, value, user, bot) for kind, value, user in _entities(message))
+    return any(_addresses(kind, value, user, bot) for kind, value, user in _entities(message))
 
 
 def spoken(message: Fields, bot: Identity) -> str:
-    """The text or caption; `/stop@bot now` is `/stop now`, and `@bot, deploy` is `deploy`.
+    """Return the text or caption without the mention of the bot: `/stop@bot now` becomes `/stop now`, and `@bot,
+    deploy` becomes `deploy`.
 
-    A message of the name alone stays as it is.
+    A message that is only the mention is returned unchanged.
     """
-    written = _written(message)
+    full_text = _text_or_caption(message)
     for kind, value, _ in _entities(message):
-        if not written.startswith(value) or not value:
+        if not full_text.startswith(value) or not value:
             continue
-        if kind == "bot_command" and _is_for(value, bot):
-            return value.partition("@")[0] + written[len(value) :]
-        if kind == "mention" and _is_name_of(value, bot):
-            return written[len(value) :].lstrip(" ,:\n") or written
-    return written
+        if kind == "bot_command" and _is_command_for(value, bot):
+            return value.partition("@")[0] + full_text[len(value) :]
+        if kind == "mention" and _is_mention_of(value, bot):
+            return full_text[len(value) :].lstrip(" ,:\n") or full_text
+    return full_text
 
 
-def _written(message: Fields) -> str:
+def _text_or_caption(message: Fields) -> str:
     return text(message, "text") or text(message, "caption")
 
 
-def _names(kind: str, value: str, user: int | None, bot: Identity) -> bool:
+def _addresses(kind: str, value: str, user: int | None, bot: Identity) -> bool:
     if kind == "mention":
-        return _is_name_of(value, bot)
+        return _is_mention_of(value, bot)
     if kind == "text_mention":
         return user == bot.id
-    return kind == "bot_command" and _is_for(value, bot)
+    return kind == "bot_command" and _is_command_for(value, bot)
 
 
-def _is_name_of(mention: str, bot: Identity) -> bool:
+def _is_mention_of(mention: str, bot: Identity) -> bool:
     return bool(bot.username) and mention.casefold() == f"@{bot.username}".casefold()
 
 
-def _is_for(command: str, bot: Identity) -> bool:
-    _, at, name = command.partition("@")
-    return not at or _is_name_of(f"@{name}", bot)
+def _is_command_for(command: str, bot: Identity) -> bool:
+    _, separator, name = command.partition("@")
+    return not separator or _is_mention_of(f"@{name}", bot)
 
 
 def _entities(message: Fields) -> Iterator[tuple[str, str, int | None]]:
-    """Kind, text and user of each entity; Telegram counts them in UTF-16 units."""
+    """Yield type, text and user id of each entity; Telegram counts positions in UTF-16 units."""
     key, entities = ("text", "entities") if text(message, "text") else ("caption", "caption_entities")
     raw = message.get(key)
     units = raw.encode("utf-16-le", "surrogatepass") if isinstance(raw, str) else b""

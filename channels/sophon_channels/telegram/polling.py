@@ -1,4 +1,4 @@
-"""Long polling: updates are fetched, kept, and only then confirmed."""
+"""Long polling: fetch updates, store them, and confirm them only afterwards."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,86 +6,91 @@ from typing import TypeAlias
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
+from sophon_channels.backoff import backoff
 from sophon_channels.contract import Health
 from sophon_channels.fields import Fields
 from sophon_channels.telegram.client import Client
-from sophon_channels.telegram.failures import Failure, backoff
+from sophon_channels.telegram.failures import Failure
 from sophon_channels.telegram.parse import update_id
 
 log = logging.getLogger("sophon")
 
 Take: TypeAlias = Callable[[Sequence[Fields]], Awaitable[None]]
-"""Keeps updates, or raises StoreError."""
+"""Stores updates; raises StoreError if that fails."""
 
 WATCHDOG_SECONDS = 120.0
+"""A poll that takes longer is cancelled together with its connection."""
 CONFLICT_SECONDS = 30.0
+"""Delay after a 409, which means that another program polls for the same bot."""
 SHORTEST_POLL_SECONDS = 1.0
+"""Minimum time between two polls if the server answers at once without updates."""
 LONGEST_PAUSE_SECONDS = 60.0
+"""Maximum delay after failed polls."""
 
-CONFLICT = "another program fetches this bot's updates, or a webhook is set; stop one of the two"
+CONFLICT = "another program polls for this bot's updates, or a webhook is set; stop one of the two"
 
 
 class Poller:
-    """Fetches without end; ends only when the token is refused.
+    """Long-polling loop, which ends only if the token is rejected.
 
-    The offset is sent until a poll with it has succeeded, and then forgotten: Telegram has confirmed by then, and after
-    a week of silence its numbers go on from a random one, which may be below.
+    The offset is sent until a poll with it succeeds, and dropped then: Telegram has confirmed the updates, and after a
+    week without updates it continues from a random number, which may be lower.
     """
 
     def __init__(self, client: Client, clock: Clock, health: Health, take: Take) -> None:
-        self._client, self._clock, self._health, self._take = client, clock, health, take
+        self._client, self._clock, self._health, self._handle_updates = client, clock, health, take
         self._offset: int | None = None
         self._failures = 0
 
     async def run(self) -> None:
         """Poll until the token is refused."""
         while self._health.state != "refused":
-            begun = self._clock.monotonic()
-            pause = await self._poll()
-            if pause is None and self._clock.monotonic() - begun < SHORTEST_POLL_SECONDS and self._offset is None:
-                pause = SHORTEST_POLL_SECONDS  # a server that answers at once, with nothing
-            if pause is not None:
-                await self._clock.sleep(pause)
+            started_at = self._clock.monotonic()
+            delay = await self._poll()
+            if delay is None and self._clock.monotonic() - started_at < SHORTEST_POLL_SECONDS and self._offset is None:
+                delay = SHORTEST_POLL_SECONDS  # the server answered at once, without updates
+            if delay is not None:
+                await self._clock.sleep(delay)
 
     async def _poll(self) -> float | None:
-        """One poll; the pause after it in seconds, None for no pause."""
+        """Poll once; return the delay in seconds before the next poll, None for no delay."""
         try:
             async with self._clock.timeout(WATCHDOG_SECONDS):
                 updates = await self._client.updates(self._offset)
-        except TimeoutError:  # its connection went with it
-            return self._failing(f"a poll hung for {WATCHDOG_SECONDS:.0f} s; polling begins anew")
-        except Failure as failure:
-            return self._failed(failure)
+        except TimeoutError:  # the connection is closed too
+            return self._record_failure(f"a poll did not end within {WATCHDOG_SECONDS:.0f} s; polling restarts")
+        except Failure as api_error:
+            return self._handle_error(api_error)
         try:
-            await self._take(updates)
+            await self._handle_updates(updates)
         except StoreError as error:
-            return self._failing(str(error))
+            return self._record_failure(str(error))
         self._offset = confirmed(updates)
         self._failures = 0
         self._health.state, self._health.detail = "running", ""
         return None
 
-    def _failed(self, failure: Failure) -> float:
-        if failure.refuses_token:
-            self._health.state, self._health.detail = "refused", str(failure)
-            log.error("Telegram refuses the bot's token, and nothing more is fetched: %s", failure)
+    def _handle_error(self, error: Failure) -> float:
+        if error.refuses_token:
+            self._health.state, self._health.detail = "refused", str(error)
+            log.error("Telegram rejects the bot token; polling stops: %s", error)
             return 0
-        if failure.status == 409:
-            self._failing(f"{CONFLICT} ({failure})")
+        if error.status == 409:
+            self._record_failure(f"{CONFLICT} ({error})")
             return CONFLICT_SECONDS
-        return max(self._failing(str(failure)), failure.retry_after or 0)
+        return max(self._record_failure(str(error)), error.retry_after or 0)
 
-    def _failing(self, detail: str) -> float:
-        """Longer after each failure in a row; told once as long as it is the same."""
+    def _record_failure(self, detail: str) -> float:
+        """Record a failure; return the delay, which grows with each failure in a row. Repeated ones are not logged."""
         if (self._health.state, self._health.detail) != ("failing", detail):
             log.warning("Telegram: %s", detail)
         self._health.state, self._health.detail = "failing", detail
         self._failures += 1
-        pause = min(backoff(self._failures).total_seconds(), LONGEST_PAUSE_SECONDS)
-        return pause * (0.75 + self._clock.random() / 2)
+        delay = min(backoff(self._failures).total_seconds(), LONGEST_PAUSE_SECONDS)
+        return delay * (0.75 + self._clock.random() / 2)
 
 
 def confirmed(updates: Sequence[Fields]) -> int | None:
-    """The offset that confirms these updates; None if there is nothing to confirm. Pure."""
+    """Return the offset that confirms these updates; None if there are none. Pure."""
     numbers = [number for update in updates if (number := update_id(update)) is not None]
     return max(numbers) + 1 if numbers else None

@@ -1,4 +1,4 @@
-"""The connection to a Bot API server: one call, its answer or a Failure, and never the token in either."""
+"""HTTP transport to a Bot API server: one call returns its result or raises `Failure`; neither contains the token."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -15,18 +15,19 @@ from sophon_channels.telegram.failures import Failure
 T = TypeVar("T")
 
 OFFICIAL = "https://api.telegram.org"
+"""Base URL of the public Bot API server."""
 CONNECT_SECONDS = 10.0
 CALL_SECONDS = 30.0
 TOO_LARGE = 413
-"""Said by the server in front of the Bot API's, which then has nothing of the call."""
+"""HTTP status of the proxy in front of the Bot API, which then has not received the call."""
 
 _TIMEOUTS = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-"""All but the connection is timed by the clock."""
+"""The clock limits the total time; aiohttp only limits connecting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that goes with a call, piece by piece: the name that the call's fields have for it, and what it is."""
+    """A file that is streamed with a call. `field` is the name that the call's fields refer to."""
 
     field: str
     name: str
@@ -35,13 +36,13 @@ class Upload:
 
 
 class Transport:
-    """One bot at one server. aiogram checks what is asked and writes it down; the answers stay plain JSON, so that an
-    update which it cannot read holds up no other.
+    """Connection of one bot to one server. aiogram validates and serializes requests; responses stay plain JSON, so
+    that an update that aiogram cannot parse blocks no other.
     """
 
     def __init__(self, token: str, base: str | None, clock: Clock) -> None:
-        """Opens no connection, but imports aiogram: a matter of seconds, so call it in a thread."""
-        # Heavy: only a host with this channel pays for it.
+        """Open no connection, but import aiogram, which takes seconds: call it in a thread."""
+        # A slow import: only a host with this channel needs it.
         from aiogram import Bot, methods
         from aiogram.client.session.aiohttp import AiohttpSession
         from aiogram.client.telegram import TelegramAPIServer
@@ -59,70 +60,70 @@ class Transport:
         seconds: float | None = CALL_SECONDS,
         upload: Upload | None = None,
     ) -> Any:
-        """The result of a method, as `sendMessage`. Raises Failure; ValueError for fields that the method has not."""
+        """Call a method such as `sendMessage`; return its result. Raises `Failure`; ValueError for an unknown field."""
         request = getattr(self._methods, method[0].upper() + method[1:])(**fields)
         url = self._session.api.api_url(self._token, method)
         form = self._session.build_form_data(self._bot, request)
         if upload is not None:
             form.add_field(upload.field, upload.stream, filename=upload.name, content_type=upload.media_type)
-        async with self._guarded(method, seconds):
+        async with self._convert_errors(method, seconds):
             http = await self._session.create_session()
             async with http.post(url, data=form, timeout=_TIMEOUTS, allow_redirects=False) as response:
                 status, body = response.status, await response.read()
         return self._result(method, status, body)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Have something done that may block, as reading a file's size."""
+        """Run a blocking function, such as reading a file's size, in a thread."""
         return await self._clock.in_thread(function)
 
     @asynccontextmanager
     async def download(self, path: str, *, seconds: float) -> AsyncGenerator[ClientResponse]:
-        """The answer that streams a file; `path` is getFile's. Raises Failure."""
+        """Open the download of a file and yield its response; `path` is from getFile. Raises `Failure`."""
         url = self._session.api.file_url(self._token, path)
-        async with self._guarded("download", seconds):
+        async with self._convert_errors("download", seconds):
             http = await self._session.create_session()
             async with http.get(url, timeout=_TIMEOUTS, allow_redirects=False) as response:
                 if response.status != 200:
-                    raise Failure("download", "the file is not given out", status=response.status)
+                    raise Failure("download", "the file is not available", status=response.status)
                 yield response
 
     async def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
-        # Not the session's own close: that waits a quarter of a second by the wall clock.
+        """Close the connections; a later call opens new ones."""
+        # Not the session's own close, which waits a quarter of a second in real time.
         http = await self._session.create_session()
         await http.close()
 
     @asynccontextmanager
-    async def _guarded(self, method: str, seconds: float | None) -> AsyncGenerator[None]:
-        """What the network does becomes a Failure, without the address: that holds the token."""
+    async def _convert_errors(self, method: str, seconds: float | None) -> AsyncGenerator[None]:
+        """Convert network errors to `Failure`, without the URL: it contains the token."""
         try:
             async with self._clock.timeout(seconds):
                 yield
         except (ClientConnectorError, ConnectionTimeoutError) as error:
             raise Failure(method, f"no connection ({type(error).__name__})", went_out=False) from None
         except TimeoutError:
-            raise Failure(method, f"no answer within {seconds:.0f} s") from None
+            raise Failure(method, f"no response within {seconds:.0f} s") from None
         except (ClientError, ConnectionError) as error:
             raise Failure(method, f"the connection was lost ({type(error).__name__})") from None
 
     def _result(self, method: str, status: int, body: bytes) -> Any:
-        answer = _answer(body)
-        if answer.get("ok") is True and "result" in answer:
-            return answer["result"]
-        if answer.get("ok") is False:
-            raise self._refusal(method, status, answer)
-        told = status if status >= 500 or status == TOO_LARGE else None
-        raise Failure(method, f"an answer with HTTP status {status} that is not the Bot API's", status=told)
+        response = _parse_response(body)
+        if response.get("ok") is True and "result" in response:
+            return response["result"]
+        if response.get("ok") is False:
+            raise self._error_from_response(method, status, response)
+        error_code = status if status >= 500 or status == TOO_LARGE else None
+        raise Failure(method, f"the response with HTTP status {status} is not from the Bot API", status=error_code)
 
-    def _refusal(self, method: str, status: int, answer: Fields) -> Failure:
-        problem = text(answer, "description").replace(self._token, "***")
-        failure = Failure(method, problem, status=whole(answer, "error_code") or status)
-        failure.retry_after = whole(sub(answer, "parameters"), "retry_after")
-        failure.migrate_to = whole(sub(answer, "parameters"), "migrate_to_chat_id")
-        return failure
+    def _error_from_response(self, method: str, status: int, response: Fields) -> Failure:
+        description = text(response, "description").replace(self._token, "***")
+        error = Failure(method, description, status=whole(response, "error_code") or status)
+        error.retry_after = whole(sub(response, "parameters"), "retry_after")
+        error.migrate_to = whole(sub(response, "parameters"), "migrate_to_chat_id")
+        return error
 
 
-def _answer(body: bytes) -> Fields:
+def _parse_response(body: bytes) -> Fields:
     try:
         return as_fields(json.loads(body))
     except (ValueError, RecursionError):

@@ -1,1 +1,1 @@
-"""Text for people: how long it is, where it may be cut, how it is split."""
+"""Text processing for messages: length, cut points, splitting, markdown to styled text."""

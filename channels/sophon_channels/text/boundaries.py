@@ -1,26 +1,27 @@
-"""Where one character, as people see it, ends and the next begins.
+"""Grapheme boundaries: where one user-perceived character ends and the next begins.
 
-A short form of the extended grapheme clusters of Unicode's UAX 29: combining marks, joined and coloured emoji, flags,
-keycaps, Hangul syllables in parts, CR LF, and halves of a surrogate pair that a decoder left apart.
+A subset of the extended grapheme clusters of Unicode UAX 29: combining marks, joined emoji and skin tones, flags,
+keycaps, Hangul syllables in parts, CR LF, and surrogate halves that a decoder left separate.
 """
 
 import unicodedata
 
 JOINER = "\u200d"
+"""U+200D ZERO WIDTH JOINER, which joins emoji."""
 _MARKS = frozenset({"Mn", "Me", "Mc"})
 
 
 def is_boundary(text: str, index: int) -> bool:
-    """Whether a cut before `text[index]` tears no visible character apart; both ends are boundaries."""
+    """Return whether a cut before `text[index]` splits no visible character; both ends of the text are boundaries."""
     if index <= 0 or index >= len(text):
         return True
     before, after = text[index - 1], text[index]
     if before.isascii() and after.isascii():
         return not (before == "\r" and after == "\n")
-    if before == JOINER or _extends(after) or _is_torn_pair(before, after):
+    if before == JOINER or _extends(after) or _is_split_surrogate_pair(before, after):
         return False
-    if _is_flag_half(before) and _is_flag_half(after):
-        return _flag_halves_before(text, index) % 2 == 0
+    if _is_regional_indicator(before) and _is_regional_indicator(after):
+        return _count_regional_indicators_before(text, index) % 2 == 0
     return not (_is_jamo(before) and _is_jamo(after))
 
 
@@ -29,21 +30,21 @@ def _extends(character: str) -> bool:
         character == JOINER
         or unicodedata.category(character) in _MARKS
         or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
-        or "\U000e0020" <= character <= "\U000e007f"  # tags, of the flags of regions
+        or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags
     )
 
 
-def _is_torn_pair(before: str, after: str) -> bool:
+def _is_split_surrogate_pair(before: str, after: str) -> bool:
     return "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff"
 
 
-def _is_flag_half(character: str) -> bool:
+def _is_regional_indicator(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-def _flag_halves_before(text: str, index: int) -> int:
+def _count_regional_indicators_before(text: str, index: int) -> int:
     start = index
-    while start and _is_flag_half(text[start - 1]):
+    while start and _is_regional_indicator(text[start - 1]):
         start -= 1
     return index - start
 

@@ -1,4 +1,4 @@
-"""Where a text that is too long is best cut in two."""
+"""Cut points: the best position at which to divide a text that is too long."""
 
 import re
 from bisect import bisect_left
@@ -8,19 +8,19 @@ from typing import TypeAlias
 from sophon_channels.text.boundaries import is_boundary
 
 Span: TypeAlias = tuple[int, int]
-"""From and to, in characters; a cut at either end leaves it whole."""
+"""Start and end, in characters; a cut at either of them leaves the span intact."""
 
-_PLACES = (
+_CUT_PATTERNS = (
     (re.compile(r"\n[ \t]*\n"), 0.4),  # between paragraphs
     (re.compile(r"\n"), 0.3),
     (re.compile(r"(?<=[.!?…])[ \t]"), 0.5),
     (re.compile(r"[ \t]"), 0.1),
 )
-"""Where to cut, best first, and how full (as a share of the room) a part must be for that place to be taken."""
+"""Where to cut, best first, and the minimum share of the capacity that a part must fill for that place to be used."""
 
 
 def reach(text: str, start: int, room: int, units: Callable[[str], int]) -> int:
-    """The largest end with `units(text[start:end]) <= room`; `units` must not shrink when text is added."""
+    """Return the largest `end` with `units(text[start:end]) <= room`; `units` must not decrease as text grows. Pure."""
     low, high = start, start + max(room, 1)
     while high < len(text) and units(text[start:high]) <= room:
         low, high = high, start + (high - start) * 2
@@ -37,27 +37,28 @@ def reach(text: str, start: int, room: int, units: Callable[[str], int]) -> int:
 
 
 def best_cut(text: str, start: int, end: int, whole: Sequence[Span] = ()) -> int:
-    """The best position in (start, end] to cut at; `whole` are spans to be left whole where that is possible,
-    in order and apart.
+    """Return the best position in (start, end] to cut at. Spans in `whole` are kept intact where possible; they are
+    sorted and do not overlap.
 
-    Between paragraphs, else lines, sentences, words, visible characters. White space of the cut is left behind it.
+    Prefers the end of a paragraph, then of a line, sentence, word, visible character. White space at the cut stays
+    behind the position. Pure.
     """
     return (
-        _at_a_place(text, start, end, whole)
-        or _last(text, start, end, whole)
-        or _at_a_place(text, start, end, ())
-        or _last(text, start, end, ())
-        or _not_in_a_pair(text, max(end, start + 1))
+        _find_pattern_cut(text, start, end, whole)
+        or _find_last_boundary(text, start, end, whole)
+        or _find_pattern_cut(text, start, end, ())
+        or _find_last_boundary(text, start, end, ())
+        or _avoid_surrogate_split(text, max(end, start + 1))
     )
 
 
-def _at_a_place(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
-    for pattern, share in _PLACES:
-        least = start + int((end - start) * share)
+def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
+    for pattern, share in _CUT_PATTERNS:
+        first = start + int((end - start) * share)
         ends = [
-            place.start()
-            for place in pattern.finditer(text, least, min(end + 2, len(text)))
-            if start < place.start() <= end
+            match.start()
+            for match in pattern.finditer(text, first, min(end + 2, len(text)))
+            if start < match.start() <= end
         ]
         for position in reversed(ends):
             if _is_allowed(text, position, whole):
@@ -65,8 +66,8 @@ def _at_a_place(text: str, start: int, end: int, whole: Sequence[Span]) -> int |
     return None
 
 
-def _last(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
-    """Only in the later half: a part of two letters, to keep a long address whole, helps nobody."""
+def _find_last_boundary(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
+    # Only in the later half: a very short part, only to keep a long URL intact, is worse than a cut URL.
     for position in range(end, start + (end - start) // 2, -1):
         if _is_allowed(text, position, whole):
             return position
@@ -74,19 +75,19 @@ def _last(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
 
 
 def _is_allowed(text: str, position: int, whole: Sequence[Span]) -> bool:
-    return is_boundary(text, position) and not _is_within(position, whole)
+    return is_boundary(text, position) and not _is_inside_span(position, whole)
 
 
-def _is_within(position: int, whole: Sequence[Span]) -> bool:
-    before = bisect_left(whole, position, key=_begin)
+def _is_inside_span(position: int, whole: Sequence[Span]) -> bool:
+    before = bisect_left(whole, position, key=_span_start)
     return before > 0 and position < whole[before - 1][1]
 
 
-def _begin(span: Span) -> int:
+def _span_start(span: Span) -> int:
     return span[0]
 
 
-def _not_in_a_pair(text: str, position: int) -> int:
-    """A visible character that fills a whole part by itself is cut after all, between code points."""
-    torn = position < len(text) and "\udc00" <= text[position] <= "\udfff"
-    return position - 1 if torn and position > 1 else position
+def _avoid_surrogate_split(text: str, position: int) -> int:
+    """Return a cut within a visible character that fills a whole part, without splitting a surrogate pair."""
+    is_low_surrogate = position < len(text) and "\udc00" <= text[position] <= "\udfff"
+    return position - 1 if is_low_surrogate and position > 1 else position

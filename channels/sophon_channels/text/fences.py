@@ -1,4 +1,4 @@
-"""The fenced code blocks of a markdown text (CommonMark 0.31, section 4.5)."""
+"""Fenced code blocks of a markdown text (CommonMark 0.31, section 4.5)."""
 
 import re
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ _FENCE_LINE = re.compile(r"^ {0,3}(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)$", re.
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One block, by positions in the text: `start` of its first line, `body` the code, `end` of its last line.
-
-    The body ends before the newline of the closing line; `end` is the text's where nothing closes the block. `info` is
-    what stands after the marker.
+    """A fenced code block, as positions in the text: `start` of the opening line, `body` where the code begins,
+    `body_end` before the newline of the closing line, `end` of the closing line. An unclosed block ends with the text.
+    `info` is the info string behind the marker.
     """
 
     marker: str
@@ -23,27 +22,27 @@ class Fence:
 
 
 def fences(text: str) -> list[Fence]:
-    """The blocks, in order."""
-    found: list[Fence] = []
+    """Return the code blocks, in order. Pure."""
+    blocks: list[Fence] = []
     position = 0
-    while opening := _opening(text, position):
+    while opening := _find_opening_line(text, position):
         body = min(opening.end() + 1, len(text))
-        closing = _closing(text, body, opening["marker"])
+        closing = _find_closing_line(text, body, opening["marker"])
         body_end = max(body, closing.start() - 1) if closing else len(text)
         end = closing.end() if closing else len(text)
-        found.append(Fence(opening["marker"], opening["info"].strip(), opening.start(), body, body_end, end))
+        blocks.append(Fence(opening["marker"], opening["info"].strip(), opening.start(), body, body_end, end))
         position = end
-    return found
+    return blocks
 
 
-def _opening(text: str, position: int) -> re.Match[str] | None:
+def _find_opening_line(text: str, position: int) -> re.Match[str] | None:
     for line in _FENCE_LINE.finditer(text, position):
         if line["marker"][0] == "~" or "`" not in line["info"]:
             return line
     return None
 
 
-def _closing(text: str, position: int, marker: str) -> re.Match[str] | None:
+def _find_closing_line(text: str, position: int, marker: str) -> re.Match[str] | None:
     for line in _FENCE_LINE.finditer(text, position):
         if line["marker"].startswith(marker) and not line["info"].strip():
             return line

@@ -1,4 +1,4 @@
-"""A model's markdown as runs of text with looks (CommonMark, tables and strikethrough; HTML in it is text)."""
+"""Conversion of a model's markdown to styled runs (CommonMark, tables and strikethrough; HTML is kept as text)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,226 +15,228 @@ from sophon_channels.text.tables import table
 _LINKABLE = re.compile(r"(?:https?://[^/]|tg://.)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 LONGEST_ADDRESS = 2048
-"""Characters; a longer one is shown as text."""
+"""In characters; a longer URL is shown as text."""
 
 DEEPEST = 60
-"""Levels of nesting; a text that goes deeper is shown as it was written."""
+"""Levels of nesting; a more deeply nested text is returned as it is."""
 
 RULE = "———"
+"""Text of a horizontal rule."""
 BULLET = "•"
+"""Marker of an unordered list item."""
 
 
 def to_runs(markdown: str) -> list[Run]:
-    """The text as it is to look; every word of the markdown is in it. Pure."""
+    """Return the text as styled runs; every word of the markdown is kept. Pure."""
     text = storable(markdown)
-    tokens = _parser().parse(text)
+    tokens = _create_parser().parse(text)
     if any(token.level >= DEEPEST - 2 for token in tokens):
-        return [Run(text)]  # the parser leaves out what is nested deeper
-    writer = _Writer()
-    writer.blocks(tokens)
-    return writer.runs
+        return [Run(text)]  # the parser drops content that is nested more deeply
+    builder = _RunBuilder()
+    builder.add_blocks(tokens)
+    return builder.runs
 
 
 @cache
-def _parser() -> MarkdownIt:
-    """Without reference definitions: a line of one would vanish."""
+def _create_parser() -> MarkdownIt:
+    # Without reference definitions: the parser would drop their lines.
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
     return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
-class _Writer:
-    """Writes tokens down as runs; `look` is what holds where it stands."""
+class _RunBuilder:
+    """Builder that converts markdown tokens to runs; a stack holds the current style."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
-        self._looks: list[Look] = [PLAIN]
-        self._lists: list[int | None] = []
-        self._gap = ""
-        self._addresses: list[tuple[str, str, int]] = []
+        self._styles: list[Look] = [PLAIN]
+        self._list_numbers: list[int | None] = []
+        self._separator = ""
+        self._urls: list[tuple[str, str, int]] = []
 
-    def blocks(self, tokens: Sequence[Token]) -> None:
+    def add_blocks(self, tokens: Sequence[Token]) -> None:
         position = 0
         while position < len(tokens):
             token = tokens[position]
             if token.type == "table_open":
                 end = next(i for i in range(position, len(tokens)) if tokens[i].type == "table_close")
-                self._block(table(_rows(tokens[position:end])), replace(self._look, pre=""))
+                self._add_block(table(_table_rows(tokens[position:end])), replace(self._style, pre=""))
                 position = end
             else:
-                self._visit(token)
+                self._handle(token)
             position += 1
 
     @property
-    def _look(self) -> Look:
-        return self._looks[-1]
+    def _style(self) -> Look:
+        return self._styles[-1]
 
-    def _visit(self, token: Token) -> None:
+    def _handle(self, token: Token) -> None:
         handler = _HANDLERS.get(token.type)
         if handler is not None:
             handler(self, token)
 
-    def write(self, text: str, look: Look | None = None) -> None:
+    def append(self, text: str, style: Look | None = None) -> None:
         if not text:
             return
-        if self.runs and self._gap:
-            self.runs.append(Run(self._gap, Look(quote=self._look.quote and self.runs[-1].look.quote)))
-        self._gap = ""
-        self.runs.append(Run(text, look or self._look))
+        if self.runs and self._separator:
+            self.runs.append(Run(self._separator, Look(quote=self._style.quote and self.runs[-1].look.quote)))
+        self._separator = ""
+        self.runs.append(Run(text, style or self._style))
 
-    def _block(self, text: str, look: Look) -> None:
-        self.part()
-        self.write(text.rstrip("\n"), look)
-        self.part()
+    def _add_block(self, text: str, style: Look) -> None:
+        self.break_block()
+        self.append(text.rstrip("\n"), style)
+        self.break_block()
 
-    def part(self, _: Token | None = None) -> None:
-        """The next thing begins a block of its own."""
+    def break_block(self, _: Token | None = None) -> None:
+        """End the current block."""
         if self.runs:
-            self._gap = max(self._gap, "\n" if self._lists else "\n\n", key=len)
+            self._separator = max(self._separator, "\n" if self._list_numbers else "\n\n", key=len)
 
-    def heading(self, _: Token) -> None:
-        self.part()
-        self._looks.append(replace(self._look, bold=True))
+    def open_heading(self, _: Token) -> None:
+        self.break_block()
+        self._styles.append(replace(self._style, bold=True))
 
-    def leave(self, _: Token) -> None:
-        self._looks.pop()
-        self.part()
+    def close_styled_block(self, _: Token) -> None:
+        self._styles.pop()
+        self.break_block()
 
-    def quotation(self, _: Token) -> None:
-        self.part()
-        self._looks.append(replace(self._look, quote=True))
+    def open_quote(self, _: Token) -> None:
+        self.break_block()
+        self._styles.append(replace(self._style, quote=True))
 
-    def list_open(self, token: Token) -> None:
-        self.part()
+    def open_list(self, token: Token) -> None:
+        self.break_block()
         start = token.attrGet("start")
-        self._lists.append(int(start if start is not None else 1) if token.type == "ordered_list_open" else None)
+        self._list_numbers.append(int(start if start is not None else 1) if token.type == "ordered_list_open" else None)
 
-    def list_close(self, _: Token) -> None:
-        self._lists.pop()
-        self.part()
+    def close_list(self, _: Token) -> None:
+        self._list_numbers.pop()
+        self.break_block()
 
-    def item(self, _: Token) -> None:
-        self.part()
-        number = self._lists[-1]
+    def open_item(self, _: Token) -> None:
+        self.break_block()
+        number = self._list_numbers[-1]
         if number is not None:
-            self._lists[-1] = number + 1
+            self._list_numbers[-1] = number + 1
         mark = BULLET if number is None else f"{number}."
-        self.write(f"{'   ' * (len(self._lists) - 1)}{mark} ")
+        self.append(f"{'   ' * (len(self._list_numbers) - 1)}{mark} ")
 
-    def paragraph(self, _: Token) -> None:
-        """An item's first paragraph stands behind its mark."""
-        if not (self._lists and self.runs and self.runs[-1].text.endswith((f"{BULLET} ", ". "))):
-            self.part()
+    def open_paragraph(self, _: Token) -> None:
+        # The first paragraph of an item follows its marker on the same line.
+        if not (self._list_numbers and self.runs and self.runs[-1].text.endswith((f"{BULLET} ", ". "))):
+            self.break_block()
 
-    def inline(self, token: Token) -> None:
+    def add_inline(self, token: Token) -> None:
         for child in token.children or ():
-            self._visit(child)
+            self._handle(child)
 
-    def words(self, token: Token) -> None:
-        self.write(token.content)
+    def add_text(self, token: Token) -> None:
+        self.append(token.content)
 
-    def code(self, token: Token) -> None:
-        self.write(token.content, replace(self._look, code=True))
+    def add_inline_code(self, token: Token) -> None:
+        self.append(token.content, replace(self._style, code=True))
 
-    def fence(self, token: Token) -> None:
-        """What stands behind the language is told in the block's first line."""
+    def add_code_block(self, token: Token) -> None:
+        # The rest of the info string becomes the first line of the block.
         language, _, rest = token.info.strip().partition(" ")
         if not _LANGUAGE.fullmatch(language) or not token.content.strip():
             language, rest = "", token.info.strip()
-        self._block(f"{rest}\n{token.content}" if rest else token.content, replace(self._look, pre=language))
+        self._add_block(f"{rest}\n{token.content}" if rest else token.content, replace(self._style, pre=language))
 
-    def line(self, _: Token) -> None:
-        self.write("\n")
+    def add_line_break(self, _: Token) -> None:
+        self.append("\n")
 
-    def rule(self, _: Token) -> None:
-        self._block(RULE, self._look)
+    def add_horizontal_rule(self, _: Token) -> None:
+        self._add_block(RULE, self._style)
 
-    def wear(self, token: Token) -> None:
-        look = self._look
-        self._looks.append(
+    def push_style(self, token: Token) -> None:
+        current = self._style
+        self._styles.append(
             replace(
-                look,
-                bold=look.bold or token.type == "strong_open",
-                italic=look.italic or token.type == "em_open",
-                strike=look.strike or token.type == "s_open",
+                current,
+                bold=current.bold or token.type == "strong_open",
+                italic=current.italic or token.type == "em_open",
+                strike=current.strike or token.type == "s_open",
             )
         )
 
-    def take_off(self, _: Token) -> None:
-        self._looks.pop()
+    def pop_style(self, _: Token) -> None:
+        self._styles.pop()
 
-    def link_open(self, token: Token) -> None:
-        address = str(token.attrGet("href") or "")
-        self._addresses.append((address, str(token.attrGet("title") or ""), len(self.runs)))
-        self._looks.append(replace(self._look, link=address) if _is_linkable(address) else self._look)
+    def open_link(self, token: Token) -> None:
+        url = str(token.attrGet("href") or "")
+        self._urls.append((url, str(token.attrGet("title") or ""), len(self.runs)))
+        self._styles.append(replace(self._style, link=url) if _is_linkable(url) else self._style)
 
-    def link_close(self, _: Token) -> None:
-        """A title, and an address that cannot be a link, are told behind the text."""
-        address, title, begin = self._addresses.pop()
-        self._looks.pop()
+    def close_link(self, _: Token) -> None:
+        # A title, and a URL that cannot be a link, follow the text.
+        url, title, begin = self._urls.pop()
+        self._styles.pop()
         if title:
-            self.write(f" ({title})")
-        if not _is_linkable(address) and address not in "".join(run.text for run in self.runs[begin:]):
-            self.write(f" ({address})")
+            self.append(f" ({title})")
+        if not _is_linkable(url) and url not in "".join(run.text for run in self.runs[begin:]):
+            self.append(f" ({url})")
 
-    def image(self, token: Token) -> None:
-        address = str(token.attrGet("src") or "")
-        shown = token.content or address
-        if self._look.link is None and _is_linkable(address):
-            self.write(shown, replace(self._look, link=address))
+    def add_image(self, token: Token) -> None:
+        url = str(token.attrGet("src") or "")
+        label = token.content or url
+        if self._style.link is None and _is_linkable(url):
+            self.append(label, replace(self._style, link=url))
         else:
-            self.write(shown if address in shown else f"{shown} ({address})")
+            self.append(label if url in label else f"{label} ({url})")
 
 
-_HANDLERS: dict[str, Callable[[_Writer, Token], None]] = {
-    "paragraph_open": _Writer.paragraph,
-    "paragraph_close": _Writer.part,
-    "heading_open": _Writer.heading,
-    "heading_close": _Writer.leave,
-    "blockquote_open": _Writer.quotation,
-    "blockquote_close": _Writer.leave,
-    "bullet_list_open": _Writer.list_open,
-    "ordered_list_open": _Writer.list_open,
-    "bullet_list_close": _Writer.list_close,
-    "ordered_list_close": _Writer.list_close,
-    "list_item_open": _Writer.item,
-    "inline": _Writer.inline,
-    "text": _Writer.words,
-    "text_special": _Writer.words,
-    "html_inline": _Writer.words,
-    "code_inline": _Writer.code,
-    "fence": _Writer.fence,
-    "code_block": _Writer.fence,
-    "hardbreak": _Writer.line,
-    "softbreak": _Writer.line,
-    "hr": _Writer.rule,
-    "strong_open": _Writer.wear,
-    "strong_close": _Writer.take_off,
-    "em_open": _Writer.wear,
-    "em_close": _Writer.take_off,
-    "s_open": _Writer.wear,
-    "s_close": _Writer.take_off,
-    "link_open": _Writer.link_open,
-    "link_close": _Writer.link_close,
-    "image": _Writer.image,
+_HANDLERS: dict[str, Callable[[_RunBuilder, Token], None]] = {
+    "paragraph_open": _RunBuilder.open_paragraph,
+    "paragraph_close": _RunBuilder.break_block,
+    "heading_open": _RunBuilder.open_heading,
+    "heading_close": _RunBuilder.close_styled_block,
+    "blockquote_open": _RunBuilder.open_quote,
+    "blockquote_close": _RunBuilder.close_styled_block,
+    "bullet_list_open": _RunBuilder.open_list,
+    "ordered_list_open": _RunBuilder.open_list,
+    "bullet_list_close": _RunBuilder.close_list,
+    "ordered_list_close": _RunBuilder.close_list,
+    "list_item_open": _RunBuilder.open_item,
+    "inline": _RunBuilder.add_inline,
+    "text": _RunBuilder.add_text,
+    "text_special": _RunBuilder.add_text,
+    "html_inline": _RunBuilder.add_text,
+    "code_inline": _RunBuilder.add_inline_code,
+    "fence": _RunBuilder.add_code_block,
+    "code_block": _RunBuilder.add_code_block,
+    "hardbreak": _RunBuilder.add_line_break,
+    "softbreak": _RunBuilder.add_line_break,
+    "hr": _RunBuilder.add_horizontal_rule,
+    "strong_open": _RunBuilder.push_style,
+    "strong_close": _RunBuilder.pop_style,
+    "em_open": _RunBuilder.push_style,
+    "em_close": _RunBuilder.pop_style,
+    "s_open": _RunBuilder.push_style,
+    "s_close": _RunBuilder.pop_style,
+    "link_open": _RunBuilder.open_link,
+    "link_close": _RunBuilder.close_link,
+    "image": _RunBuilder.add_image,
 }
 
 
-def _is_linkable(address: str) -> bool:
-    return len(address) <= LONGEST_ADDRESS and _LINKABLE.match(address) is not None
+def _is_linkable(url: str) -> bool:
+    return len(url) <= LONGEST_ADDRESS and _LINKABLE.match(url) is not None
 
 
-def _rows(tokens: Sequence[Token]) -> list[list[str]]:
-    """The texts of a table's cells, by row; a link in one is told with its address."""
+def _table_rows(tokens: Sequence[Token]) -> list[list[str]]:
+    """Return the cell texts of a table by row; a link in a cell is followed by its URL."""
     rows: list[list[str]] = []
     for token in tokens:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline" and rows:
-            cell = _Writer()
-            cell.inline(token)
-            told = [
+            cell = _RunBuilder()
+            cell.add_inline(token)
+            texts = [
                 run.text if not run.look.link or run.look.link in run.text else f"{run.text} ({run.look.link})"
                 for run in cell.runs
             ]
-            rows[-1].append("".join(told).replace("\n", " "))
+            rows[-1].append("".join(texts).replace("\n", " "))
     return rows

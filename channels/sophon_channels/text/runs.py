@@ -1,4 +1,4 @@
-"""Text with looks, in runs: what a rendered message is before it is HTML, and what can be cut anywhere."""
+"""Styled text as a sequence of runs, between markdown and a platform's markup; it can be split anywhere."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from sophon_channels.text.units import utf16_units
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a stretch looks. `pre` is the language of a code block, "" without one; `link` the address of a link."""
+    """Style of a run. `pre` is the language of a code block ("" if unknown), None outside one; `link` is the URL of a
+    link.
+    """
 
     bold: bool = False
     italic: bool = False
@@ -21,49 +23,50 @@ class Look:
 
 
 PLAIN = Look()
+"""The style of unformatted text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A stretch that looks the same all through."""
+    """A stretch of text in one style."""
 
     text: str
     look: Look = PLAIN
 
 
 def plain(runs: Iterable[Run]) -> str:
-    """The text alone."""
+    """Return the text without styles."""
     return "".join(run.text for run in runs)
 
 
 def cut(runs: Sequence[Run], limit: int, *, first: int | None = None) -> list[list[Run]]:
-    """The runs in parts of at most `limit` UTF-16 units each, the first of at most `first`, none of them blank; looks
-    go on in the next part.
+    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first`; no part is blank,
+    and styles continue in the next part.
 
-    Code within a line and links stay whole where that is possible.
+    Inline code and links are kept intact where possible. Pure.
     """
     text = plain(runs)
-    whole = _whole(runs)
+    atomic_spans = _atomic_spans(runs)
     parts: list[list[Run]] = []
-    position = _skip(text, 0)
+    position = _skip_white_space(text, 0)
     while position < len(text):
         end = reach(text, position, limit if first is None or any(parts) else first, utf16_units)
         if end < len(text):
-            end = best_cut(text, position, end, whole)
+            end = best_cut(text, position, end, atomic_spans)
         last = position + len(text[position:end].rstrip())
-        parts.append(_between(runs, position, last))
-        position = _skip(text, end)
+        parts.append(_slice_runs(runs, position, last))
+        position = _skip_white_space(text, end)
     return [part for part in parts if part]
 
 
-def _skip(text: str, position: int) -> int:
-    """Past the white space of a cut, but not past the indentation of a line."""
+def _skip_white_space(text: str, position: int) -> int:
+    """Return the position after the white space of a cut, but before the indentation of a line."""
     while text.startswith("\n", position):
         position += 1
     return position + 1 if text.startswith(" ", position) and not text.startswith("  ", position) else position
 
 
-def _whole(runs: Sequence[Run]) -> list[Span]:
+def _atomic_spans(runs: Sequence[Run]) -> list[Span]:
     spans: list[Span] = []
     position = 0
     for run in runs:
@@ -73,13 +76,13 @@ def _whole(runs: Sequence[Run]) -> list[Span]:
     return spans
 
 
-def _between(runs: Sequence[Run], begin: int, end: int) -> list[Run]:
-    found: list[Run] = []
+def _slice_runs(runs: Sequence[Run], begin: int, end: int) -> list[Run]:
+    sliced: list[Run] = []
     position = 0
     for run in runs:
-        if stretch := run.text[max(begin - position, 0) : max(end - position, 0)]:
-            found.append(Run(stretch, run.look))
+        if text := run.text[max(begin - position, 0) : max(end - position, 0)]:
+            sliced.append(Run(text, run.look))
         position += len(run.text)
         if position >= end:
             break
-    return found
+    return sliced

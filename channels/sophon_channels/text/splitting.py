@@ -1,4 +1,4 @@
-"""One long text in several messages: markdown or plain, in parts that can each be read and rendered by themselves."""
+"""Splitting of one long text, markdown or plain, into several messages that each render on their own."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,7 +9,7 @@ from sophon_channels.text.fences import Fence, fences
 from sophon_channels.text.units import utf16_units
 
 SMALLEST_LIMIT = 16
-"""In units; below it there is no room for a code block's own lines."""
+"""In units; a smaller part cannot hold the opening and closing line of a code block."""
 
 _INLINE = re.compile(
     r"(?<!`)`[^`\n]{1,500}`(?!`)"
@@ -23,83 +23,84 @@ _LONGEST_INLINE = 1400
 
 
 def split(text: str, limit: int, *, units: Callable[[str], int] = utf16_units) -> list[str]:
-    """The text in parts of at most `limit` units each, none of them blank; a text that fits is its own only part.
+    """Split a text into parts of at most `limit` units each, none of them blank; a text that fits is the only part.
 
-    It is cut between paragraphs, else lines, sentences, words. A code block that is cut is closed and opened again, in
-    the same language. A link, an address, emphasis, code within a line, a character reference and a visible character
-    (emoji of several code points, a letter and its accent) stay whole, unless one alone is longer than half a part.
-    All words are kept, in order. Raises ValueError for a limit below 16. Pure.
+    Cuts at the end of a paragraph, else of a line, sentence, word. A code block that is cut is closed and reopened, in
+    the same language. A link, a URL, emphasis, inline code, a character reference and a visible character (emoji of
+    several code points, a letter and its accent) are kept intact, unless one alone is longer than half a part. All
+    words are kept, in order. `units` measures a text, by default in UTF-16 units. Raises ValueError for a limit below
+    16. Pure.
     """
     if limit < SMALLEST_LIMIT:
-        raise ValueError(f"a part needs room for {SMALLEST_LIMIT} units at least; the limit is {limit}")
+        raise ValueError(f"the limit must be at least {SMALLEST_LIMIT} units, but it is {limit}")
     if not text.strip():
         return []
-    return [text] if units(text) <= limit else _parts(text.replace("\r\n", "\n"), limit, units)
+    return [text] if units(text) <= limit else _split_parts(text.replace("\r\n", "\n"), limit, units)
 
 
-def _parts(text: str, limit: int, units: Callable[[str], int]) -> list[str]:
+def _split_parts(text: str, limit: int, units: Callable[[str], int]) -> list[str]:
     parts: list[str] = []
     blocks = fences(text)
-    longest_tail = max((units(_tail(block, limit, units)) for block in blocks), default=0)
+    longest_tail = max((units(_closing_line(block, limit, units)) for block in blocks), default=0)
     position = 0
     while position < len(text):
-        head = _head(_block_at(blocks, position), limit, units)
+        head = _reopening_line(_block_at(blocks, position), limit, units)
         if units(head + text[position : position + limit + 1]) <= limit:
             parts.append(head + text[position:])
             break
         end = reach(text, position, limit - units(head) - longest_tail, units)
-        end = best_cut(text, position, end, _whole(text, position, end + _LONGEST_INLINE, blocks))
+        end = best_cut(text, position, end, _atomic_spans(text, position, end + _LONGEST_INLINE, blocks))
         block = _block_at(blocks, end)
-        tail = _tail(block, limit, units)
+        tail = _closing_line(block, limit, units)
         parts.append((head + text[position:end]).rstrip("\n" if block else "\n ") + tail)
-        position = _next(text, end, block)
+        position = _skip_white_space(text, end, block)
     return [part for part in parts if part.strip()]
 
 
-def _whole(text: str, begin: int, stop: int, blocks: Sequence[Fence]) -> list[Span]:
-    """What is not to be cut: what stands within a line outside code, and the lines that open and close a block."""
+def _atomic_spans(text: str, begin: int, stop: int, blocks: Sequence[Fence]) -> list[Span]:
+    """Return the spans not to cut: inline markup outside code, and the opening and closing lines of code blocks."""
     spans: list[Span] = []
-    for block in _near(blocks, begin, stop):
-        spans += _inline(text, begin, min(block.start, stop))
+    for block in _blocks_between(blocks, begin, stop):
+        spans += _inline_spans(text, begin, min(block.start, stop))
         spans += [(block.start, block.body + 1), (block.body_end, block.end)]
         begin = block.end
-    return spans + _inline(text, begin, stop)
+    return spans + _inline_spans(text, begin, stop)
 
 
-def _near(blocks: Sequence[Fence], begin: int, stop: int) -> Sequence[Fence]:
+def _blocks_between(blocks: Sequence[Fence], begin: int, stop: int) -> Sequence[Fence]:
     first = bisect_right(blocks, begin, key=lambda block: block.end)
     return blocks[first : bisect_left(blocks, stop, key=lambda block: block.start)]
 
 
-def _inline(text: str, begin: int, end: int) -> list[Span]:
-    return [found.span() for found in _INLINE.finditer(text, begin, end)] if begin < end else []
+def _inline_spans(text: str, begin: int, end: int) -> list[Span]:
+    return [match.span() for match in _INLINE.finditer(text, begin, end)] if begin < end else []
 
 
 def _block_at(blocks: Sequence[Fence], position: int) -> Fence | None:
-    """The block whose code, or whose closing line, a cut at `position` parts from its opening line."""
+    """Return the block that a cut at `position` would divide: after its opening line, not after its closing line."""
     after = bisect_right(blocks, position, key=lambda block: block.body)
     block = blocks[after - 1] if after else None
     return block if block and position < block.end and position <= block.body_end else None
 
 
-def _head(block: Fence | None, limit: int, units: Callable[[str], int]) -> str:
-    """The line that opens the block again; without its language, or not at all, where it would fill the part."""
+def _reopening_line(block: Fence | None, limit: int, units: Callable[[str], int]) -> str:
+    """Return the line that reopens the block; without the language, or empty, if it would fill the part."""
     if block is None:
         return ""
     lines = (f"{block.marker}{block.info}\n", f"{block.marker}\n")
     return next((line for line in lines if units(line) * 4 <= limit), "")
 
 
-def _tail(block: Fence | None, limit: int, units: Callable[[str], int]) -> str:
+def _closing_line(block: Fence | None, limit: int, units: Callable[[str], int]) -> str:
     line = f"\n{block.marker}" if block else ""
     return line if units(line) * 4 <= limit else ""
 
 
-def _next(text: str, end: int, block: Fence | None) -> int:
-    """Where the next part begins: after the white space of the cut; in code, after its one newline."""
+def _skip_white_space(text: str, end: int, block: Fence | None) -> int:
+    """Return where the next part begins: after the white space of the cut; inside code, after one newline."""
     if block is not None and text[end : block.body_end].strip():
         return end + 1 if text.startswith("\n", end) else end
-    if block is not None:  # nothing is left of it but its closing line, which the part before has already
+    if block is not None:  # only its closing line is left, and the previous part has that already
         end = block.end
     while text.startswith("\n", end):
         end += 1

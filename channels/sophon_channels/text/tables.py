@@ -1,13 +1,13 @@
-"""A table in letters of one width."""
+"""Rendering of a table as monospace text."""
 
 from collections.abc import Sequence
 
 WIDEST_COLUMN = 40
-"""Characters; a longer cell sticks out of its column."""
+"""In characters; a longer cell extends beyond its column."""
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """The rows, a line each, columns below each other, a line under the first. Pure."""
+    """Return the table as text: one line per row, aligned columns, a line below the first row. Pure."""
     columns = max((len(row) for row in rows), default=0)
     widths = [
         min(max((len(row[column]) for row in rows if column < len(row)), default=0), WIDEST_COLUMN)

@@ -1,6 +1,6 @@
-"""How long a text is, as platforms count."""
+"""Text length in UTF-16 code units."""
 
 
 def utf16_units(text: str) -> int:
-    """UTF-16 code units: what Telegram counts entities in, and never fewer than there are characters."""
+    """Return the number of UTF-16 code units, in which Telegram counts; never fewer than the characters."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

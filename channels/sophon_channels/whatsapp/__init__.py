@@ -1,1 +1,1 @@
-"""WhatsApp, over Meta's Cloud API."""
+"""WhatsApp channel over Meta's Cloud API."""

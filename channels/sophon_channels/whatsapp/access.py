@@ -1,4 +1,4 @@
-"""What a number needs to be let in: its id at Meta, the token that sends, and the two secrets of the webhook."""
+"""WhatsApp credentials: the phone number id, the access token, and the two secrets of the webhook."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from sophon.settings import Secret, WhatsAppSettings
 from sophon_channels.errors import ChannelError
 
 SECTION = "Channels.WhatsApp"
+"""Path of the settings, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All of it, each a text that is not empty."""
+    """Credentials of one phone number; none of them is empty."""
 
     number_id: str
     token: str
@@ -20,7 +21,7 @@ class Access:
 
 
 def access(settings: WhatsAppSettings, environment: Mapping[str, str]) -> Access:
-    """Raises ChannelError for the first thing that is missing, or cannot be what it should be."""
+    """Return the credentials. Raises ChannelError for the first one that is missing or malformed."""
     return Access(
         _number_id(settings),
         _token(settings, environment),
@@ -30,25 +31,25 @@ def access(settings: WhatsAppSettings, environment: Mapping[str, str]) -> Access
 
 
 def webhook_secrets(settings: WhatsAppSettings, environment: Mapping[str, str]) -> tuple[str, str]:
-    """The app secret and the verify token. Raises ChannelError without one of them."""
+    """Return the app secret and the verify token. Raises ChannelError if one is missing."""
     app_secret = _secret("AppSecret", settings.app_secret, environment)
     return app_secret, _secret("VerifyToken", settings.verify_token, environment)
 
 
 def mistakes(settings: WhatsAppSettings, environment: Mapping[str, str]) -> list[str]:
-    """Everything that `access` would refuse, at once."""
-    reads: list[Callable[[], object]] = [
+    """Return the messages of all errors that `access` would raise."""
+    checks: list[Callable[[], object]] = [
         lambda: _number_id(settings),
         lambda: _token(settings, environment),
         lambda: _secret("AppSecret", settings.app_secret, environment),
         lambda: _secret("VerifyToken", settings.verify_token, environment),
     ]
-    return [problem for read in reads if (problem := _problem(read)) is not None]
+    return [message for check in checks if (message := _error_message(check)) is not None]
 
 
-def _problem(read: Callable[[], object]) -> str | None:
+def _error_message(check: Callable[[], object]) -> str | None:
     try:
-        read()
+        check()
     except ChannelError as error:
         return str(error)
     return None
@@ -58,8 +59,8 @@ def _number_id(settings: WhatsAppSettings) -> str:
     number_id = settings.phone_number_id or ""
     if not (number_id.isascii() and number_id.isdigit()):
         raise ChannelError(
-            f"{SECTION}.PhoneNumberId is {number_id!r}: it is the number's id at Meta, all digits, and not the "
-            "phone number itself; it stands in the app dashboard under WhatsApp, API Setup"
+            f"{SECTION}.PhoneNumberId is {number_id!r}: it is the number's id at Meta, all digits, and not "
+            "the phone number itself; the app dashboard shows it under WhatsApp, API Setup"
         )
     return number_id
 
@@ -69,7 +70,7 @@ def _token(settings: WhatsAppSettings, environment: Mapping[str, str]) -> str:
     if not (token.isascii() and token.isprintable()) or " " in token:
         origin = settings.access_token.origin if settings.access_token else f"{SECTION}.AccessToken"
         raise ChannelError(
-            f"what stands in {origin} is no AccessToken: one is of letters and digits, without spaces; copy it again"
+            f"the value in {origin} is not an AccessToken: one has letters and digits, without spaces; copy it again"
         )
     return token
 

@@ -1,4 +1,4 @@
-"""The WhatsApp channel: one number of the Cloud API, with a webhook."""
+"""WhatsApp channel: one phone number of the Cloud API, with a webhook."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -39,23 +39,24 @@ from sophon_channels.whatsapp.webhook import PATH, Webhook
 
 log = logging.getLogger("sophon")
 
-NOT_STARTED = Refused("the channel does not run", timedelta(minutes=1), everywhere=True)
+NOT_STARTED = Refused("the channel is not running", timedelta(minutes=1), everywhere=True)
+"""Result of every send while the channel is stopped."""
 
 
 TYPING_SECONDS = 20.0
-"""WhatsApp shows it for 25, and every call counts. Source: reference/channels.md."""
+"""Interval of the typing indicator, which WhatsApp shows for 25 s; each call counts. Source: reference/channels.md."""
 
 
 class WhatsAppChannel:
-    """One number; implements `Channel`. `account` is its id at Meta, which is not the phone number."""
+    """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number."""
 
     def __init__(self, settings: WhatsAppSettings, environment: Mapping[str, str], clock: Clock) -> None:
         self._settings, self._environment, self._clock = settings, environment, clock
         self._health = Health()
-        self._gate = Gate(clock)
-        self._statuses = Statuses()
+        self._rate_limiter = Gate(clock)
+        self._deduplicator = Statuses()
         self._client: Client | None = None
-        self._typing: dict[str, float] = {}
+        self._typing_until: dict[str, float] = {}
         self._inbox: Inbox | None = None
 
     @property
@@ -79,9 +80,9 @@ class WhatsAppChannel:
         return LARGEST["document"]
 
     async def start(self, inbox: Inbox) -> None:
-        """As `Channel.start`; a number that Meta does not show now is told, and tried all the same."""
+        """Start the channel, as `Channel.start`. A failed check of the number is logged, and the channel runs."""
         try:
-            client = self._connect()
+            client = self._create_client()
         except ChannelError as error:
             self._health.state, self._health.detail = "refused", str(error)
             raise
@@ -89,8 +90,8 @@ class WhatsAppChannel:
         self._health.state, self._health.detail = "running", ""
         try:
             await client.number()
-        except Failure as failure:
-            self._fails(failure)
+        except Failure as api_error:
+            self._record_failure(api_error)
 
     async def stop(self) -> None:
         client, self._client, self._inbox = self._client, None, None
@@ -100,12 +101,12 @@ class WhatsAppChannel:
             self._health.state, self._health.detail = "stopped", ""
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """GET and POST, which answers 503 while the channel is stopped. None without the secrets: `start` says why."""
+        """Return the GET and POST routes; POST answers 503 while the channel is stopped. None without the secrets."""
         try:
-            secret, word = webhook_secrets(self._settings, self._environment)
-        except ChannelError:
+            secret, verify_token = webhook_secrets(self._settings, self._environment)
+        except ChannelError:  # `start` reports it
             return ()
-        webhook = Webhook(secret, word, self._take, lambda: self._inbox is not None)
+        webhook = Webhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None)
         return web.get(PATH, webhook.verify), web.post(PATH, webhook.handle)
 
     def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
@@ -114,117 +115,121 @@ class WhatsAppChannel:
     async def send(self, entry: OutboundEntry) -> Receipt:
         if self._client is None:
             return NOT_STARTED
-        wait, everywhere = self._gate.final(entry.chat)
-        if wait > GO:
-            return Refused("held back: WhatsApp's limits", wait, everywhere)
+        delay, is_account_wide = self._rate_limiter.final(entry.chat)
+        if delay > GO:
+            return Refused("delayed by the rate limit of WhatsApp", delay, is_account_wide)
         try:
-            sent = Sent(await self._deliver(self._client, entry))
+            result = Sent(await self._deliver(self._client, entry))
         except ChannelError as error:
             return Undeliverable(str(error))
-        except Failure as failure:
-            if failure.refuses_token:
-                self._fails(failure)
-            return receipt(failure, entry.attempts)
-        self._works()
-        return sent
+        except Failure as api_error:
+            if api_error.refuses_token:
+                self._record_failure(api_error)
+            return receipt(api_error, entry.attempts)
+        self._record_success()
+        return result
 
     async def _deliver(self, client: Client, entry: OutboundEntry) -> str:
         file = FileToSend.of(entry.payload)
-        message = _message(entry) if file is None else await file_message(client, self._clock, file, _body(entry))
+        message = (
+            _build_message(entry)
+            if file is None
+            else await file_message(client, self._clock, file, _text_with_repeat_mark(entry))
+        )
         return await client.send(entry.chat, message, entry.payload.get("reply_to"))
 
     async def acknowledge(self, press: Pressed, note: str) -> None:
-        """Nothing can be shown at a button; who decided is told in a message."""
+        """Do nothing: WhatsApp shows no note at a button."""
 
     async def busy(self, place: Place, message_id: str) -> None:
         now = self._clock.monotonic()
-        if self._client is None or not message_id or now < self._typing.get(message_id, now):
+        if self._client is None or not message_id or now < self._typing_until.get(message_id, now):
             return
-        if not self._gate.typing():
+        if not self._rate_limiter.typing():
             return
-        shown = {known: until for known, until in self._typing.items() if until > now}
-        self._typing = {**shown, message_id: now + TYPING_SECONDS}
+        active = {shown_for: until for shown_for, until in self._typing_until.items() if until > now}
+        self._typing_until = {**active, message_id: now + TYPING_SECONDS}
         try:
             await self._client.read(message_id)
-        except Failure as failure:
-            if failure.refuses_token:
-                self._fails(failure)
-            log.info("WhatsApp: %s", failure)
+        except Failure as error:
+            if error.refuses_token:
+                self._record_failure(error)
+            log.info("WhatsApp: %s", error)
         else:
-            self._works()
+            self._record_success()
 
     async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
-        """Nothing: a message that was sent cannot be changed."""
+        """Do nothing and return None: WhatsApp messages cannot be edited."""
         return None
 
     async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
         if self._client is None:
-            raise ChannelError("a file of WhatsApp cannot be fetched: the channel does not run")
+            raise ChannelError("the file cannot be downloaded from WhatsApp: the channel is not running")
         return await download(self._client, attachment, target, limit)
 
     async def test(self) -> list[Finding]:
-        """Asks Meta for the number, and changes nothing."""
-        if problems := mistakes(self._settings, self._environment):
-            return [Finding(False, problem, "see docs/whatsapp.md") for problem in problems]
-        client = self._connect()
+        """Check the configuration by fetching the number from Meta, which changes nothing."""
+        if messages := mistakes(self._settings, self._environment):
+            return [Finding(False, message, "see docs/whatsapp.md") for message in messages]
+        client = self._create_client()
         try:
-            found = await client.number()
-        except Failure as failure:
-            return [Finding(False, self._told(failure), "see docs/whatsapp.md, The usual mistakes")]
+            info = await client.number()
+        except Failure as error:
+            return [Finding(False, self._describe_failure(error), "see docs/whatsapp.md, The usual mistakes")]
         finally:
             await client.close()
-        number, name = text(found, "display_phone_number"), text(found, "verified_name")
+        number, name = text(info, "display_phone_number"), text(info, "verified_name")
         return [
             Finding(True, f"the number is {number or 'known'} ({name or 'without a verified name'})"),
-            Finding(True, "a token from Meta's set-up page lives 24 hours; one of a system user stays"),
+            Finding(True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"),
         ]
 
-    async def _take(self, payload: object) -> None:
-        found = self._statuses.news(arrivals(payload, self.account, self._clock.now()))
-        if not found or self._inbox is None:
+    async def _handle_payload(self, payload: object) -> None:
+        events = self._deduplicator.news(arrivals(payload, self.account, self._clock.now()))
+        if not events or self._inbox is None:
             return
-        await self._inbox.receive(found)
-        self._statuses.keep(found)
+        await self._inbox.receive(events)
+        self._deduplicator.keep(events)
         self._health.last_arrival = self._clock.now()
-        self._health.counts["received"] = self._health.counts.get("received", 0) + len(found)
+        self._health.counts["received"] = self._health.counts.get("received", 0) + len(events)
 
-    def _connect(self) -> Client:
-        allowed = access(self._settings, self._environment)
-        base = self._settings.api_base
-        return Client(allowed.number_id, allowed.token, str(base) if base else None, self._clock)
+    def _create_client(self) -> Client:
+        credentials = access(self._settings, self._environment)
+        base_url = self._settings.api_base
+        return Client(credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock)
 
-    def _works(self) -> None:
+    def _record_success(self) -> None:
         if self._client is not None:
             self._health.state, self._health.detail = "running", ""
 
-    def _fails(self, failure: Failure) -> None:
-        """Said once in the log, however many messages it holds up."""
-        told = self._told(failure)
-        if self._client is not None and (self._health.state, self._health.detail) != ("failing", told):
-            self._health.state, self._health.detail = "failing", told
-            log.warning("WhatsApp: %s", told)
+    def _record_failure(self, error: Failure) -> None:
+        """Record the failure; a repeated one is not logged."""
+        detail = self._describe_failure(error)
+        if self._client is not None and (self._health.state, self._health.detail) != ("failing", detail):
+            self._health.state, self._health.detail = "failing", detail
+            log.warning("WhatsApp: %s", detail)
 
-    def _told(self, failure: Failure) -> str:
-        if failure.refuses_token:
+    def _describe_failure(self, error: Failure) -> str:
+        if error.refuses_token:
             return (
-                "Meta refuses the access token: it is wrong or has expired (one from the set-up page lives 24 hours); "
-                "make one of a system user"
+                "Meta rejects the access token: it is wrong or has expired (one from the set-up page lasts 24 hours); "
+                "create one for a system user"
             )
-        if failure.code == 100:
-            return f"Meta knows no number with the id {self.account}; is it the phone number itself, or another app's?"
-        return str(failure)
+        if error.code == 100:
+            return f"Meta has no number with the id {self.account}; is it the phone number itself, or another app's?"
+        return str(error)
 
 
-def _body(entry: OutboundEntry) -> str:
+def _text_with_repeat_mark(entry: OutboundEntry) -> str:
     return (render.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
 
 
-def _message(entry: OutboundEntry) -> dict[str, Any]:
-    body = _body(entry)
-    given = entry.payload.get("buttons")
-    if not given:
+def _build_message(entry: OutboundEntry) -> dict[str, Any]:
+    body = _text_with_repeat_mark(entry)
+    buttons = entry.payload.get("buttons")
+    if not buttons:
         return {"type": "text", "text": {"preview_url": False, "body": body}}
-    replies = [{"type": "reply", "reply": dict(each)} for each in given]
+    replies = [{"type": "reply", "reply": dict(button)} for button in buttons]
     return {
         "type": "interactive",
         "interactive": {"type": "button", "body": {"text": body}, "action": {"buttons": replies}},

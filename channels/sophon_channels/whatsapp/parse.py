@@ -1,4 +1,5 @@
-"""What Meta delivers, as arrivals: every entry, change, message and status; whatever is odd costs only itself.
+"""Parsing of Cloud API webhooks into inbound events: all entries, changes, messages, statuses; malformed parts are
+skipped.
 
 Source: reference/channels.md; "messages webhook reference" and "Business-scoped user IDs" of Meta's documentation.
 """
@@ -14,8 +15,10 @@ from sophon_channels.fields import NOTHING, Fields, as_fields, objects, sub, tex
 log = logging.getLogger("sophon")
 
 LATE_AFTER = timedelta(hours=1)
+"""A message delivered later than this is marked as late."""
 
 Kind: TypeAlias = Literal["image", "audio", "video", "document", "other"]
+"""Kind of an attachment."""
 
 MEDIA: dict[str, Kind] = {
     "image": "image",
@@ -25,69 +28,73 @@ MEDIA: dict[str, Kind] = {
     "document": "document",
     "sticker": "image",
 }
+"""Kind of the attachment by message type."""
 STATUSES: dict[str, Literal["sent", "delivered", "read", "failed"]] = {
     "sent": "sent",
     "delivered": "delivered",
     "read": "read",
     "failed": "failed",
 }
+"""The statuses that are handled."""
 
 
 def arrivals(body: object, number_id: str, now: datetime) -> list[Arrival]:
-    """All that a webhook's body tells about our number. Pure but for a line in the log for what is left out."""
-    found: list[Arrival] = []
+    """Parse the body of a webhook; return the events of our number. Pure, apart from a log line for what is skipped."""
+    events: list[Arrival] = []
     for entry in objects(as_fields(body), "entry"):
         for change in objects(entry, "changes"):
             value = sub(change, "value")
             if text(change, "field") == "messages" and text(sub(value, "metadata"), "phone_number_id") == number_id:
-                found += _messages(value, now)
-                found += _statuses(value)
-    return found
+                events += _parse_messages(value, now)
+                events += _parse_statuses(value)
+    return events
 
 
-def _messages(value: Fields, now: datetime) -> Iterator[Arrival]:
-    contacts = _contacts(value)
+def _parse_messages(value: Fields, now: datetime) -> Iterator[Arrival]:
+    contacts = _contacts_by_id(value)
     for message in objects(value, "messages"):
         if text(message, "group_id") or text(sub(message, "context"), "group_id"):
-            log.info("WhatsApp: a message from a group is left out; groups are not supported")
+            log.info("WhatsApp: skipped a message from a group; groups are not supported")
             continue
-        arrival = _arrival(message, contacts, now)
-        if arrival is not None:
-            yield arrival
+        event = _parse_message(message, contacts, now)
+        if event is not None:
+            yield event
 
 
-def _arrival(message: Fields, contacts: Mapping[str, Fields], now: datetime) -> Arrival | None:
+def _parse_message(message: Fields, contacts: Mapping[str, Fields], now: datetime) -> Arrival | None:
     external_id, kind = text(message, "id"), text(message, "type")
     if kind == "system" and external_id:
-        return _moved(message, external_id)
-    person, chat = _people(message, contacts)
+        return _parse_migration(message, external_id)
+    person, chat = _sender_and_chat(message, contacts)
     if not (person.id and chat and external_id):
         return None
-    press = _press(message, kind)
-    if press is not None:
-        prompt = text(sub(message, "context"), "id") or None
-        return Pressed(external_id, person, Place(chat), press, external_id, prompt)
-    words, files = _content(message, kind)
-    if not words and not files:
-        log.info("WhatsApp: a message of the kind %r is left out", kind[:40])
+    callback_data = _parse_callback_data(message, kind)
+    if callback_data is not None:
+        prompt_id = text(sub(message, "context"), "id") or None
+        return Pressed(external_id, person, Place(chat), callback_data, external_id, prompt_id)
+    content, files = _parse_content(message, kind)
+    if not content and not files:
+        log.info("WhatsApp: skipped a message of the type %r", kind[:40])
         return None
-    at = _time(text(message, "timestamp"), now)
+    sent_at = _parse_time(text(message, "timestamp"), now)
     return Written(
         external_id,
         person,
         Place(chat),
-        words,
+        content,
         external_id,
-        at,
+        sent_at,
         mentioned=True,
         attachments=files,
-        late=now - at > LATE_AFTER,
+        late=now - sent_at > LATE_AFTER,
     )
 
 
-def _people(message: Fields, contacts: Mapping[str, Fields]) -> tuple[Person, str]:
-    """Who wrote, by the id that stays when a number or a name changes, else by the number; and what an answer is sent
-    to: the number, or for somebody who hides it their user id. What the message leaves out its contact may tell.
+def _sender_and_chat(message: Fields, contacts: Mapping[str, Fields]) -> tuple[Person, str]:
+    """Return the sender and the chat that a reply is sent to.
+
+    The sender's id is the user id, which survives a change of number or name, else the number. The chat is the number,
+    or the user id of a person who hides the number. Ids that the message lacks are taken from its contact.
     """
     number, user = text(message, "from"), text(message, "from_user_id")
     contact = contacts.get(user) or contacts.get(number) or NOTHING
@@ -95,14 +102,19 @@ def _people(message: Fields, contacts: Mapping[str, Fields]) -> tuple[Person, st
     return Person(user or number, text(sub(contact, "profile"), "name")), number or user
 
 
-def _contacts(value: Fields) -> dict[str, Fields]:
-    """The contacts by each of their ids."""
+def _contacts_by_id(value: Fields) -> dict[str, Fields]:
+    """Return the contacts by each of their ids."""
     contacts = objects(value, "contacts")
-    return {identity: each for each in contacts for key in ("user_id", "wa_id") if (identity := text(each, key))}
+    return {
+        contact_id: contact
+        for contact in contacts
+        for key in ("user_id", "wa_id")
+        if (contact_id := text(contact, key))
+    }
 
 
-def _press(message: Fields, kind: str) -> str | None:
-    """A button of ours, a row of a list, or a quick reply of a template."""
+def _parse_callback_data(message: Fields, kind: str) -> str | None:
+    """Return the data of a reply button, a list row, or a template's quick reply; None for other messages."""
     if kind == "button":
         return text(sub(message, "button"), "payload") or None
     if kind == "interactive":
@@ -111,64 +123,66 @@ def _press(message: Fields, kind: str) -> str | None:
     return None
 
 
-def _content(message: Fields, kind: str) -> tuple[str, tuple[Attachment, ...]]:
+def _parse_content(message: Fields, kind: str) -> tuple[str, tuple[Attachment, ...]]:
     if kind == "text":
         return text(sub(message, "text"), "body"), ()
     if kind in MEDIA:
         media = sub(message, kind)
-        identity = text(media, "id")
+        media_id = text(media, "id")
         file = Attachment(
-            identity,
+            media_id,
             MEDIA[kind],
             text(media, "filename"),
             text(media, "mime_type"),
             digest=text(media, "sha256"),
         )
-        return text(media, "caption"), (file,) if identity else ()
+        return text(media, "caption"), (file,) if media_id else ()
     if kind == "location":
-        return _location(sub(message, "location")), ()
+        return _describe_location(sub(message, "location")), ()
     if kind == "contacts":
-        names = [text(sub(each, "name"), "formatted_name") for each in objects(message, "contacts")]
+        names = [text(sub(contact, "name"), "formatted_name") for contact in objects(message, "contacts")]
         return f"[contacts: {', '.join(name for name in names if name) or 'without names'}]", ()
     return "", ()
 
 
-def _location(place: Fields) -> str:
-    named = ", ".join(part for part in (text(place, "name"), text(place, "address")) if part)
-    where = ", ".join(
-        str(degrees) for key in ("latitude", "longitude") if (degrees := _degrees(place, key)) is not None
+def _describe_location(place: Fields) -> str:
+    label = ", ".join(part for part in (text(place, "name"), text(place, "address")) if part)
+    coordinates = ", ".join(
+        str(degrees) for key in ("latitude", "longitude") if (degrees := _coordinate(place, key)) is not None
     )
-    return f"[location: {', '.join(part for part in (named, where) if part) or 'without a place'}]"
+    return f"[location: {', '.join(part for part in (label, coordinates) if part) or 'without a place'}]"
 
 
-def _degrees(place: Fields, key: str) -> float | None:
+def _coordinate(place: Fields, key: str) -> float | None:
     value = place.get(key)
     return value if isinstance(value, float) else whole(place, key)
 
 
-def _moved(message: Fields, external_id: str) -> Moved | None:
-    """Somebody's user id changes with their number; the chat goes with it: a number to a number where one is told."""
+def _parse_migration(message: Fields, external_id: str) -> Moved | None:
+    """Return the migration when a person's user id or number has changed; the chat's key changes with it, from number
+    to number if the new number is known.
+    """
     system, number = sub(message, "system"), text(message, "from")
     if text(system, "type") not in ("user_changed_user_id", "user_changed_number"):
         return None
-    old, user = number or text(message, "from_user_id"), text(system, "user_id")
-    told = text(system, "wa_id") or text(system, "new_wa_id")
-    new = (told or user) if number else (user or told)
-    return Moved(external_id, old, new) if old and new and old != new else None
+    old_chat, new_user = number or text(message, "from_user_id"), text(system, "user_id")
+    new_number = text(system, "wa_id") or text(system, "new_wa_id")
+    new_chat = (new_number or new_user) if number else (new_user or new_number)
+    return Moved(external_id, old_chat, new_chat) if old_chat and new_chat and old_chat != new_chat else None
 
 
-def _statuses(value: Fields) -> Iterator[Delivery]:
+def _parse_statuses(value: Fields) -> Iterator[Delivery]:
     for status in objects(value, "statuses"):
-        known, platform_id = STATUSES.get(text(status, "status")), text(status, "id")
-        if known is None or not platform_id:
+        known_status, platform_id = STATUSES.get(text(status, "status")), text(status, "id")
+        if known_status is None or not platform_id:
             continue
         errors = objects(status, "errors")
         error = errors[0] if errors else NOTHING
         reason = text(sub(error, "error_data"), "details") or text(error, "title")
-        yield Delivery(f"{platform_id}:{known}", platform_id, known, whole(error, "code"), reason)
+        yield Delivery(f"{platform_id}:{known_status}", platform_id, known_status, whole(error, "code"), reason)
 
 
-def _time(stamp: str, now: datetime) -> datetime:
+def _parse_time(stamp: str, now: datetime) -> datetime:
     try:
         return datetime.fromtimestamp(int(stamp), UTC)
     except (ValueError, OverflowError, OSError):

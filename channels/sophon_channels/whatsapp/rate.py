@@ -1,6 +1,6 @@
-"""WhatsApp's limits, kept before it has to say so: 80 messages a second for a number, about one in 6 s to one person.
+"""Rate limiter for WhatsApp: 80 messages per second of a number, about one per 6 s to one person.
 
-Source: reference/channels.md (errors 130429 and 131056). The gate never waits: it tells how long one would have to.
+Source: reference/channels.md (errors 130429 and 131056). The limiter never waits: it returns the necessary delay.
 """
 
 from collections import OrderedDict
@@ -10,17 +10,21 @@ from datetime import timedelta
 from sophon.clock import Clock
 
 PER_SECOND = 80
+"""Messages per second of one phone number."""
 PAIR_SECONDS = 6.0
+"""Interval between two messages to one person after a burst."""
 BURST = 10
-"""Messages to one person that pass at once, before the pace holds."""
+"""Messages to one person that may be sent at once."""
 
 MOST_PEOPLE = 10_000
+"""Number of recipients remembered; the least recently used one is evicted."""
 GO = timedelta(0)
+"""No delay: the message may be sent now."""
 
 
 @dataclass(slots=True)
-class _Bucket:
-    """Fills by itself, up to its size; one is taken per message."""
+class _TokenBucket:
+    """Token bucket: refills at a constant rate up to its size; one token per message."""
 
     size: float
     per_second: float
@@ -34,36 +38,38 @@ class _Bucket:
 
 
 class Gate:
-    """What is left of the limits of a number, and of each person."""
+    """Rate limiter of one phone number and its recipients."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._number = _Bucket(PER_SECOND, PER_SECOND, PER_SECOND, clock.monotonic())
-        self._people: OrderedDict[str, _Bucket] = OrderedDict()
+        self._number = _TokenBucket(PER_SECOND, PER_SECOND, PER_SECOND, clock.monotonic())
+        self._recipients: OrderedDict[str, _TokenBucket] = OrderedDict()
 
     def final(self, person: str) -> tuple[timedelta, bool]:
-        """How long until a message may go, and whether nobody is written to before that; zero: it counts as sent."""
+        """Return the delay for a message, and whether it is for all recipients; a zero delay counts the message as
+        sent.
+        """
         now = self._clock.monotonic()
-        pair = self._person(person, now)
-        everywhere, here = self._number.wait(now), pair.wait(now)
-        if everywhere > 0 or here > 0:
-            return timedelta(seconds=max(everywhere, here)), everywhere >= here
+        bucket = self._recipient_bucket(person, now)
+        number_delay, recipient_delay = self._number.wait(now), bucket.wait(now)
+        if number_delay > 0 or recipient_delay > 0:
+            return timedelta(seconds=max(number_delay, recipient_delay)), number_delay >= recipient_delay
         self._number.level -= 1
-        pair.level -= 1
+        bucket.level -= 1
         return GO, False
 
     def typing(self) -> bool:
-        """Whether a read receipt with typing may go: it counts for the number, and leaves messages their half."""
+        """Return whether typing may be shown now, and count it if so; half of the limit is reserved for messages."""
         if self._number.wait(self._clock.monotonic()) > 0 or self._number.level < PER_SECOND / 2:
             return False
         self._number.level -= 1
         return True
 
-    def _person(self, person: str, now: float) -> _Bucket:
-        found = self._people.get(person)
-        if found is None:
-            found = self._people[person] = _Bucket(BURST, 1 / PAIR_SECONDS, BURST, now)
-            while len(self._people) > MOST_PEOPLE:
-                self._people.popitem(last=False)
-        self._people.move_to_end(person)
-        return found
+    def _recipient_bucket(self, person: str, now: float) -> _TokenBucket:
+        bucket = self._recipients.get(person)
+        if bucket is None:
+            bucket = self._recipients[person] = _TokenBucket(BURST, 1 / PAIR_SECONDS, BURST, now)
+            while len(self._recipients) > MOST_PEOPLE:
+                self._recipients.popitem(last=False)
+        self._recipients.move_to_end(person)
+        return bucket

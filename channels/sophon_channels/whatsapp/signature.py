@@ -1,4 +1,4 @@
-"""What Meta signs a webhook with: HMAC-SHA256 over the bytes as they came."""
+"""Signature of Meta's webhooks: HMAC-SHA256 over the raw request body."""
 
 import hashlib
 import hmac
@@ -8,11 +8,11 @@ PREFIX = "sha256="
 
 
 def is_signed(body: bytes, header: str, secret: str) -> bool:
-    """Whether the header is the signature of exactly this body. Never raises; compares in constant time."""
+    """Return whether the header is the signature of exactly this body. Never raises; compares in constant time."""
     expected = PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(header.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def signature_of(body: bytes, secret: str) -> str:
-    """The header for a body."""
+    """Return the signature header for a body."""
     return PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""How far each message has come: statuses arrive in any order and more than once, and only the furthest is news.
+"""De-duplication of message statuses, which arrive in any order and repeatedly: only a further status is new.
 
 Source: reference/channels.md, "Statuses".
 """
@@ -9,39 +9,40 @@ from collections.abc import Mapping, Sequence
 from sophon_channels.contract import Arrival, Delivery
 
 ORDER = ("sent", "delivered", "read", "failed")
+"""Statuses, from the first to the furthest."""
 MOST_MESSAGES = 10_000
-"""Of so many the status is remembered; what comes later for an older one is news once more."""
+"""Number of messages whose status is remembered; a status of an older one counts as new."""
 
 
 class Statuses:
-    """What was told of the messages of one number."""
+    """The furthest status of each message of one phone number."""
 
     def __init__(self) -> None:
         self._furthest: OrderedDict[str, int] = OrderedDict()
 
     def news(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
-        """All but the statuses that tell of no step further; changes nothing."""
+        """Return the events without statuses that are no further; changes nothing."""
         return unrepeated(arrivals, self._furthest)
 
     def keep(self, arrivals: Sequence[Arrival]) -> None:
-        """They were received, and are no news any more."""
-        for arrival in arrivals:
-            if isinstance(arrival, Delivery):
-                self._furthest[arrival.platform_id] = ORDER.index(arrival.status)
-                self._furthest.move_to_end(arrival.platform_id)
+        """Record the statuses of events that were received."""
+        for event in arrivals:
+            if isinstance(event, Delivery):
+                self._furthest[event.platform_id] = ORDER.index(event.status)
+                self._furthest.move_to_end(event.platform_id)
         while len(self._furthest) > MOST_MESSAGES:
             self._furthest.popitem(last=False)
 
 
 def unrepeated(arrivals: Sequence[Arrival], furthest: Mapping[str, int]) -> list[Arrival]:
-    """Arrivals without the statuses that go back behind `furthest`, or behind one that stands before them. Pure."""
-    found: list[Arrival] = []
-    here: dict[str, int] = {}
-    for arrival in arrivals:
-        if isinstance(arrival, Delivery):
-            step, name = ORDER.index(arrival.status), arrival.platform_id
-            if step <= here.get(name, furthest.get(name, -1)):
+    """Return the events without statuses not further than `furthest`, or than an earlier event in the list. Pure."""
+    new_events: list[Arrival] = []
+    seen: dict[str, int] = {}
+    for event in arrivals:
+        if isinstance(event, Delivery):
+            rank, message_id = ORDER.index(event.status), event.platform_id
+            if rank <= seen.get(message_id, furthest.get(message_id, -1)):
                 continue
-            here[name] = step
-        found.append(arrival)
-    return found
+            seen[message_id] = rank
+        new_events.append(event)
+    return new_events

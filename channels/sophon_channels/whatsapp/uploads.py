@@ -1,4 +1,4 @@
-"""Files to WhatsApp: uploaded first, then a message that names the upload."""
+"""File uploads to WhatsApp: first the upload, then a message that refers to it."""
 
 from functools import partial
 from typing import Any, Literal
@@ -9,6 +9,7 @@ from sophon_channels.whatsapp.client import Client
 from sophon_channels.whatsapp.downloads import LARGEST
 
 Kind = Literal["image", "audio", "video", "document"]
+"""Message type of a file."""
 
 KINDS: dict[str, Kind] = {
     "image/jpeg": "image",
@@ -21,36 +22,37 @@ KINDS: dict[str, Kind] = {
     "video/mp4": "video",
     "video/3gpp": "video",
 }
-"""What WhatsApp shows or plays; all else is a document."""
+"""Message type by media type; all other files are documents."""
 
 TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+"""Media types beside text/* that are uploaded as text/plain."""
 
 
 async def file_message(client: Client, clock: Clock, file: FileToSend, caption: str) -> dict[str, Any]:
-    """Upload a file; the message that shows it. What is too large to be shown is a document.
+    """Upload a file; return the message that shows it. A file too large for its kind is sent as a document.
 
-    Raises Failure, after which nothing was sent; ChannelError where the file itself is in the way.
+    Raises `Failure`, after which nothing was sent; ChannelError if the file cannot be read.
     """
     size = await clock.in_thread(partial(file.size, LARGEST["document"]))
     kind = kind_of(file.media_type, size)
     stream = await clock.in_thread(partial(file.open, LARGEST["document"]))
     with stream:
         media_id = await client.upload(file.name, uploaded_type(file.media_type), stream)
-    shown = {"id": media_id}
+    media = {"id": media_id}
     if caption.strip() and kind != "audio":
-        shown["caption"] = caption.strip()
+        media["caption"] = caption.strip()
     if kind == "document":
-        shown["filename"] = file.name
-    return {"type": kind, kind: shown}
+        media["filename"] = file.name
+    return {"type": kind, kind: media}
 
 
 def kind_of(media_type: str, size: int) -> Kind:
-    """The kind of message for a file of so many bytes. Pure."""
+    """Return the message type for a file of that media type and size in bytes. Pure."""
     kind = KINDS.get(media_type.lower(), "document")
     return kind if size <= LARGEST[kind] else "document"
 
 
 def uploaded_type(media_type: str) -> str:
-    """As what it is given to Meta, which knows one kind of text only; the name of the file says more. Pure."""
+    """Return the media type to upload as: Meta accepts only one text type; the file name keeps the difference. Pure."""
     media_type = media_type.lower()
     return "text/plain" if media_type.startswith("text/") or media_type in TEXTUAL else media_type

@@ -1,4 +1,4 @@
-"""What Meta sends: let in by its signature, answered once it is kept."""
+"""Webhook for WhatsApp events: authenticated by a signature, confirmed once the events are stored."""
 
 import hmac
 import json
@@ -17,63 +17,64 @@ LARGEST_BODY = 3 * 1024 * 1024
 """Bytes; Meta's largest batch."""
 
 Take = Callable[[object], Awaitable[None]]
+"""Stores the events of a webhook body; raises StoreError if that fails."""
 
 
 class Webhook:
-    """The two handlers. 200 only for what is kept: Meta delivers everything else again, for 7 days."""
+    """aiohttp handlers. Answer 200 only for stored events: Meta delivers all others again, for 7 days."""
 
     def __init__(self, secret: str, verify_token: str, take: Take, is_ready: Callable[[], bool]) -> None:
         self._secret, self._verify_token = secret, verify_token.encode()
-        self._take, self._is_ready = take, is_ready
+        self._handle_payload, self._is_ready = take, is_ready
 
     async def verify(self, request: web.Request) -> web.Response:
-        """Meta asks once, when the address is entered: with our own word it gets back what it sent."""
+        """Handle the verification request that Meta sends when the URL is configured: 403 for a wrong verify token."""
         given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogatepass")
         matches = hmac.compare_digest(given, self._verify_token)
         if request.query.get("hub.mode") != "subscribe" or not matches:
-            log.warning("a request to verify %s came without the right token", PATH)
+            log.warning("rejected a verification request to %s with a wrong token", PATH)
             return web.Response(status=403)
         return web.Response(text=request.query.get("hub.challenge", ""))
 
     async def handle(self, request: web.Request) -> web.Response:
-        """413 too large, 401 not signed, 400 no JSON, 503 not kept, 200 kept."""
-        body = await _body(request)
+        """Handle one delivery: 413 too large, 401 wrong signature, 400 not JSON, 503 not stored, 200 stored."""
+        body = await _read_body(request)
         if body is None:
-            log.warning("a request to %s with more than %d bytes was refused", PATH, LARGEST_BODY)
-            return _last_answer(413)
+            log.warning("rejected a request to %s with more than %d bytes", PATH, LARGEST_BODY)
+            return _closing_response(413)
         if not is_signed(body, request.headers.get(HEADER, ""), self._secret):
-            log.warning("a request to %s without the right signature was refused", PATH)
-            return _last_answer(401)
+            log.warning("rejected a request to %s with a wrong signature", PATH)
+            return _closing_response(401)
         try:
             payload: object = json.loads(body)
         except (ValueError, RecursionError):
             return web.Response(status=400)
-        return await self._kept(payload)
+        return await self._store(payload)
 
-    async def _kept(self, payload: object) -> web.Response:
+    async def _store(self, payload: object) -> web.Response:
         if not self._is_ready():
             return web.Response(status=503)
         try:
-            await self._take(payload)
+            await self._handle_payload(payload)
         except StoreError as error:
-            log.error("what WhatsApp delivered could not be kept; it will send it again: %s", error)  # noqa: TRY400
+            log.error("WhatsApp events could not be stored; WhatsApp will send them again: %s", error)  # noqa: TRY400
             return web.Response(status=503)
         return web.Response()
 
 
-def _last_answer(status: int) -> web.Response:
-    """The connection ends with it, so that the rest of a large body is not read."""
+def _closing_response(status: int) -> web.Response:
+    """Return a response that closes the connection, so that the rest of a large body is not read."""
     response = web.Response(status=status)
     response.force_close()
     return response
 
 
-async def _body(request: web.Request) -> bytes | None:
+async def _read_body(request: web.Request) -> bytes | None:
     if (request.content_length or 0) > LARGEST_BODY:
         return None
     body = bytearray()
-    async for piece in request.content.iter_any():
-        body += piece
+    async for chunk in request.content.iter_any():
+        body += chunk
         if len(body) > LARGEST_BODY:
             return None
     return bytes(body)

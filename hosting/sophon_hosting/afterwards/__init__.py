@@ -1,1 +1,1 @@
-"""What a host does after an answer, when nobody waits: it remembers, and gives the session a title."""
+"""Post-turn jobs: memory extraction and title generation after an answer."""

@@ -1,4 +1,4 @@
-"""After an answer, the memory step and then the title: beside the turns, never in their way."""
+"""Runner of the post-turn jobs: after an answer, extract memories and generate a title, in the background."""
 
 import asyncio
 import logging
@@ -21,17 +21,18 @@ from sophon_middlewares.outer.capability_routing import CapabilityRouting
 log = logging.getLogger("sophon")
 
 MOST_WAITING = 100
-"""Answers whose afterwards is still to come; of more, the oldest are let go."""
+"""Bound of the queue of answers; when it is full, the oldest is dropped."""
 
 LIMIT_SECONDS = 30.0
-"""For the memory step and the title of one answer, together."""
+"""Time limit for both jobs of one answer together."""
 
 ANSWERED = frozenset({"stop", "length", "max_iterations"})
+"""Finish reasons after which the jobs run."""
 
 
 @dataclass(frozen=True, slots=True)
 class AfterwardsStatistics:
-    """Since the start: `done` answers, `dropped` because too many waited, `failed` or out of time; `waiting` now."""
+    """Counts since the start: answers `done`, `dropped` from a full queue, `failed` or timed out; `waiting` now."""
 
     waiting: int
     done: int
@@ -40,84 +41,84 @@ class AfterwardsStatistics:
 
 
 class Afterwards:
-    """Listens to the feed, and works off one answer at a time.
+    """Runs the post-turn jobs of one answer at a time, triggered by `task_completed` events.
 
-    Its model calls go through Budget and routing as any other, and are told as events of the task they belong to. What
-    it has not done when the host stops is not made up for.
+    Model calls go through Budget and CapabilityRouting, like all others, and emit events of the task they belong to.
+    Jobs that are pending at shutdown are lost.
     """
 
-    def __init__(self, services: Services, feed: EventFeed) -> None:
-        self._services, self._feed = services, feed
-        self._titling = Pipeline.compose(Budget(), CapabilityRouting(), Titling())
-        self._learning = Pipeline.compose(Budget(), CapabilityRouting(), Learning())
-        self._waiting: deque[str] = deque()
-        self._news = asyncio.Event()
-        self._work: asyncio.Task[None] | None = None
+    def __init__(self, services: Services, event_bus: EventFeed) -> None:
+        self._services, self._event_bus = services, event_bus
+        self._title_chain = Pipeline.compose(Budget(), CapabilityRouting(), Titling())
+        self._memory_chain = Pipeline.compose(Budget(), CapabilityRouting(), Learning())
+        self._pending_task_ids: deque[str] = deque()
+        self._wake_up = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         self._done = self._dropped = self._failed = 0
 
     def start(self) -> None:
-        """Begin to listen."""
-        self._feed.watch(self._hear)
-        self._work = asyncio.create_task(self._run())
+        """Subscribe to the events and start the background task."""
+        self._event_bus.watch(self._on_event)
+        self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """At once: nobody waits for it."""
-        if self._work is None:
+        """Cancel the background task without waiting for pending jobs."""
+        if self._task is None:
             return
-        self._feed.unwatch(self._hear)
-        self._work.cancel()
+        self._event_bus.unwatch(self._on_event)
+        self._task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._work
-        self._work = None
+            await self._task
+        self._task = None
 
     def statistics(self) -> AfterwardsStatistics:
-        """At this moment."""
-        return AfterwardsStatistics(len(self._waiting), self._done, self._dropped, self._failed)
+        """Return the current counts."""
+        return AfterwardsStatistics(len(self._pending_task_ids), self._done, self._dropped, self._failed)
 
-    def _hear(self, frame: Frame) -> None:
-        if frame.name != "task_completed" or frame.data["finish_reason"] not in ANSWERED:
+    def _on_event(self, wire_event: Frame) -> None:
+        if wire_event.name != "task_completed" or wire_event.data["finish_reason"] not in ANSWERED:
             return
-        if len(self._waiting) >= MOST_WAITING:
-            self._waiting.popleft()
+        if len(self._pending_task_ids) >= MOST_WAITING:
+            self._pending_task_ids.popleft()
             self._dropped += 1
-            log.warning("an answer is left without its afterwards: %d others wait", MOST_WAITING)
-        self._waiting.append(frame.task_id)
-        self._news.set()
+            log.warning("post-turn jobs of an answer dropped: %d others are waiting", MOST_WAITING)
+        self._pending_task_ids.append(wire_event.task_id)
+        self._wake_up.set()
 
     async def _run(self) -> None:
         while True:
-            await self._news.wait()
-            while self._waiting:
-                await self._of(self._waiting.popleft())
-            self._news.clear()
+            await self._wake_up.wait()
+            while self._pending_task_ids:
+                await self._run_jobs(self._pending_task_ids.popleft())
+            self._wake_up.clear()
 
-    async def _of(self, task_id: str) -> None:
+    async def _run_jobs(self, task_id: str) -> None:
         try:
             async with self._services.clock.timeout(LIMIT_SECONDS):
                 run = await self._services.store.runs.get(task_id)
-                await self._learn(run)
-                await self._title(run)
+                await self._extract_memories(run)
+                await self._generate_title(run)
             self._done += 1
         except NotFound:
-            log.debug("task %s is gone", task_id)
+            log.debug("task %s was deleted", task_id)
         except Exception:
             self._failed += 1
-            log.warning("the afterwards of task %s failed", task_id, exc_info=True)
+            log.warning("post-turn jobs of task %s failed", task_id, exc_info=True)
 
-    async def _learn(self, run: Run) -> None:
+    async def _extract_memories(self, run: Run) -> None:
         memory = self._services.settings.memory
         if memory.enabled and memory.learn:
-            await self._through(self._learning, run)
+            await self._run_chain(self._memory_chain, run)
 
-    async def _title(self, run: Run) -> None:
+    async def _generate_title(self, run: Run) -> None:
         sessions = self._services.store.sessions
         if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
             return
-        title = await self._through(self._titling, run)
-        if not (await sessions.get(run.session_id)).title:  # nobody has given it one in the meantime
+        title = await self._run_chain(self._title_chain, run)
+        if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
             await sessions.rename(run.session_id, title)
-            self._feed.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
+            self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
 
-    async def _through(self, chain: Pipeline, run: Run) -> str:
+    async def _run_chain(self, chain: Pipeline, run: Run) -> str:
         ctx = self._services.turn(run.text, session_id=run.session_id, principal=run.owner, run_id=run.id)
         return (await chain.run(ctx)).text

@@ -1,4 +1,4 @@
-"""The memory step: what a person said of themselves, and only that, is kept for later conversations."""
+"""Memory extraction: store lasting facts and preferences that the user stated about themselves."""
 
 import logging
 import re
@@ -16,6 +16,8 @@ from sophon.stores.contracts import MemoryEntry
 log = logging.getLogger("sophon")
 
 MOST_ENTRIES = 5
+"""Maximum number of memories per answer."""
+
 MOST_TOKENS = 500
 INSTRUCTION = (
     "From the message below, list what its author says of themselves that will still be true and useful in later "
@@ -31,60 +33,62 @@ _SECRET = re.compile(
 
 
 class Statement(BaseModel):
-    """One thing to be remembered, as a model gives it."""
+    """Memory in a model's answer: one sentence and its category."""
 
     text: str = Field(min_length=3, max_length=500)
     category: Literal["fact", "preference"] = "fact"
 
 
 class Learning:
-    """Ends a small chain of its own: the turn's text is the person's message; nothing else is read, so that no page and
-    no tool result can plant a memory. What is known already is not kept twice.
+    """Innermost middleware of the extraction chain; the turn's text is the user's message.
+
+    It reads nothing else, so that no web page and no tool result can inject a memory. Known memories are not stored
+    again.
     """
 
     zone = "inner"
-    acts = {"turn": "asks a model what is worth remembering, and keeps it"}  # noqa: RUF012 - plain data
+    acts = {"turn": "asks a model for lasting facts and stores them"}  # noqa: RUF012 - plain data
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the chain's word
+    async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the middleware signature
         messages = [Message("system", INSTRUCTION), Message("user", ctx.text)]
-        kept = 0
+        stored_count = 0
         try:
             request = ctx.request(messages, purpose="memory", max_tokens=MOST_TOKENS, temperature=0)
-            kept = await _keep(ctx, statements_in((await ctx.complete(request)).text))
+            stored_count = await _store_new(ctx, statements_in((await ctx.complete(request)).text))
         except SophonError as error:
-            log.info("nothing was remembered: %s", error)
-        ctx.response = Response(f"remembered {kept}")
+            log.info("memory extraction failed: %s", error)
+        ctx.response = Response(f"remembered {stored_count}")
 
 
 def statements_in(text: str) -> list[Statement]:
-    """What a model listed, be there prose or a fence around it; what is no statement, or looks secret, is left out."""
+    """Parse the JSON list in a model's answer, ignoring surrounding text; skip invalid entries and likely secrets."""
     start, end = text.find("["), text.rfind("]")
     try:
-        given: object = orjson.loads(text[start : end + 1]) if 0 <= start < end else []
+        entries: object = orjson.loads(text[start : end + 1]) if 0 <= start < end else []
     except orjson.JSONDecodeError:
         return []
-    found: list[Statement] = []
-    for each in given if isinstance(given, list) else []:  # pyright: ignore[reportUnknownVariableType] - checked below
+    statements_found: list[Statement] = []
+    for entry in entries if isinstance(entries, list) else []:  # pyright: ignore[reportUnknownVariableType] - checked below
         try:
-            statement = Statement.model_validate(each)
+            statement = Statement.model_validate(entry)
         except ValidationError:
             continue
         if not _SECRET.search(statement.text):
-            found.append(statement)
-    return found[:MOST_ENTRIES]
+            statements_found.append(statement)
+    return statements_found[:MOST_ENTRIES]
 
 
-async def _keep(ctx: Context, statements: list[Statement]) -> int:
+async def _store_new(ctx: Context, statements: list[Statement]) -> int:
     if not statements:
         return 0
     memory, clock, scope = ctx.services.store.memory, ctx.services.clock, ctx.principal or "user"
-    known = {_plain(entry.text) for entry in await memory.all(scope=scope)}
-    kept = 0
+    known = {_normalize(entry.text) for entry in await memory.all(scope=scope)}
+    stored_count = 0
     for statement in statements:
-        if _plain(statement.text) in known:
+        if _normalize(statement.text) in known:
             continue
-        known.add(_plain(statement.text))
-        kept += 1
+        known.add(_normalize(statement.text))
+        stored_count += 1
         await memory.write(
             MemoryEntry(
                 id=clock.new_id(),
@@ -95,8 +99,8 @@ async def _keep(ctx: Context, statements: list[Statement]) -> int:
                 created_at=clock.now(),
             )
         )
-    return kept
+    return stored_count
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))

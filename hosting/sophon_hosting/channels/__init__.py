@@ -1,1 +1,1 @@
-"""Channels in a host: people write from a platform, and answers, questions and progress go back there."""
+"""Channels in a host: inbound messages become runs; replies, approval prompts and previews go back to the chats."""

@@ -1,4 +1,4 @@
-"""Presses are acknowledged beside whatever arrives next: a platform that hangs in it holds up nothing."""
+"""Acknowledgement of button presses in the background, so that a slow platform does not delay the next event."""
 
 import asyncio
 import logging
@@ -8,35 +8,39 @@ from sophon_channels.contract import Channel, Pressed
 log = logging.getLogger("sophon")
 
 MOST_AT_ONCE = 100
-"""With more under way the platform hangs; what is not acknowledged is decided all the same."""
+"""Maximum number of pending acknowledgements; beyond it, presses are decided without acknowledgement."""
 
 
 class Acknowledgements:
-    """Those of one channel that are under way."""
+    """Background acknowledgements of one channel."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._pending: set[asyncio.Task[None]] = set()
 
     async def begin(self, press: Pressed, note: str) -> None:
-        """It is on its way when this returns; whether it arrives is waited for by nobody."""
-        if len(self._under_way) >= MOST_AT_ONCE:
-            log.warning("%s: a press is not acknowledged, %d others hang", self._channel.name, MOST_AT_ONCE)
+        """Start the acknowledgement and return; the result is not awaited."""
+        if len(self._pending) >= MOST_AT_ONCE:
+            log.warning(
+                "%s: a button press is not acknowledged, because %d others are pending",
+                self._channel.name,
+                MOST_AT_ONCE,
+            )
             return
-        task = asyncio.create_task(self._tell(press, note))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        await asyncio.sleep(0)  # its first step is done before the next arrival is looked at
+        task = asyncio.create_task(self._acknowledge(press, note))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+        await asyncio.sleep(0)  # lets the task start before the next event is handled
 
     async def stop(self) -> None:
-        """Leave alone what hangs."""
-        tasks = list(self._under_way)
+        """Cancel the pending acknowledgements."""
+        tasks = list(self._pending)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _tell(self, press: Pressed, note: str) -> None:
+    async def _acknowledge(self, press: Pressed, note: str) -> None:
         try:
             await self._channel.acknowledge(press, note)
         except Exception:
-            log.exception("%s: a press could not be acknowledged", self._channel.name)
+            log.exception("%s: a button press could not be acknowledged", self._channel.name)

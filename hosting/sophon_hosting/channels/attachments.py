@@ -1,4 +1,4 @@
-"""Files that came with a message: fetched before its turn begins, and named in what the turn reads."""
+"""Attachments: downloads the files of a message before its turn starts, and lists them in the turn's text."""
 
 import asyncio
 import logging
@@ -15,50 +15,50 @@ from sophon_channels.errors import ChannelError
 log = logging.getLogger("sophon")
 
 MOST_BYTES = 20_000_000
-"""Of one file; what Telegram gives out. Source: reference/channels.md."""
+"""Maximum size of one file; the maximum that Telegram offers. Source: reference/channels.md."""
 
 FETCH_SECONDS = 60.0
-"""For all files of a message: a worker waits for them, and with it whoever is behind."""
+"""Timeout for all files of a message together: meanwhile a worker is occupied."""
 
-_UNFIT = re.compile(r"[^\w.-]+")
+_UNSAFE_CHARACTERS = re.compile(r"[^\w.-]+")
 
 
 class Attachments:
-    """Fetches what `Run.origin` names, below the folder in which the tools find files."""
+    """Downloader of the files that `Run.origin` lists, to the folder of the file tools."""
 
     def __init__(self, channels: Mapping[str, Channel], root: Path, clock: Clock) -> None:
         self._channels, self._root, self._clock = channels, root, clock
 
     async def prepare(self, run: Run) -> Run:
-        """The run with a line for each file in its text: where it lies, or why it does not. May be done again."""
+        """Return the run with one line per file appended to its text: its path, or the error. Idempotent."""
         channel = self._channels.get(run.channel)
-        named = run.origin.get("attachments")
-        if channel is None or not named:
+        attachments = run.origin.get("attachments")
+        if channel is None or not attachments:
             return run
-        files = [Attachment(**file) for file in named]
-        lines = await asyncio.gather(*(self._fetched(channel, run, *each) for each in enumerate(files)))
+        files = [Attachment(**file) for file in attachments]
+        lines = await asyncio.gather(*(self._describe(channel, run, *each) for each in enumerate(files)))
         return replace(run, text="\n".join([run.text, *lines]))
 
-    async def _fetched(self, channel: Channel, run: Run, number: int, file: Attachment) -> str:
-        name = f"{number + 1}-{_UNFIT.sub('_', file.name).strip('._')[-80:] or file.kind}"
-        place = Path("uploads") / channel.name / run.id / name
-        target = self._root / place
+    async def _describe(self, channel: Channel, run: Run, number: int, file: Attachment) -> str:
+        name = f"{number + 1}-{_UNSAFE_CHARACTERS.sub('_', file.name).strip('._')[-80:] or file.kind}"
+        path = Path("uploads") / channel.name / run.id / name
+        target = self._root / path
         try:
             if not target.exists():
-                await self._fetch(channel, file, target)
+                await self._download(channel, file, target)
             size = target.stat().st_size
         except (ChannelError, OSError) as error:
-            log.warning("%s: a file could not be fetched: %s", channel.name, error)
-            return f"[attached: {name}, but it could not be fetched: {error}]"
-        return f"[attached: {name}, {file.media_type or file.kind}, {size:,} bytes, {place.as_posix()}]"
+            log.warning("%s: a file could not be downloaded: %s", channel.name, error)
+            return f"[attached: {name}, but it could not be downloaded: {error}]"
+        return f"[attached: {name}, {file.media_type or file.kind}, {size:,} bytes, {path.as_posix()}]"
 
-    async def _fetch(self, channel: Channel, file: Attachment, target: Path) -> None:
-        """Under its name only when it is whole: a kill leaves no half of a file that passes for one."""
+    async def _download(self, channel: Channel, file: Attachment, target: Path) -> None:
+        """Download to a temporary name and rename: a crash leaves no incomplete file under the final name."""
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         try:
             async with self._clock.timeout(FETCH_SECONDS):
                 await channel.fetch(file, str(part), limit=MOST_BYTES)
         except TimeoutError:
-            raise ChannelError(f"it did not come within {FETCH_SECONDS:.0f} s") from None
+            raise ChannelError(f"the download took longer than {FETCH_SECONDS:.0f} s") from None
         part.replace(target)

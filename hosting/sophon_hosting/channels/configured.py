@@ -1,4 +1,4 @@
-"""The channels of the settings, and those that installed packages bring (entry points `sophon.channels`)."""
+"""Factory of the channels: those of the settings, and those of installed packages (entry points `sophon.channels`)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,26 +12,27 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.rules.policy import Policy
 
 GROUP = "sophon.channels"
+"""Entry-point group of channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A channel, and who may write there."""
+    """A channel with its access policy."""
 
     channel: Channel
     policy: Policy = field(default_factory=Policy)
 
 
 def channels_of(services: Services, environment: Mapping[str, str]) -> list[Configured]:
-    """Those that are enabled. Nothing of a platform is imported for one that is not."""
+    """Create the enabled channels. A platform that is not enabled is not imported."""
     return [
-        *_telegram(services, environment),
-        *_whatsapp(services, environment),
-        *_installed(services, environment),
+        *_create_telegram(services, environment),
+        *_create_whatsapp(services, environment),
+        *_create_installed(services, environment),
     ]
 
 
-def _telegram(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+def _create_telegram(services: Services, environment: Mapping[str, str]) -> list[Configured]:
     settings = services.settings.channels.telegram
     if not settings.enabled:
         return []
@@ -47,7 +48,7 @@ def _telegram(services: Services, environment: Mapping[str, str]) -> list[Config
     return [Configured(TelegramChannel(settings, environment, services.clock), policy)]
 
 
-def _whatsapp(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[Configured]:
     settings = services.settings.channels.whatsapp
     if not settings.enabled:
         return []
@@ -57,17 +58,17 @@ def _whatsapp(services: Services, environment: Mapping[str, str]) -> list[Config
     return [Configured(WhatsAppChannel(settings, environment, services.clock), policy)]
 
 
-def _installed(services: Services, environment: Mapping[str, str]) -> list[Configured]:
-    """Each a function of services and environment that gives a `Configured`, or None where it has nothing to do."""
-    found: list[Configured] = []
+def _create_installed(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+    """Call each entry point with services and environment; it returns a `Configured`, or None to add no channel."""
+    channels: list[Configured] = []
     for name, entry in sorted(offered(GROUP).items()):
-        make = cast("Callable[[Services, Mapping[str, str]], Configured | None]", loaded(entry))
+        factory = cast("Callable[[Services, Mapping[str, str]], Configured | None]", loaded(entry))
         try:
-            made = make(services, environment)
+            channel = factory(services, environment)
         except SophonError:
             raise
         except Exception as error:
-            raise ChannelError(f"the channel {name!r} ({entry.value}) cannot be made: {error}") from error
-        if made is not None:
-            found.append(made)
-    return found
+            raise ChannelError(f"the channel {name!r} ({entry.value}) cannot be created: {error}") from error
+        if channel is not None:
+            channels.append(channel)
+    return channels

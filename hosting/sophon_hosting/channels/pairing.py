@@ -1,4 +1,4 @@
-"""Pairing: somebody unknown gets a code, and is let in when whoever runs the host approves it."""
+"""Pairing: an unknown person gets a code and may write once an operator approves it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,16 +12,19 @@ from sophon_channels.rules.tokens import as_code, new_code
 from sophon_hosting.channels.chats import PERSON
 
 REQUEST = "pairing"
+"""Kind of the note of an open code."""
 LASTS = timedelta(hours=1)
+"""How long a code is valid."""
 MOST_OPEN = 3
-"""Of a channel; a fourth unknown sender is not answered. Source: reference/hosts.md."""
+"""Open codes per channel; further unknown senders get no answer. Source: reference/hosts.md."""
 
-PAIRED = "You are let in. Write whatever you like; /help shows the commands."
+PAIRED = "You are paired and can write now. /help lists the commands."
+"""Message to a person whose code was approved."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairingRequest:
-    """Somebody who wants to be let in, until `expires_at`; or `paired`, who was."""
+    """A person with an open code, valid until `expires_at`; or, if `paired`, a person whose code was approved."""
 
     channel: str
     account: str
@@ -34,20 +37,21 @@ class PairingRequest:
 
 
 class Pairing:
-    """Codes and whom they let in, of all channels. Rights of pairing are for direct chats only."""
+    """Pairing codes and paired people of all channels. Pairing grants rights in direct chats only."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._notes, self._clock = store.notes, clock
 
     async def ask(self, channel: str, account: str, person: Person, place: Place, message: str = "") -> str | None:
-        """The code for somebody unknown; None if they have one, or too many are open: then nothing is answered. The
-        same message gets the same code again: a kill may have come before it was told.
+        """Return a new code for an unknown person; None if the person has one already, or too many codes are open.
+
+        The same message gets the same code again: the process may have crashed before the code was sent.
         """
         await self._notes.expire(REQUEST, self._clock.now() - LASTS)
         waiting = await self._notes.list(REQUEST, channel, account)
-        own = next((note.value for note in waiting if note.key == person.id), None)
-        if own is not None:
-            return str(own["code"]) if message and own.get("message") == message else None
+        existing = next((note.value for note in waiting if note.key == person.id), None)
+        if existing is not None:
+            return str(existing["code"]) if message and existing.get("message") == message else None
         if len(waiting) >= MOST_OPEN:
             return None
         code = new_code()
@@ -55,17 +59,17 @@ class Pairing:
         return code if await self._notes.add(Note(channel, account, REQUEST, person.id, value)) else None
 
     async def all(self) -> list[PairingRequest]:
-        """Those who wait, then those who were let in."""
+        """Return the open requests, then the paired people."""
         await self._notes.expire(REQUEST, self._clock.now() - LASTS)
-        waiting = [_request(note) for note in await self._notes.list(REQUEST)]
+        waiting = [_open_request_from_note(note) for note in await self._notes.list(REQUEST)]
         people = [note for note in await self._notes.list(PERSON) if note.value.get("paired")]
-        return [*waiting, *(_person(note) for note in people)]
+        return [*waiting, *(_paired_person_from_note(note) for note in people)]
 
     async def approve(self, code: str) -> PairingRequest:
-        """Let in whoever was given a code. NotFound for one that nobody has, or that has expired."""
-        wanted = as_code(code)
+        """Pair the person who has the code. Raises NotFound if the code is unknown or expired."""
+        normalized = as_code(code)
         for request in await self.all():
-            if request.code and request.code == wanted:
+            if request.code and request.code == normalized:
                 note = await self._notes.get(request.channel, request.account, PERSON, request.person)
                 value = {**(note.value if note else {}), "name": request.name, "paired": True, "chat": request.chat}
                 await self._notes.put(Note(request.channel, request.account, PERSON, request.person, value))
@@ -74,28 +78,30 @@ class Pairing:
         raise NotFound("pairing code", code)
 
     async def revoke(self, who: str) -> list[PairingRequest]:
-        """Let somebody in no more: by their id, or by id and channel (`telegram:111`). NotFound if nobody is that."""
-        found = [each for each in await self.all() if who in (each.person, f"{each.channel}:{each.person}")]
-        if not found:
+        """Remove a person's pairing, by id or by channel and id (`telegram:111`). Raises NotFound if there is none."""
+        requests = [
+            request for request in await self.all() if who in (request.person, f"{request.channel}:{request.person}")
+        ]
+        if not requests:
             raise NotFound("paired person", who)
-        for each in found:
-            await self._notes.remove(each.channel, each.account, REQUEST, each.person)
-            note = await self._notes.get(each.channel, each.account, PERSON, each.person)
+        for request in requests:
+            await self._notes.remove(request.channel, request.account, REQUEST, request.person)
+            note = await self._notes.get(request.channel, request.account, PERSON, request.person)
             if note is not None:
                 await self._notes.put(
                     Note(note.channel, note.account, PERSON, note.key, {**note.value, "paired": False})
                 )
-        return found
+        return requests
 
 
-def _request(note: Note) -> PairingRequest:
+def _open_request_from_note(note: Note) -> PairingRequest:
     value = note.value
-    until = note.at + LASTS if note.at else None
+    expires_at = note.at + LASTS if note.at else None
     return PairingRequest(
-        note.channel, note.account, note.key, str(value["name"]), str(value["chat"]), str(value["code"]), until
+        note.channel, note.account, note.key, str(value["name"]), str(value["chat"]), str(value["code"]), expires_at
     )
 
 
-def _person(note: Note) -> PairingRequest:
+def _paired_person_from_note(note: Note) -> PairingRequest:
     chat = str(note.value.get("chat", ""))
     return PairingRequest(note.channel, note.account, note.key, str(note.value.get("name", "")), chat, paired=True)

@@ -1,4 +1,4 @@
-"""While a turn runs, its chat shows it: typing, and how far the reply is. Bound to the turn, and gone with it."""
+"""Typing indicator and live preview: shown in the chat while a turn runs, and ended with it."""
 
 import asyncio
 import logging
@@ -17,142 +17,144 @@ from sophon_hosting.events.frame import Frame
 log = logging.getLogger("sophon")
 
 TYPING_SECONDS = 4.0
-"""Telegram shows it for five. Source: reference/channels.md."""
+"""Interval of the typing indicator, which Telegram shows for 5 s. Source: reference/channels.md."""
 
 EDIT_SECONDS = {"direct": 1.0, "group": 3.0}
-"""Between two pictures of a reply. Source: reference/hosts.md."""
+"""Interval between two updates of a preview, by kind of chat. Source: reference/hosts.md."""
 
 LONGEST_SECONDS = 600.0
-"""After this a chat is left alone until the answer: an indicator that never ends says nothing."""
+"""Maximum duration of typing indicator and preview for one turn."""
 
 SETTLE_SECONDS = 5.0
-"""An answer waits so long at most for a picture of it that is on its way."""
+"""How long a reply waits for a preview update in flight."""
 
 MOST_SHOWN = 1000
+"""Number of runs whose preview id is remembered."""
 
 OVER = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
+"""Events that end indicator and preview."""
 
 
 @dataclass(eq=False)
-class _Company:
-    """What keeps a turn company."""
+class _TurnDisplay:
+    """State of one turn: the streamed text of the current epoch, and the task that shows it."""
 
     text: str = ""
     epoch: int = 0
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
 class Presence:
-    """Listens to the events of a host, and shows the turns of its channels."""
+    """Shows typing indicator and preview for the turns of all channels, driven by the host's events."""
 
     def __init__(self, channels: Mapping[str, Channel], store: Store, clock: Clock) -> None:
         self._channels, self._store, self._clock = channels, store, clock
-        self._running: dict[str, _Company] = {}
-        self._shown: OrderedDict[str, str] = OrderedDict()
+        self._displays: dict[str, _TurnDisplay] = {}
+        self._preview_ids: OrderedDict[str, str] = OrderedDict()
 
     def hear(self, frame: Frame) -> None:
-        """A `Listener`: never waits."""
+        """Handle one event of the feed; never blocks."""
         if frame.name in OVER:
-            company = self._running.get(frame.task_id)
-            if company is not None:
-                company.over.set()
+            display = self._displays.get(frame.task_id)
+            if display is not None:
+                display.is_over.set()
         elif frame.name in ("task_started", "approval_resolved"):
-            self._accompany(frame.task_id)
+            self._start_display(frame.task_id)
         elif frame.name in ("stream_chunk", "stream_reset"):
-            self._heard(frame)
+            self._append_chunk(frame)
 
     def shown(self, run_id: str) -> str | None:
-        """The platform's id of what is shown of a run; of the newest thousand."""
-        return self._shown.get(run_id)
+        """Return the platform's id of the run's preview; the newest thousand are remembered."""
+        return self._preview_ids.get(run_id)
 
     async def settled(self, run_id: str) -> None:
-        """A run is over: return when nothing of it is on its way any more, or the platform hangs."""
-        company = self._running.get(run_id)
-        if company is None or company.task is None:
+        """Wait until no preview update of a finished run is in flight, or `SETTLE_SECONDS` have passed."""
+        display = self._displays.get(run_id)
+        if display is None or display.task is None:
             return
-        company.over.set()  # its answer is in the ledger before its end is told
+        display.is_over.set()  # the reply is stored before the final event is published
         try:
             async with self._clock.timeout(SETTLE_SECONDS):
-                await asyncio.wait({company.task})
+                await asyncio.wait({display.task})
         except TimeoutError:
-            log.info("the answer of run %s waits no longer for what is shown of it", run_id)
+            log.info("the reply of run %s no longer waits for its preview", run_id)
 
     async def stop(self) -> None:
-        """Leave all chats alone."""
-        tasks = [company.task for company in self._running.values() if company.task is not None]
+        """Cancel all indicators and previews."""
+        tasks = [display.task for display in self._displays.values() if display.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _accompany(self, run_id: str) -> None:
-        if run_id not in self._running:
-            company = self._running[run_id] = _Company()
-            company.task = asyncio.create_task(self._keep(run_id, company))
+    def _start_display(self, run_id: str) -> None:
+        if run_id not in self._displays:
+            display = self._displays[run_id] = _TurnDisplay()
+            display.task = asyncio.create_task(self._run_display(run_id, display))
 
-    def _heard(self, frame: Frame) -> None:
-        company = self._running.get(frame.task_id)
-        if company is None:
+    def _append_chunk(self, frame: Frame) -> None:
+        display = self._displays.get(frame.task_id)
+        if display is None:
             return
         epoch = int(frame.data.get("epoch", 0))
-        if epoch > company.epoch or frame.name == "stream_reset":
-            company.epoch, company.text = epoch, ""
-        if frame.name == "stream_chunk" and epoch == company.epoch:
-            company.text += str(frame.data["text"])
+        if epoch > display.epoch or frame.name == "stream_reset":
+            display.epoch, display.text = epoch, ""
+        if frame.name == "stream_chunk" and epoch == display.epoch:
+            display.text += str(frame.data["text"])
 
-    async def _keep(self, run_id: str, company: _Company) -> None:
+    async def _run_display(self, run_id: str, display: _TurnDisplay) -> None:
         try:
             run = await self._store.runs.get(run_id)
             channel = self._channels.get(run.channel)
             if channel is not None and run.origin.get("place"):
                 async with self._clock.timeout(LONGEST_SECONDS):
-                    await self._show(channel, run, company)
+                    await self._show_turn(channel, run, display)
         except (NotFound, TimeoutError):
             pass
         except Exception:
-            log.exception("how far run %s is could not be shown", run_id)
+            log.exception("the preview of run %s could not be shown", run_id)
         finally:
-            del self._running[run_id]
+            del self._displays[run_id]
 
-    async def _show(self, channel: Channel, run: Run, company: _Company) -> None:
+    async def _show_turn(self, channel: Channel, run: Run, display: _TurnDisplay) -> None:
         place = place_of(run.origin)
-        typing = asyncio.create_task(self._type(channel, place, str(run.origin.get("reply_to", ""))))
+        typing = asyncio.create_task(self._keep_typing(channel, place, str(run.origin.get("reply_to", ""))))
         try:
-            await self._draw_all(channel, run, place, company)
+            await self._update_previews(channel, run, place, display)
         finally:
-            typing.cancel()  # it may hang, and nothing waits for it
+            typing.cancel()  # may be blocked in a call to the platform
             await asyncio.gather(typing, return_exceptions=True)
 
-    async def _type(self, channel: Channel, place: Place, message: str) -> None:
+    async def _keep_typing(self, channel: Channel, place: Place, message_id: str) -> None:
         while True:
             try:
-                await channel.busy(place, message)
+                await channel.busy(place, message_id)
             except Exception:
-                log.exception("%s: that an answer is made could not be shown", channel.name)
+                log.exception("%s: the typing indicator could not be shown", channel.name)
             await self._clock.sleep(TYPING_SECONDS)
 
-    async def _draw_all(self, channel: Channel, run: Run, place: Place, company: _Company) -> None:
-        drawn = ""
-        while not company.over.is_set():
-            if company.text.strip() and company.text != drawn:
-                drawn = company.text
-                await self._draw(channel, run, place, drawn)
+    async def _update_previews(self, channel: Channel, run: Run, place: Place, display: _TurnDisplay) -> None:
+        shown_text = ""
+        while not display.is_over.is_set():
+            if display.text.strip() and display.text != shown_text:
+                shown_text = display.text
+                await self._update_preview(channel, run, place, shown_text)
             try:
                 async with self._clock.timeout(EDIT_SECONDS[place.kind]):
-                    await company.over.wait()
+                    await display.is_over.wait()
             except TimeoutError:
                 continue
 
-    async def _draw(self, channel: Channel, run: Run, place: Place, text: str) -> None:
-        before = self._shown.get(run.id)
-        shown = await channel.progress(place, text, before, str(run.origin.get("reply_to") or "") or None)
-        if shown is not None:
-            self._shown[run.id] = shown
-            self._shown.move_to_end(run.id)
-            while len(self._shown) > MOST_SHOWN:
-                self._shown.popitem(last=False)
+    async def _update_preview(self, channel: Channel, run: Run, place: Place, text: str) -> None:
+        previous_id = self._preview_ids.get(run.id)
+        preview_id = await channel.progress(place, text, previous_id, str(run.origin.get("reply_to") or "") or None)
+        if preview_id is not None:
+            self._preview_ids[run.id] = preview_id
+            self._preview_ids.move_to_end(run.id)
+            while len(self._preview_ids) > MOST_SHOWN:
+                self._preview_ids.popitem(last=False)
 
 
 def place_of(origin: Mapping[str, Any]) -> Place:
-    """Where a message came from."""
+    """Return the chat location that `Run.origin` stores."""
     return Place(**origin["place"])

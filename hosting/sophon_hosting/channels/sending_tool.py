@@ -1,4 +1,4 @@
-"""The tool that sends a file into the chat that a turn came from."""
+"""Tool `chat.send_file`: sends a file to the chat that the turn came from."""
 
 import hashlib
 import mimetypes
@@ -14,15 +14,17 @@ from sophon_channels.contract import Channel, Outgoing
 from sophon_hosting.channels.letters import parts
 
 NAME = "chat.send_file"
+"""Name of the tool."""
 
 FILE = "file"
-"""The kind of its entries in the ledger."""
+"""Kind of the outbound entries of a file."""
 
 NO_CHAT = "there is no chat to send a file to: this turn did not come from one"
+"""Error of a turn that did not come from a chat."""
 
 
 def sending_tool(channels: Mapping[str, Channel], wake: Callable[[str], None]) -> Tool:
-    """`chat.send_file` for these channels, by their names; `wake` hears of the one that has something to send."""
+    """Return the tool for these channels, by name; `wake` is called with the name of the channel to send on."""
 
     @tool(
         name=NAME,
@@ -36,29 +38,29 @@ def sending_tool(channels: Mapping[str, Channel], wake: Callable[[str], None]) -
 
         Args:
             path: Relative to the files folder, such as reports/march.pdf.
-            caption: A text that stands below the file.
+            caption: Text to show below the file.
         """
-        channel, chat = await _origin(ctx, channels)
+        channel, chat = await _chat_of_turn(ctx, channels)
         place, size = await ctx.services.clock.in_thread(lambda: files_folder(ctx).locate(path))
         if not 0 < size <= channel.largest_file:
-            wrong = f"larger than the {channel.largest_file:,} bytes that go out here" if size else "empty"
-            raise ToolError(f"{path!r} cannot be sent: it has {size:,} bytes, and is {wrong}")
+            problem = f"the maximum here is {channel.largest_file:,} bytes" if size else "an empty file cannot be sent"
+            raise ToolError(f"{path!r} cannot be sent: it has {size:,} bytes; {problem}")
         outgoing = Outgoing(caption, file=str(place), file_name=place.name, media_type=media_type_of(place))
-        entries = parts(channel, chat, _name(ctx), outgoing, FILE)
+        entries = parts(channel, chat, _entry_name(ctx), outgoing, FILE)
         await ctx.services.store.outbound.add([replace(entry, run_id=ctx.task_id) for entry in entries])
         wake(channel.name)
-        return f"{path} ({size:,} bytes) is on its way to the person in this chat; it need not be sent again"
+        return f"{path} ({size:,} bytes) is on its way to the person in this chat; do not send it again"
 
     return send_file
 
 
 def media_type_of(path: Path) -> str:
-    """By its ending alone; empty for one that nobody knows."""
+    """Return the media type by file extension; "" if it is unknown. Pure."""
     return mimetypes.guess_type(path.name)[0] or ""
 
 
-async def _origin(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str]:
-    """The channel and the chat that the turn's message came from."""
+async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str]:
+    """Return the channel and the chat that the turn's message came from."""
     try:
         run = await ctx.services.store.runs.get(ctx.task_id)
     except NotFound:
@@ -69,10 +71,10 @@ async def _origin(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channe
     return channel, chat
 
 
-def _name(ctx: Context) -> str:
-    """Of this call and no other, also when its turn is resumed: models number their calls anew in each reply."""
+def _entry_name(ctx: Context) -> str:
+    """Return a name unique to this call, also when the turn resumes: models reuse call ids in later replies."""
     call = next((each for each in ctx.pending if each.name == NAME and each.id not in ctx.waiting), None)
     if call is None:
-        raise ToolError("a file is sent by a call of a turn, and this is none")
+        raise ToolError("chat.send_file must be called within a turn")
     digest = hashlib.sha256(f"{ctx.iteration}:{call.id}".encode()).hexdigest()
     return f"{ctx.run_id}:{FILE}:{digest[:16]}"

@@ -1,4 +1,4 @@
-"""All channels of a host: what is made for each, and when they begin and end."""
+"""Life cycle of all channels of a host: composition, start, stop."""
 
 import asyncio
 import logging
@@ -30,78 +30,80 @@ from sophon_hosting.host import Host
 log = logging.getLogger("sophon")
 
 ENDINGS = frozenset({"task_completed", "task_failed", "task_cancelled"})
+"""Events after which a channel may have a reply to send."""
 
 
 AGAIN_SECONDS = 5.0
-"""Before a channel is begun once more that failed for a reason of the host's own."""
+"""Delay before a channel is started again after an error of the host."""
 
 LOOK_SECONDS = 60.0
-"""What was decided by another process, or could not be told when it happened, is told after this time at the latest."""
+"""Interval at which missed prompts and decisions (of another process, or after an error) are sent."""
 
 TIDY_SECONDS = 3600.0
+"""Interval at which expired notes are deleted."""
 
 
 class Line:
-    """One channel, connected to a host."""
+    """One channel connected to a host, with its inbound handler, approval prompts and outbox worker."""
 
     def __init__(self, host: Host, configured: Configured, presence: Presence, answers: Answers) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
         self.chats = Chats(channel, services.store, services.clock)
-        self._presence, self._answers, self._store = presence, answers, services.store
+        self._typing, self._replies, self._store = presence, answers, services.store
         self._clock = services.clock
         self.delivery = Delivery(
-            channel, services.store.outbound, services.clock, moved=self.chats.move, ready=self._ready
+            channel, services.store.outbound, services.clock, moved=self.chats.move, ready=self._refresh_payload
         )
-        letters = Letters(channel, services.store, self.delivery.wake)
-        self.questions = Questions(host, channel, self.chats, letters)
+        writer = Letters(channel, services.store, self.delivery.wake)
+        self.questions = Questions(host, channel, self.chats, writer)
         self.reception = Reception(
             host,
             channel,
             configured.policy,
             chats=self.chats,
-            letters=letters,
+            letters=writer,
             questions=self.questions,
             pairing=Pairing(services.store, services.clock),
         )
-        self._work: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Deliver, take up what was left, and begin to hear; a channel that refuses keeps nobody waiting."""
-        self._work = [asyncio.create_task(self.delivery.run()), asyncio.create_task(self._begin())]
+        """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing."""
+        self._tasks = [asyncio.create_task(self.delivery.run()), asyncio.create_task(self._run())]
 
     async def stop_hearing(self) -> None:
-        """Nothing more comes in; what is to be sent goes on."""
-        hearing = self._work[1:]
-        for task in hearing:
+        """Stop to receive; sending continues."""
+        tasks = self._tasks[1:]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*hearing, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.reception.close()
 
     async def stop(self) -> None:
-        """Nothing more goes out."""
-        for task in self._work:
+        """Stop to send, and stop the channel."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.channel.stop()
 
-    async def _begin(self) -> None:
-        while not await self._begun():
+    async def _run(self) -> None:
+        while not await self._try_start():
             await self._clock.sleep(AGAIN_SECONDS)
             await self.channel.stop()
-        tidied = self._clock.monotonic()
+        last_expiry = self._clock.monotonic()
         while self.channel.health.state != "refused":
             await self._clock.sleep(LOOK_SECONDS)
             try:
                 await self.questions.ask_all()
-                if self._clock.monotonic() - tidied >= TIDY_SECONDS:
-                    tidied = self._clock.monotonic()
+                if self._clock.monotonic() - last_expiry >= TIDY_SECONDS:
+                    last_expiry = self._clock.monotonic()
                     await self.chats.forget_old()
             except Exception:
-                log.exception("the open questions of %s could not be looked at", self.channel.name)
+                log.exception("%s: missed approval prompts could not be checked", self.channel.name)
 
-    async def _begun(self) -> bool:
-        """Whether another try makes no sense."""
+    async def _try_start(self) -> bool:
+        """Try to start the channel; return False if another attempt makes sense."""
         try:
             await self.questions.ask_all()
             await self.reception.albums.take_up()
@@ -109,113 +111,120 @@ class Line:
             await self.channel.start(self.reception)
         except ChannelError as error:
             self.channel.health.state, self.channel.health.detail = "refused", str(error)
-            log.error("the channel %s does not run: %s", self.channel.name, error)  # noqa: TRY400 - a sentence
+            log.error("the channel %s cannot run: %s", self.channel.name, error)  # noqa: TRY400 - no traceback
         except Exception:
-            self.channel.health.state, self.channel.health.detail = "failing", "an error of the host; see its log"
-            log.exception("the channel %s could not be started; another try follows", self.channel.name)
+            self.channel.health.state, self.channel.health.detail = "failing", "internal error; see the host's log"
+            log.exception("the channel %s could not be started; it is retried", self.channel.name)
             return False
         return True
 
-    async def _ready(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
-        """What it takes the place of may be known only now; a file takes the place of nothing."""
+    async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""
         if entry.kind == FILE:
             return None
         if entry.run_id is None:
             return await self.questions.latest(entry)
-        await self._presence.settled(entry.run_id)
-        if self._presence.shown(entry.run_id) is None:
+        await self._typing.settled(entry.run_id)
+        if self._typing.shown(entry.run_id) is None:
             return None
-        return self._answers.latest(entry, await self._store.runs.get(entry.run_id))
+        return self._replies.latest(entry, await self._store.runs.get(entry.run_id))
 
 
 class Switchboard:
-    """The channels of a host. What the host is made with comes first (`answers`, `prepare`, `approvers`), then
-    `connect`, then `start`.
+    """Supervisor of all channels of a host.
+
+    The host is created with `answers`, `prepare` and `approvers`; then `connect` and `start` follow.
     """
 
     def __init__(self, services: Services, channels: Sequence[Configured]) -> None:
         self._services, self._configured = services, list(channels)
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
-        self._presence = Presence(by_name, services.store, services.clock)
-        self.answers = Answers(by_name, services.clock, self._presence.shown)
+        self._typing = Presence(by_name, services.store, services.clock)
+        self.answers = Answers(by_name, services.clock, self._typing.shown)
         self._attachments = Attachments(by_name, services.folder / services.settings.tools.files_root, services.clock)
-        self._lines: dict[str, Line] = {}
+        self._connected: dict[str, Line] = {}
         self._host: Host | None = None
-        self._decisions: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        self._telling: asyncio.Task[None] | None = None
+        self._approval_events: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._prompt_task: asyncio.Task[None] | None = None
         if by_name:
             services.offer(sending_tool(by_name, self._wake))
 
     @property
     def channels(self) -> list[Channel]:
-        """All that are configured, also those that refuse to run."""
+        """All configured channels, including those that cannot run."""
         return [each.channel for each in self._configured]
 
     @property
     def approvers(self) -> frozenset[str]:
-        """Those whom the channels' settings name, as users of the host."""
-        return frozenset(identity(each.channel.name, who) for each in self._configured for who in each.policy.approvers)
+        """The people in the channels' setting Approvers, as user ids of the host."""
+        return frozenset(
+            identity(each.channel.name, person_id) for each in self._configured for person_id in each.policy.approvers
+        )
 
     def routes(self) -> list[web.RouteDef]:
-        """The webhooks of all."""
+        """Return the webhook routes of all channels."""
         return [route for each in self._configured for route in each.channel.routes()]
 
     async def prepare(self, run: Run) -> Run:
-        """A run before its turn begins: with the files that came with its message."""
+        """Return the run with the files of its message, before its turn starts."""
         return await self._attachments.prepare(run)
 
     def connect(self, host: Host) -> None:
-        """Make what each channel needs in a host."""
+        """Connect each channel to the host."""
         self._host = host
-        self._lines = {each.channel.name: Line(host, each, self._presence, self.answers) for each in self._configured}
+        self._connected = {each.channel.name: Line(host, each, self._typing, self.answers) for each in self._configured}
 
     def start(self) -> None:
-        """Begin, once the host works."""
-        if self._host is None or not self._lines:
+        """Start all channels, once the host runs."""
+        if self._host is None or not self._connected:
             return
-        self._host.feed.watch(self._hear)
-        self._telling = asyncio.create_task(self._tell())
-        for line in self._lines.values():
-            line.start()
+        self._host.feed.watch(self._handle_event)
+        self._prompt_task = asyncio.create_task(self._send_prompts())
+        for connected in self._connected.values():
+            connected.start()
 
     async def stop_hearing(self) -> None:
-        """Take nothing more."""
-        await asyncio.gather(*(line.stop_hearing() for line in self._lines.values()))
+        """Stop to receive on all channels."""
+        await asyncio.gather(*(connected.stop_hearing() for connected in self._connected.values()))
 
     async def stop(self) -> None:
-        """Send nothing more; what waits is sent after the next start."""
-        if self._telling is None:
+        """Stop to send; entries that are not sent yet are sent after the next start."""
+        if self._prompt_task is None:
             return
         if self._host is not None:
-            self._host.feed.unwatch(self._hear)
-        self._telling.cancel()
+            self._host.feed.unwatch(self._handle_event)
+        self._prompt_task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._telling
-        self._telling = None
-        await self._presence.stop()
-        await asyncio.gather(*(line.stop() for line in self._lines.values()))
+            await self._prompt_task
+        self._prompt_task = None
+        await self._typing.stop()
+        await asyncio.gather(*(connected.stop() for connected in self._connected.values()))
 
     def _wake(self, channel: str) -> None:
-        if (line := self._lines.get(channel)) is not None:
-            line.delivery.wake()
+        if (connected := self._connected.get(channel)) is not None:
+            connected.delivery.wake()
 
-    def _hear(self, frame: Frame) -> None:
-        self._presence.hear(frame)
+    def _handle_event(self, frame: Frame) -> None:
+        self._typing.hear(frame)
         if frame.name in ("approval_requested", "approval_resolved"):
-            self._decisions.put_nowait((frame.name, str(frame.data["approval_id"])))
+            self._approval_events.put_nowait((frame.name, str(frame.data["approval_id"])))
         elif frame.name in ENDINGS:
-            for line in self._lines.values():
-                line.delivery.wake()
+            for connected in self._connected.values():
+                connected.delivery.wake()
 
-    async def _tell(self) -> None:
-        """Questions and decisions into their chats, in their order."""
+    async def _send_prompts(self) -> None:
+        """Send approval prompts and decisions to their chats, in order."""
         while True:
-            what, approval_id = await self._decisions.get()
-            for line in self._lines.values():
+            event, approval_id = await self._approval_events.get()
+            for connected in self._connected.values():
                 try:
-                    if what == "approval_requested":
-                        await line.questions.ask(approval_id)
+                    if event == "approval_requested":
+                        await connected.questions.ask(approval_id)
                     else:
-                        await line.questions.show_decided(approval_id)
+                        await connected.questions.show_decided(approval_id)
                 except Exception:
-                    log.exception("%s: decision %s could not be told", line.channel.name, approval_id)
+                    log.exception(
+                        "%s: the prompt or decision of approval %s could not be sent",
+                        connected.channel.name,
+                        approval_id,
+                    )

@@ -1,4 +1,4 @@
-"""The command line: `sophon`."""
+"""Command-line interface: the program `sophon`."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,9 @@ from sophon_hosting.cli.app import run
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and end the process: 0 when it went well, 2 for a mistake on the command line, 130 for Ctrl-C,
-    143 for SIGTERM, 1 for the rest. `arguments` are those of the process by default.
+    """Run one command and exit the process.
+
+    Exit codes: 0 for success, 2 for a usage error, 130 after Ctrl-C, 143 after SIGTERM, 1 for every other error.
+    `arguments` defaults to `sys.argv[1:]`.
     """
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))

@@ -1,4 +1,4 @@
-"""`python -m sophon_hosting.cli`, where the script `sophon` is not on the path."""
+"""Entry point of `python -m sophon_hosting.cli`, for when the script `sophon` is not on the PATH."""
 
 from sophon_hosting.cli import main
 

@@ -1,4 +1,4 @@
-"""What a line that was typed at a question means: an answer, or nothing that counts as one."""
+"""Parser for answers to an approval prompt: approve, reject with a reason, or edit with new arguments."""
 
 import json
 from collections.abc import Mapping
@@ -17,42 +17,44 @@ HOW_EDITABLE = f"{HOW} or edit {{...}}"
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """The line was no answer; `why` tells the person."""
+    """The line is not a valid answer; `why` is shown to the user before the prompt is repeated."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskArguments:
-    """The person wants to edit; the next line holds the arguments."""
+    """The user typed `edit` alone; the next line must hold the new arguments."""
 
 
 Answer: TypeAlias = Decision | AskAgain | AskArguments
 
 
 def answer_of(line: str, *, editable: bool, by: str = "") -> Answer:
-    """Read a line. Only a word of approval that stands alone approves; a word of rejection may have a reason behind it,
-    `edit` the new arguments as JSON. Anything else is asked again: quiet text never counts as an approval.
+    """Parse one line of input.
+
+    Only an approval word alone approves. A rejection word may be followed by a reason, `edit` by the new arguments as
+    JSON. Any other line returns `AskAgain`: unrelated text never approves.
     """
     word, _, rest = line.strip().partition(" ")
-    said, rest = word.casefold().rstrip(".,:;!"), rest.strip()
-    if said in APPROVE and not rest:
+    keyword, rest = word.casefold().rstrip(".,:;!"), rest.strip()
+    if keyword in APPROVE and not rest:
         return Decision.approve(decided_by=by)
-    if said in REJECT:
+    if keyword in REJECT:
         return Decision.reject(rest, decided_by=by)
-    if said in EDIT and not editable:
-        return AskAgain(f"this cannot be edited; answer {HOW}")
-    if said in EDIT:
+    if keyword in EDIT and not editable:
+        return AskAgain(f"these arguments cannot be edited; answer {HOW}")
+    if keyword in EDIT:
         return edited(rest, by=by) if rest else AskArguments()
-    return AskAgain(f"that is no answer; type {HOW_EDITABLE if editable else HOW}")
+    return AskAgain(f"not a valid answer; type {HOW_EDITABLE if editable else HOW}")
 
 
 def edited(text: str, *, by: str = "") -> Decision | AskAgain:
-    """New arguments, all of them, from a JSON object."""
+    """Parse the complete new arguments from a JSON object."""
     try:
         arguments = json.loads(text)
     except ValueError as error:
-        return AskAgain(f'these arguments are no JSON ({error}); write them as {{"name": "value"}}')
+        return AskAgain(f'the arguments are not valid JSON ({error}); write them as {{"name": "value"}}')
     if not isinstance(arguments, Mapping):
-        return AskAgain('arguments are a JSON object; write them as {"name": "value"}')
+        return AskAgain('the arguments must be a JSON object; write them as {"name": "value"}')
     return Decision.edit(cast(Mapping[str, Any], arguments), decided_by=by)

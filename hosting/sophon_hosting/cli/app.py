@@ -1,4 +1,4 @@
-"""The commands of `sophon` by name; the module of a command is loaded when it is called, so that `--help` is fast."""
+"""Typer application of `sophon`: global options and lazily imported commands, so that `--help` is fast."""
 
 import difflib
 import gc
@@ -18,44 +18,46 @@ PROGRAM = "sophon"
 
 COMMANDS = {
     "serve": "Run the host: web page, API, Socket.IO and worker.",
-    "chat": "Talk with the agent: one message, or line by line.",
+    "chat": "Chat with the agent: one message, or interactively.",
     "chain": "Show a chain as a table.",
-    "doctor": "Say what is wrong on this machine, and how to mend it.",
-    "config": "Show, check and describe the settings.",
-    "sessions": "List, show, rename, copy, export and delete conversations.",
-    "tasks": "List, show and stop tasks.",
-    "approvals": "List what waits for a person, and decide it.",
-    "pairing": "List who wants to write from a channel, and let them in.",
-    "queue": "Look at the queue of a host, and switch it.",
-    "trace": "Show what a task did, when, and what it cost.",
-    "usage": "Show tokens and costs.",
-    "worker": "Carry out tasks without page, API and Socket.IO.",
-    "init": "Write an appsettings.json to begin with.",
+    "doctor": "Diagnose this machine and the settings, with a fix for each problem.",
+    "config": "Show, validate and describe the settings.",
+    "sessions": "List, show, rename, copy, export and delete sessions.",
+    "tasks": "List, show and cancel tasks.",
+    "approvals": "List pending approvals and decide them.",
+    "pairing": "List pairing requests from channels, approve and revoke them.",
+    "queue": "Show the queue of a host, pause, resume and drain it.",
+    "trace": "Show the events of a task with times and cost.",
+    "usage": "Show token usage and cost.",
+    "worker": "Run tasks without web page, API and Socket.IO.",
+    "init": "Write an initial appsettings.json.",
 }
-"""Each is a module beside this one, with a typer application named `app`."""
+"""Command name to help text. The module with the name of the command holds a typer application named `app`."""
 
-
-SettingsFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Use this file in place of appsettings.json.")]
+SettingsFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")]
 Pairs = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; may be repeated, a later one wins."),
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override one setting; repeatable, the last one wins."),
 ]
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands are modules. The types of typer's contexts are its private matter, hence Any."""
+    """Command group that imports the module of a command when the command is called.
+
+    typer does not export the types of its contexts, hence `Any`.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order in which a newcomer needs them."""
+        """Return the command names, in the order in which a new user needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Load a command; one that does not exist is a mistake, told with the near names."""
+        """Import a command. Fail with a usage error that suggests similar names if it does not exist."""
         if cmd_name not in COMMANDS:
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {cmd_name!r}{hint}")
-        # What an import makes stays: without the collector looking for rubbish meanwhile it takes a tenth less time.
+        # Objects made by an import live on; without garbage collection the import takes a tenth less time.
         gc.disable()
         try:
             return get_command(import_module(f"sophon_hosting.cli.{cmd_name}").app)
@@ -63,7 +65,7 @@ class LazyGroup(TyperGroup):
             gc.enable()
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Without loading any."""
+        """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -79,23 +81,29 @@ def program(
     debug: Annotated[bool, typer.Option(help="Show logs and tracebacks.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Sophon: a chat with an agent, and the tools around it. Without a command it opens the chat."""
+    """Sophon: chat with an agent, run it as a host, and inspect it. Without a command it opens the chat."""
     options = GlobalOptions(settings, tuple(pairs or ()), debug)
     ctx.obj = options
     if version:
-        typer.echo(f"{PROGRAM} {import_module('sophon._version').__version__}")
+        from sophon._version import __version__  # lazy: importing `sophon` is slow
+
+        typer.echo(f"{PROGRAM} {__version__}")
     elif ctx.invoked_subcommand is None and sys.stdin is not None and sys.stdin.isatty():
-        raise typer.Exit(import_module("sophon_hosting.cli.chat").start(options))
+        from sophon_hosting.cli.chat import start  # lazy: `--help` must not import the chat
+
+        raise typer.Exit(start(options))
     elif ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and give its exit code; whatever goes wrong is told in a line on standard error."""
-    # Bytes that are no UTF-8 arrive as halves of surrogate pairs, which neither a store nor a model can carry.
+    """Run one command and return its exit code; write every error as one line to standard error."""
+    # Bytes that are not UTF-8 arrive as lone surrogates, which neither a store nor a model accepts.
     words = hoisted([word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments])
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
-    except Exception as error:  # noqa: BLE001 - the outermost layer, which tells it and ends the process
-        return int(import_module("sophon_hosting.cli.errors").report(error, debug="--debug" in words))
+    except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
+        from sophon_hosting.cli.errors import report  # lazy: `--help` must not import `sophon`
+
+        return report(error, debug="--debug" in words)
     return code if isinstance(code, int) else 0

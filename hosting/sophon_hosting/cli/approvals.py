@@ -1,4 +1,4 @@
-"""`sophon approvals`: what waits for a person, and the decision."""
+"""`sophon approvals`: list pending approvals, approve and reject them."""
 
 import json
 from collections.abc import Mapping
@@ -14,42 +14,42 @@ from sophon_hosting.cli.tasks import AsJson, Url
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The id of a question, or enough of its beginning.")]
-DONE = {"approve": "approved", "reject": "rejected", "edit": "approved with other arguments"}
+ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
+DONE = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
 
 
 @app.callback()
 def approvals() -> None:
-    """List what waits for a person, and decide it."""
+    """List pending approvals and decide them."""
 
 
 @app.command("list")
 def list_approvals(
     ctx: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Those that were decided, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include decided approvals.")] = False,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the questions, the oldest first."""
+    """List the pending approvals, oldest first."""
     found = reach(ctx.obj, url).approvals(open_only=not everything)
     if as_json:
         write_json(list(found))
         return
     if not found:
-        write_lines(["Nothing waits for a person."])
+        write_lines(["There are no pending approvals."])
     for row in found:
-        write_lines(_lines(row))
+        write_lines(_approval_lines(row))
 
 
 @app.command()
 def approve(
     ctx: typer.Context,
     approval: ApprovalId,
-    arguments: Annotated[str | None, typer.Option(metavar="JSON", help="Run it with these: all of them.")] = None,
+    arguments: Annotated[str | None, typer.Option(metavar="JSON", help="Replace all arguments with these.")] = None,
     url: Url = None,
 ) -> None:
-    """Let it run."""
-    decision = Decision.approve() if arguments is None else Decision.edit(_object(arguments))
+    """Approve a tool call or a plan."""
+    decision = Decision.approve() if arguments is None else Decision.edit(_parse_arguments(arguments))
     _decide(reach(ctx.obj, url), approval, decision)
 
 
@@ -57,20 +57,20 @@ def approve(
 def reject(
     ctx: typer.Context,
     approval: ApprovalId,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="The agent is told.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason that the model receives.")] = "",
     url: Url = None,
 ) -> None:
-    """Do not let it run."""
+    """Reject a tool call or a plan."""
     _decide(reach(ctx.obj, url), approval, Decision.reject(reason))
 
 
 def _decide(host: Reach, approval: str, decision: Decision) -> None:
-    row = host.decide(_whole(host, approval), decision)
+    row = host.decide(_find_approval_id(host, approval), decision)
     write_lines([f"{row['tool']} is {DONE[decision.verdict]}"])
 
 
-def _whole(host: Reach, given: str) -> str:
-    """The id of the one open question that begins so; what begins none is taken as it is."""
+def _find_approval_id(host: Reach, given: str) -> str:
+    """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
     ids = [str(row["approval_id"]) for row in host.approvals()]
     found = [each for each in ids if each.startswith(given) or each.removeprefix("apr_").startswith(given)]
     if len(found) > 1 and given not in found:
@@ -78,7 +78,7 @@ def _whole(host: Reach, given: str) -> str:
     return found[0] if found and given not in ids else given
 
 
-def _lines(row: Row) -> list[str]:
+def _approval_lines(row: Row) -> list[str]:
     head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
     if row["status"] == "decided":
         head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"
@@ -87,11 +87,11 @@ def _lines(row: Row) -> list[str]:
     return [head, *(f"  {line}" for line in str(row["preview"]).splitlines()), ""]
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _parse_arguments(text: str) -> Mapping[str, Any]:
     try:
-        given: object = json.loads(text)
+        arguments: object = json.loads(text)
     except ValueError as error:
-        raise InputError(f"--arguments is no JSON: {error}") from error
-    if not isinstance(given, dict):
-        raise InputError('--arguments is a JSON object, as in {"name": "value"}')
-    return cast(Mapping[str, Any], given)
+        raise InputError(f"--arguments is not valid JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise InputError('--arguments must be a JSON object, as in {"name": "value"}')
+    return cast(Mapping[str, Any], arguments)

@@ -1,4 +1,4 @@
-"""The options of the program itself, which may stand before or behind the command."""
+"""Global options of `sophon`, which may stand before or after the command."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,10 @@ FLAGS = ("--debug",)
 
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
-    """What was said before the command. `settings` stands for `appsettings.json`; `pairs` are `Section.Key=value`,
-    a later one wins; `debug` shows logs and tracebacks.
+    """Values of the global options.
+
+    `settings` is the file to read instead of `appsettings.json`; `pairs` are `Section.Key=value` overrides, the last
+    one wins; `debug` shows logs and tracebacks.
     """
 
     settings: Path | None = None
@@ -20,23 +22,23 @@ class GlobalOptions:
 
     @property
     def folder(self) -> Path:
-        """The folder of the settings, from which relative paths in them count."""
+        """Folder of the settings file; relative paths in the settings are resolved against it."""
         return self.settings.parent if self.settings else Path()
 
 
 def hoisted(arguments: Sequence[str]) -> list[str]:
-    """The same arguments with the program's own options in front, wherever they stood; what follows `--` stays."""
+    """Return the arguments with the global options moved to the front; arguments after `--` stay where they are."""
     front: list[str] = []
     rest: list[str] = []
-    given = list(arguments)
-    while given:
-        word = given.pop(0)
+    pending = list(arguments)
+    while pending:
+        word = pending.pop(0)
         if word == "--":
-            rest += [word, *given]
+            rest += [word, *pending]
             break
         if word in VALUED:
-            front += [word, *given[:1]]
-            given = given[1:]
+            front += [word, *pending[:1]]
+            pending = pending[1:]
         elif word in FLAGS or word.startswith(tuple(f"{option}=" for option in VALUED)):
             front.append(word)
         else:

@@ -1,4 +1,4 @@
-"""The approval gate of a terminal: shows the question, and takes the next line of input for the answer."""
+"""Approval prompt of the terminal: an approval gate that shows the request and reads the decision from stdin."""
 
 import asyncio
 import json
@@ -17,96 +17,99 @@ from sophon_hosting.cli.visible import visible
 BAR = "  │ "
 SHORT_ID = 8
 PIECE = 74
-"""Characters of a preview on one line."""
+"""Maximum characters of a preview on one line, so that a terminal of 80 columns does not wrap it."""
 
 
 class Desk(Protocol):
-    """Where a question is put: the screen, or standard error where standard output belongs to a program."""
+    """Output for prompts: the terminal, or standard error when standard output carries JSON."""
 
     def lines(self, lines: Iterable[str], /) -> None:
-        """Show whole lines."""
+        """Write whole lines."""
         ...
 
     def ask(self, text: str, /) -> None:
-        """Show the text in front of the answer."""
+        """Write the prompt text and leave the cursor behind it."""
         ...
 
     def answered(self, text: str, /, *, echoed: bool) -> None:
-        """The question has this answer; show it behind the question unless that was done."""
+        """End the prompt line; write the answer behind the prompt unless the terminal has echoed it."""
         ...
 
 
 Wrong: TypeAlias = Callable[[ApprovalRequest, Decision], str]
-"""Why a decision cannot be taken as it is; empty where it can."""
+"""Returns the reason why a decision is invalid, or an empty string."""
 
 
 def nothing_wrong(request: ApprovalRequest, decision: Decision) -> str:
-    """Whoever asks checks it."""
+    """Accept every decision; the caller checks it."""
     return ""
 
 
 class TerminalGate:
-    """Asks whoever sits at standard input, one question at a time, until a line is an answer.
+    """Approval gate that prompts on the terminal, one request at a time, until a line is a valid answer.
 
-    The end of the input rejects. How long it may take is the chain's business, which cancels the question in the end.
+    The end of the input rejects. There is no timeout here: the chain cancels a request that expires.
     """
 
     def __init__(self, lines: Lines, desk: Desk, clock: Clock, wrong: Wrong = nothing_wrong) -> None:
-        self._lines, self._desk, self._clock, self._wrong = lines, desk, clock, wrong
-        self._turn = asyncio.Lock()
+        self._stdin, self._output, self._clock, self._check = lines, desk, clock, wrong
+        self._lock = asyncio.Lock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Ask and wait."""
-        async with self._turn:
-            self._desk.lines(question(request, self._clock.now()))
-            return await self._answer(request)
+        """Show the request and wait for the decision."""
+        async with self._lock:
+            self._output.lines(question(request, self._clock.now()))
+            return await self._read_decision(request)
 
-    async def _answer(self, request: ApprovalRequest) -> Decision:
+    async def _read_decision(self, request: ApprovalRequest) -> Decision:
         how = HOW_EDITABLE if request.editable else HOW
-        asks_arguments = False
+        reading_arguments = False
         while True:
-            self._desk.ask("  new arguments, as JSON: " if asks_arguments else f"  {how}: ")
-            line = await self._lines.next()
-            # A terminal shows what is typed, a pipe does not.
-            self._desk.answered(line or "", echoed=self._lines.interactive and line is not None)
+            self._output.ask("  new arguments, as JSON: " if reading_arguments else f"  {how}: ")
+            line = await self._stdin.next()
+            # A terminal echoes what is typed, a pipe does not.
+            self._output.answered(line or "", echoed=self._stdin.interactive and line is not None)
             if line is None:
                 return Decision.reject("the input ended without an answer", decided_by=WHO)
-            said = edited(line, by=WHO) if asks_arguments else answer_of(line, editable=request.editable, by=WHO)
-            asks_arguments = isinstance(said, AskArguments)
-            if isinstance(said, Decision):
-                why = self._wrong(request, said)
-                if not why:
-                    return said
-                said = AskAgain(why)
-            self._desk.lines([arguments_line(request)] if isinstance(said, AskArguments) else [f"  {said.why}"])
+            answer = edited(line, by=WHO) if reading_arguments else answer_of(line, editable=request.editable, by=WHO)
+            reading_arguments = isinstance(answer, AskArguments)
+            if isinstance(answer, Decision):
+                problem = self._check(request, answer)
+                if not problem:
+                    return answer
+                answer = AskAgain(problem)
+            self._output.lines([arguments_line(request)] if isinstance(answer, AskArguments) else [f"  {answer.why}"])
 
 
 def question(request: ApprovalRequest, now: datetime) -> list[str]:
-    """What is asked, in the host's own words, behind a bar that no argument can imitate."""
+    """Return the lines of an approval prompt: risk, id and remaining time, then the preview.
+
+    Every line of the preview begins with a bar, so that no argument can imitate a line of the program.
+    """
     head = f"  Approval needed · {request.risk.label} risk · {short(request.id)}"
     if request.expires_at is not None:
         head += f" · {time_left((request.expires_at - now).total_seconds())} left"
-    return [head, *(f"{BAR}{piece}" for line in visible(request.preview).split("\n") for piece in _pieces(line))]
+    return [head, *(f"{BAR}{piece}" for line in visible(request.preview).split("\n") for piece in _wrap_line(line))]
 
 
 def arguments_line(request: ApprovalRequest) -> str:
-    """The arguments as they are, to be changed."""
+    """Return one line with the current arguments as JSON."""
     return f"  now: {visible(json.dumps(dict(request.arguments), ensure_ascii=False, default=str))}"
 
 
 def short(approval_id: str) -> str:
-    """The beginning of an id, enough to tell questions apart."""
+    """Return the beginning of an approval id, long enough to distinguish requests."""
     return approval_id[: len("apr_") + SHORT_ID]
 
 
 def time_left(seconds: float) -> str:
-    """`4 min 59 s`, `12 s`; never below zero."""
+    """Format a remaining time: `4 min 59 s`, `12 s`; never below zero."""
     minutes, rest = divmod(max(round(seconds), 0), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _pieces(line: str) -> list[str]:
-    """Pieces that a terminal does not break, so that each of them stands behind the bar."""
+def _wrap_line(line: str) -> list[str]:
+    """Wrap a line, so that every terminal line stands behind the bar."""
     indent = line[: len(line) - len(line.lstrip())] + "  "
     return textwrap.wrap(
         line,

@@ -1,4 +1,4 @@
-"""`sophon chain`: what a turn travels through, as a table."""
+"""`sophon chain`: show the middlewares of a chain as a table."""
 
 from typing import Annotated, Any
 
@@ -17,12 +17,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def chain(
     ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="By default the chain of the settings.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The configured chain by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
     """Show a chain as a table: order, zone, and what each middleware does on which call."""
     options: GlobalOptions = ctx.obj
-    # Settings only: a chain can be looked at without a model, a key or a store.
+    # Settings only: showing a chain needs no model, key or store.
     services = Services(settings=settings_of(options), folder=options.folder)
     pipeline = chain_of(services) if name is None else chain_named(services, name)
     if as_json:

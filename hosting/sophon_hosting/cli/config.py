@@ -1,4 +1,4 @@
-"""`sophon config`: what is in force, what is wrong with it, and what could be set."""
+"""`sophon config`: show the effective settings, validate them, and print their JSON Schema."""
 
 from typing import Annotated
 
@@ -6,30 +6,30 @@ import typer
 
 from sophon.errors import SettingsError
 from sophon.settings import settings_schema
-from sophon.settings import show as shown
+from sophon.settings import show as settings_json
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import write_json, write_lines
 from sophon_hosting.cli.start import settings_of
 
-JsonAnyway = Annotated[bool, typer.Option("--json", help="It is JSON anyway.")]
+JsonAnyway = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.callback()
 def config() -> None:
-    """Show, check and describe the settings."""
+    """Show, validate and describe the settings."""
 
 
 @app.command()
 def show(ctx: typer.Context, as_json: JsonAnyway = False) -> None:
-    """Show what is in force, from all places; secrets stay hidden."""
-    write_json({"Sophon": shown(settings_of(ctx.obj))})
+    """Show the effective settings from all sources, without secrets."""
+    write_json({"Sophon": settings_json(settings_of(ctx.obj))})
 
 
 @app.command()
-def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Say all that is wrong with the settings; exit 1 if anything is."""
+def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
+    """Report every problem with the settings; exit 1 if there is one."""
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     try:

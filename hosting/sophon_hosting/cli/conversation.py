@@ -1,4 +1,4 @@
-"""A conversation from the command line: one turn after another, each with its one visible end."""
+"""Chat session in this process: runs one turn after another through the chain and renders how each ends."""
 
 import asyncio
 import logging
@@ -20,28 +20,28 @@ T = TypeVar("T")
 log = logging.getLogger("sophon.cli")
 
 WELL_ENDED = frozenset({"stop", "length", "tool_calls", "rejected"})
-"""Ends of a turn that a script may call a success; what a person refused was refused as asked."""
+"""Finish reasons with exit code 0; a turn whose tool call the user rejected counts as a success."""
 
 
 class View(Protocol):
-    """Whoever shows the turns."""
+    """Renders the turns of a chat."""
 
     def begin(self) -> None:
-        """A turn begins."""
+        """Reset the state at the start of a turn."""
         ...
 
     def emit(self, event: Event, /) -> None:
-        """Something happened."""
+        """Render one event."""
         ...
 
     def end(self, response: Response, session_id: str) -> None:
-        """The turn is over."""
+        """Render the end of a turn."""
         ...
 
 
 @dataclass(slots=True)
 class Choices:
-    """What the person chose for the turns; None leaves it to the settings."""
+    """Options of the next turns, changed by slash commands; None leaves the choice to the settings."""
 
     session: str
     model: str | None = None
@@ -51,7 +51,7 @@ class Choices:
 
 @dataclass(slots=True)
 class Front:
-    """What a conversation has towards its person: the view, a way to tell mistakes, and whether the end was asked."""
+    """User-facing side of a chat: the renderer, the error output, and the flag of a requested exit."""
 
     view: View
     tell: Callable[[str], None]
@@ -59,9 +59,9 @@ class Front:
 
 
 class Conversation:
-    """Runs turns through the chain of the settings, one at a time; Ctrl-C cancels the turn that runs.
+    """Chat session that runs turns through the configured chain, one at a time; Ctrl-C cancels the running turn.
 
-    Raises what `chain_of` raises.
+    The constructor raises what `chain_of` raises.
     """
 
     def __init__(self, runner: asyncio.Runner, services: Services, choices: Choices, front: Front) -> None:
@@ -72,44 +72,44 @@ class Conversation:
         self._pipeline = chain_of(services)
 
     def say(self, text: str) -> int:
-        """One turn; its exit code. A failed or cancelled turn has told so when this returns.
+        """Run one turn and return its exit code; failure or cancellation has been reported on return.
 
-        Only an interrupt leaves, and only when the program is to end.
+        Raises KeyboardInterrupt, and only if the program was asked to exit.
         """
         self.front.view.begin()
         try:
-            response = self._runner.run(self._turn(text))
-        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: it tells, and the next turn may go well
-            return self._failed(error)
+            response = self._runner.run(self._run_chain(text))
+        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
+            return self._report_failure(error)
         except KeyboardInterrupt:
-            self._end(Response(finish_reason="cancelled"))
+            self._finish_turn(Response(finish_reason="cancelled"))
             if self.front.ending.asked:
                 raise
             return INTERRUPTED
-        self._end(response)
+        self._finish_turn(response)
         return 0 if response.finish_reason in WELL_ENDED else FAILED
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Something beside a turn, on the same loop."""
+        """Run a coroutine outside of any turn on the same event loop."""
         return self._runner.run(work)
 
     def messages(self) -> int:
-        """How many messages the session holds; 0 for one that does not exist yet."""
+        """Return the number of messages of the session; 0 if the session does not exist yet."""
         try:
             return self.do(self.services.store.sessions.get(self.choices.session)).messages
         except NotFound:
             return 0
 
     def cut_off(self) -> bool:
-        """Whether the last turn of the session has neither an answer nor an end: the program ended in its middle."""
+        """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
         sessions = self.services.store.sessions
-        said = self.messages()
-        # A message is an entry of the log, so the last entry is never before the last message.
-        tail = self.do(sessions.records(self.choices.session, said - 1)) if said else []
+        count = self.messages()
+        # Every message is an entry of the log, so the last entry is never before the last message.
+        tail = self.do(sessions.records(self.choices.session, count - 1)) if count else []
         last = tail[-1].message if tail else None
         return last is not None and (last.role != "assistant" or bool(last.tool_calls))
 
-    async def _turn(self, text: str) -> Response:
+    async def _run_chain(self, text: str) -> Response:
         ctx = self.services.turn(
             text,
             session_id=self.choices.session,
@@ -121,18 +121,18 @@ class Conversation:
         )
         response = await self._pipeline.run(ctx)
         while response.finish_reason == "suspended":
-            # Nobody answered in time and Approval.OnTimeout is Park: the turn is kept, so the person is asked again.
+            # An approval expired and Approval.OnTimeout is Park: restore the turn and ask again.
             ctx = self.services.restore(ctx.state())
             response = await self._pipeline.run(ctx)
         return response
 
-    def _failed(self, error: Exception) -> int:
+    def _report_failure(self, error: Exception) -> int:
         log.error("the turn failed", exc_info=error)
         code = error.code if isinstance(error, SophonError) else "internal"
-        self._end(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
+        self._finish_turn(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
         for line in lines_of(error):
             self.front.tell(line)
         return FAILED
 
-    def _end(self, response: Response) -> None:
+    def _finish_turn(self, response: Response) -> None:
         self.front.view.end(response, self.choices.session)

@@ -1,4 +1,4 @@
-"""What `make run` shows when nobody says anything: three turns through the whole chain, in memory and offline."""
+"""Demonstration for `sophon chat` without input: three turns through the whole chain, offline and in memory."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from sophon_hosting.cli.terminal import WHO, TerminalView
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One turn: what is to be seen in it, and what is said."""
+    """One turn of the demonstration: the title shown above it, and the message."""
 
     shows: str
     says: str
 
 
 SCENES = (
-    Scene("Two tools at once", "What is 17 * 23, and what day is it today?"),
+    Scene("Two tools in parallel", "What is 17 * 23, and what day is it today?"),
     Scene(
-        "A plan, which is approved because a step of it writes to memory",
+        "A plan, approved because one of its steps writes to memory",
         "First write down that my cat is called Ada, then look up what you know about cats, and finally summarise "
         "both in three steps",
     ),
-    Scene("A command, which is refused", "Run the command: uname -a"),
+    Scene("A command, rejected", "Run the command: uname -a"),
 )
 
 INTRODUCTION = (
-    "There was nothing on standard input, so this is a demonstration: three turns",
-    "through the whole chain. The offline model answers, everything is kept in memory",
-    "only, and the approvals are answered by the demonstration.",
+    "Standard input was empty, so this is a demonstration: three turns through the",
+    "whole chain. The offline model answers, all data stays in memory, and the",
+    "demonstration answers the approvals.",
 )
 CONCLUSION = (
-    "That was the demonstration. Talk to it yourself: `make run` in a terminal, or",
+    "End of the demonstration. To chat yourself: `make chat` in a terminal, or",
     '`.venv/bin/sophon chat "..."`. With OPENAI_API_KEY or ANTHROPIC_API_KEY, or',
     "with Ollama running, a real model answers.",
 )
@@ -45,14 +45,14 @@ WHY = "this is only a demonstration"
 
 
 class DemonstrationGate:
-    """Plays the person: approves plans, refuses everything else, and says so."""
+    """Approval gate that approves plans, rejects every other request, and shows both."""
 
     def __init__(self, view: TerminalView) -> None:
         self._view = view
         self._clock = SystemClock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Show the question, and the answer."""
+        """Show the request and the decision."""
         decision = Decision.approve(decided_by=WHO) if request.kind == "plan" else Decision.reject(WHY, decided_by=WHO)
         self._view.lines(question(request, self._clock.now()))
         how = HOW_EDITABLE if request.editable else HOW
@@ -61,7 +61,7 @@ class DemonstrationGate:
 
 
 def demonstrate(view: TerminalView) -> int:
-    """Play the scenes; 0 if each of them went well. Reads no settings, no environment and no input."""
+    """Run the demonstration; return 0 if every turn succeeded. Reads no settings, environment or input."""
     services = Services(events=view, approvals=DemonstrationGate(view))
     view.lines(INTRODUCTION)
     codes: list[int] = []

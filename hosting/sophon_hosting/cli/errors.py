@@ -1,4 +1,4 @@
-"""Mistakes on the command line: one clear line each on standard error, and an exit code."""
+"""Error reporting: one line per problem on standard error, and the exit codes."""
 
 import logging
 import os
@@ -11,18 +11,18 @@ from sophon.errors import SettingsError, SophonError
 from sophon_hosting.cli.visible import on_one_line
 
 FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-"""Exit codes; the last two are those of a shell for SIGINT and SIGTERM."""
+"""Exit codes; the last two are 128 + signal number, as shells use them for SIGINT and SIGTERM."""
 
 LONGEST = 600
 
-# The root of all mistakes on typer's command line; its place differs between versions, so it is taken from a leaf.
+# Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def report(error: Exception, *, debug: bool = False) -> int:
-    """Tell an error and give the exit code; a traceback only with `debug`."""
+    """Write an error to standard error and return the exit code; write a traceback only with `debug`."""
     if isinstance(error, BrokenPipeError):
-        _nobody_reads()
+        _discard_stdout()
         return FAILED
     if debug:
         sys.stderr.write("".join(traceback.format_exception(error)))
@@ -32,41 +32,41 @@ def report(error: Exception, *, debug: bool = False) -> int:
 
 
 def tell(line: str) -> None:
-    """One line on standard error."""
+    """Write one error line to standard error."""
     sys.stderr.write(f"error: {on_one_line(line, LONGEST)}\n")
 
 
 def lines_of(error: Exception) -> list[str]:
-    """An error in words; settings have a line for every problem, everything else has one."""
+    """Return the lines that describe an error: one per problem for a SettingsError, one for every other error."""
     if isinstance(error, SettingsError):
         return error.problems
     if isinstance(error, SophonError):
         return [str(error) or type(error).__name__]
     if isinstance(error, _UsageError):
-        return [_misuse(error)]
+        return [_usage_error_line(error)]
     if isinstance(error, typer.Abort):
-        return ["stopped"]
-    return [f"unexpected {type(error).__name__}: {error}; the same with --debug shows where"]
+        return ["aborted"]
+    return [f"unexpected {type(error).__name__}: {error}; run it with --debug for the traceback"]
 
 
 def set_up_logs(*, debug: bool) -> None:
-    """Logs go to standard error with `debug` and nowhere without: what a person must know is told in lines."""
+    """Log to standard error with `debug`, discard logs without: problems are reported as error lines."""
     if debug:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     else:
         logging.basicConfig(handlers=[logging.NullHandler()])
 
 
-def _misuse(error: Exception) -> str:
-    said = str(getattr(error, "format_message", error.__str__)())
+def _usage_error_line(error: Exception) -> str:
+    message = str(getattr(error, "format_message", error.__str__)())
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "sophon"
-    sentence = f"{said[:1].lower()}{said[1:].rstrip('.')}"
+    sentence = f"{message[:1].lower()}{message[1:].rstrip('.')}"
     if sentence == "missing command" and context is not None:
-        sentence += f"; there are {', '.join(context.command.list_commands(context))}"
+        sentence += f"; commands: {', '.join(context.command.list_commands(context))}"
     return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"
 
 
-def _nobody_reads() -> None:
-    """Whoever read our output has gone: say nothing, and let the interpreter's last flush go nowhere."""
+def _discard_stdout() -> None:
+    """Redirect standard output to the null device, so that the last flush of the interpreter cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What `sophon doctor` finds: facts with an id each, and the fix where something is wrong."""
+"""Findings of `sophon doctor`: id, grade, text, and the fix of a problem."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,12 +6,12 @@ from typing import Literal, TypeAlias
 Grade: TypeAlias = Literal["ok", "warning", "failed"]
 
 WIDTH = 8
-"""Columns of the grade; words and not signs, since a terminal that lacks the signs is one of the findings."""
+"""Width of the grade column; grades are words, because a terminal may lack symbols, which is itself a finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`id` is stable, for programs; `fix` is one line, empty where nothing is wrong."""
+    """Result of one check; `id` is stable, for programs; `fix` is one line, empty without a problem."""
 
     id: str
     text: str
@@ -19,10 +19,10 @@ class Finding:
     fix: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """As plain data, ready for JSON."""
+        """Return the finding as a JSON object."""
         return {"id": self.id, "grade": self.grade, "text": self.text, "fix": self.fix}
 
     def lines(self) -> list[str]:
-        """For a person: the fact, and below it the fix."""
+        """Return the lines for the terminal: grade, id and text, then the fix if there is one."""
         head = f"{self.grade:<{WIDTH}} {self.id:<14} {self.text}"
         return [head, f"{'':<{WIDTH}} {'':<14} {self.fix}"] if self.fix else [head]

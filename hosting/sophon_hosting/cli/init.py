@@ -1,4 +1,4 @@
-"""`sophon init`: a settings file to begin with."""
+"""`sophon init`: write an initial settings file."""
 
 from pathlib import Path
 
@@ -24,9 +24,9 @@ BEGINNING = """\
 
 NEXT = (
     "Next:",
-    "  sophon doctor            what was found on this machine",
-    "  sophon chat              a conversation",
-    "  sophon config schema     everything that can be set",
+    "  sophon doctor            check this machine and the settings",
+    "  sophon chat              start a chat",
+    "  sophon config schema     show all settings",
 )
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -34,12 +34,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command()
 def init(ctx: typer.Context) -> None:
-    """Write an appsettings.json to begin with; one that is there already is checked and left as it is."""
+    """Write an initial appsettings.json; an existing file is validated and not changed."""
     options: GlobalOptions = ctx.obj
     file = options.settings or Path(FILE_NAME)
     written = _write_new(file)
     settings_of(options)
-    write_lines([f"{file} {'is written' if written else 'is there already, valid, and left as it is'}.", *NEXT])
+    write_lines([f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}.", *NEXT])
 
 
 def _write_new(file: Path) -> bool:

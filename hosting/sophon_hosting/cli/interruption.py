@@ -1,4 +1,7 @@
-"""Signals that end things: Ctrl-C a turn, SIGTERM and a lost terminal the program, its turn cancelled and recorded."""
+"""Termination signals of the chat: SIGTERM and SIGHUP cancel the running turn, which is recorded, and end the program.
+
+Ctrl-C (SIGINT) cancels the running turn only.
+"""
 
 import contextlib
 import signal
@@ -15,28 +18,29 @@ ENDING = ("SIGTERM", "SIGHUP")
 
 @dataclass(slots=True)
 class Ending:
-    """Whether the program was told to end."""
+    """Flag: a signal has asked the program to exit."""
 
     asked: bool = False
 
 
 @contextlib.contextmanager
 def gentle_end() -> Generator[Ending]:
-    """Within it SIGTERM and SIGHUP do as Ctrl-C does, and then the program ends with 143.
+    """Handle SIGTERM and SIGHUP inside the context as Ctrl-C, and exit with code 143 afterwards.
 
-    asyncio turns an interrupt during a turn into its cancellation; a wait at the prompt is left by it at once.
+    asyncio turns a SIGINT during a turn into a cancellation of the turn; at the prompt it raises KeyboardInterrupt at
+    once. Raises typer.Exit.
     """
     ending = Ending()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def handle_signal(number: int, frame: FrameType | None) -> None:
         ending.asked = True
         signal.raise_signal(signal.SIGINT)
 
     numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in before.items():
-        if handler is signal.SIG_DFL:  # one that is ignored, as under nohup, stays ignored
-            signal.signal(number, end)
+    previous = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in previous.items():
+        if handler is signal.SIG_DFL:  # an ignored signal, as under nohup, stays ignored
+            signal.signal(number, handle_signal)
     try:
         yield ending
     except KeyboardInterrupt:
@@ -44,5 +48,5 @@ def gentle_end() -> Generator[Ending]:
             raise typer.Exit(TERMINATED) from None
         raise
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

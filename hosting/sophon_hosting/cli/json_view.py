@@ -1,4 +1,4 @@
-"""A turn for programs: one JSON object a line, `{"event": name, "data": {...}}`, and the response as the last."""
+"""JSON Lines renderer of a turn: one `{"event": name, "data": {...}}` per line, the last one is the response."""
 
 import json
 import sys
@@ -11,20 +11,20 @@ from sophon_hosting.cli.visible import visible
 
 
 class JsonView:
-    """Writes every event as it is on the wire, in ASCII; nothing else goes to the stream."""
+    """Writes every event in its wire format, in ASCII; nothing else is written to the stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def begin(self) -> None:
-        """A turn begins; its first event will tell."""
+        """Do nothing: the first event marks the start of a turn."""
 
     def emit(self, event: Event, /) -> None:
-        """One line for one event."""
+        """Write one event as one line."""
         self._write(event.wire_name, event.to_wire())
 
     def end(self, response: Response, session_id: str) -> None:
-        """The last line of a turn, whatever came of it."""
+        """Write the response as the last line of a turn, whatever its finish reason."""
         self._write(
             "response",
             {
@@ -43,19 +43,19 @@ class JsonView:
 
 
 class StandardError:
-    """Where people are asked and told things while standard output belongs to a program."""
+    """Prompt output on standard error, used while standard output carries JSON."""
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Whole lines."""
+        """Write whole lines."""
         for line in lines:
             sys.stderr.write(visible(line) + "\n")
 
     def ask(self, text: str) -> None:
-        """A question, with the cursor behind it."""
+        """Write the prompt text and leave the cursor behind it."""
         sys.stderr.write(visible(text))
         sys.stderr.flush()
 
     def answered(self, text: str, *, echoed: bool) -> None:
-        """The answer behind a question."""
+        """Write the answer behind the prompt unless the terminal has echoed it."""
         if not echoed:
             sys.stderr.write(visible(text) + "\n")

@@ -1,4 +1,4 @@
-"""Lines from standard input: at a prompt between turns, and as answers while a turn runs."""
+"""Line reader of standard input: blocking at a prompt between turns, asynchronous while a turn runs."""
 
 import asyncio
 import contextlib
@@ -11,23 +11,23 @@ CHUNK = 65536
 
 
 class Lines:
-    """Standard input, line by line, in order, whoever asks.
+    """Reads standard input line by line, for the prompt and for approvals.
 
-    Reads the descriptor itself: nothing is read ahead that another reader would miss, no thread is left hanging in a
-    read when the program ends, and a wait for an answer can be cancelled. In a terminal the prompt has line editing and
-    a history, where this Python has readline.
+    Reads the file descriptor directly: all readers share one buffer, no thread blocks in a read when the program ends,
+    and waiting for an answer can be cancelled. In a terminal the prompt has line editing and a history if this Python
+    has readline.
     """
 
     def __init__(self, descriptor: int = STDIN) -> None:
-        _keep_taken(descriptor)
+        _keep_descriptor_open(descriptor)
         self._descriptor = descriptor
         self._buffer = b""
         self._ended = False
         self.interactive = os.isatty(descriptor)
-        self._readline = _readline() if self.interactive and sys.stdout.isatty() else None
+        self._readline = _import_readline() if self.interactive and sys.stdout.isatty() else None
 
     def prompt(self, text: str) -> str | None:
-        """The next line, waited for outside of any turn; None at the end. Ctrl-C raises KeyboardInterrupt."""
+        """Block until the next line and return it; None at the end of the input. Ctrl-C raises KeyboardInterrupt."""
         if self._readline is not None and not self._buffer:
             try:
                 return input(text)
@@ -36,53 +36,53 @@ class Lines:
         if self.interactive:
             sys.stdout.write(text)
             sys.stdout.flush()
-        while (line := self._taken()) is None and not self._ended:
-            self._read()
-        return line if line is not None else self._rest()
+        while (line := self._next_buffered_line()) is None and not self._ended:
+            self._fill_buffer()
+        return line if line is not None else self._buffered_remainder()
 
     async def next(self) -> str | None:
-        """The next line, waited for while the turn goes on; None at the end. May be cancelled: no line gets lost."""
-        while (line := self._taken()) is None and not self._ended:
-            await self._readable()
-            self._read()
-        return line if line is not None else self._rest()
+        """Wait for the next line and return it; None at the end of the input. Cancellation loses no line."""
+        while (line := self._next_buffered_line()) is None and not self._ended:
+            await self._wait_until_readable()
+            self._fill_buffer()
+        return line if line is not None else self._buffered_remainder()
 
-    async def _readable(self) -> None:
+    async def _wait_until_readable(self) -> None:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         try:
-            loop.add_reader(self._descriptor, _wake, ready)
-        except (OSError, NotImplementedError):  # a file or nothing, which never waits; or a loop that cannot tell
+            loop.add_reader(self._descriptor, _set_ready, ready)
+        except (OSError, NotImplementedError):  # a regular file, which never blocks; or an unsupported loop
             return
         try:
             await ready
         finally:
             loop.remove_reader(self._descriptor)
 
-    def _read(self) -> None:
+    def _fill_buffer(self) -> None:
         try:
             data = os.read(self._descriptor, CHUNK)
-        except OSError:  # standard input is closed, or its terminal is gone
+        except OSError:  # standard input is closed, or its terminal was closed
             data = b""
         self._buffer += data
         self._ended = self._ended or not data
 
-    def _taken(self) -> str | None:
+    def _next_buffered_line(self) -> str | None:
         line, end, rest = self._buffer.partition(b"\n")
         if not end:
             return None
         self._buffer = rest
-        return _text(line)
+        return _decode(line)
 
-    def _rest(self) -> str | None:
+    def _buffered_remainder(self) -> str | None:
         line, self._buffer = self._buffer, b""
-        if self.interactive:  # the end of file in a terminal is a key that was pressed once, not a state
+        if self.interactive:  # in a terminal, end of file is one key press and not a lasting state
             self._ended = False
-        return _text(line) if line else None
+        return _decode(line) if line else None
 
 
-def _keep_taken(descriptor: int) -> None:
-    """A closed standard input is an empty one: the next file to be opened must not get its number."""
+def _keep_descriptor_open(descriptor: int) -> None:
+    """Open the null device as `descriptor` if it is closed, so that the next opened file does not get its number."""
     try:
         os.fstat(descriptor)
     except OSError:
@@ -92,19 +92,19 @@ def _keep_taken(descriptor: int) -> None:
             os.close(empty)
 
 
-def _wake(ready: asyncio.Future[None]) -> None:
+def _set_ready(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
 
 
-def _text(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     return line.decode("utf-8", "replace").removesuffix("\r")
 
 
-def _readline() -> ModuleType | None:
-    """Line editing for `input`, which uses it once it is imported."""
+def _import_readline() -> ModuleType | None:
+    """Import readline, which gives `input` line editing; None if this Python lacks it."""
     with contextlib.suppress(ImportError):
-        import readline  # lazy: not on every platform, and only a terminal needs it
+        import readline  # lazy: not available on every platform, and only a terminal needs it
 
         return readline
     return None

@@ -1,4 +1,4 @@
-"""`sophon pairing`: who wants to write from a channel, who may, and who no longer."""
+"""`sophon pairing`: list pairing requests from channels, approve and revoke them."""
 
 import os
 from typing import Annotated
@@ -24,54 +24,54 @@ WIDTH = 60
 
 @app.callback()
 def pairing() -> None:
-    """List who wants to write from a channel, and let them in or not."""
+    """List pairing requests from channels, approve and revoke them."""
 
 
 @app.command("list")
 def list_pairing(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """List those who wait with a code, and those who were let in."""
-    found = with_store(ctx.obj, _all)
+    """List pending requests with their codes, and approved users."""
+    found = with_store(ctx.obj, _list_requests)
     if as_json:
-        write_json([_json(each) for each in found])
+        write_json([_request_json(each) for each in found])
     elif not found:
-        write_lines(["Nobody waits, and nobody was let in by a code."])
+        write_lines(["There are no pairing requests and no paired users."])
     else:
-        write_lines(_line(each) for each in found)
+        write_lines(_request_line(each) for each in found)
 
 
 @app.command()
 def approve(
-    ctx: typer.Context, code: Annotated[str, typer.Argument(metavar="CODE", help="What the person was given.")]
+    ctx: typer.Context, code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the user received.")]
 ) -> None:
-    """Let somebody write from now on."""
+    """Approve a request: the user may write from now on."""
 
     async def work(store: Store) -> PairingRequest:
         request = await Pairing(store, SystemClock()).approve(code)
-        await _greet(ctx.obj, store, request)
+        await _add_confirmation(ctx.obj, store, request)
         return request
 
     request = with_store(ctx.obj, work)
-    write_lines([f"{_who(request)} may write from now on"])
+    write_lines([f"{_user_text(request)} is paired and may write"])
 
 
 @app.command()
 def revoke(
-    ctx: typer.Context, person: Annotated[str, typer.Argument(metavar="ID", help="The person's id, from `list`.")]
+    ctx: typer.Context, person: Annotated[str, typer.Argument(metavar="ID", help="The id of the user, from `list`.")]
 ) -> None:
-    """Let somebody write no more."""
+    """Revoke a pairing: the user may no longer write."""
 
     async def work(store: Store) -> list[PairingRequest]:
         return await Pairing(store, SystemClock()).revoke(person)
 
-    write_lines(f"{_who(each)} may no longer write" for each in with_store(ctx.obj, work))
+    write_lines(f"{_user_text(each)} may no longer write" for each in with_store(ctx.obj, work))
 
 
-async def _all(store: Store) -> list[PairingRequest]:
+async def _list_requests(store: Store) -> list[PairingRequest]:
     return await Pairing(store, SystemClock()).all()
 
 
-async def _greet(options: GlobalOptions, store: Store, request: PairingRequest) -> None:
-    """Tell the person, over the host that runs or will."""
+async def _add_confirmation(options: GlobalOptions, store: Store, request: PairingRequest) -> None:
+    """Add the confirmation to the outbox; a running host, or the next one, sends it to the user."""
     services = services_of(options, settings_of(options))
     for each in channels_of(services, os.environ):
         if each.channel.name == request.channel and request.chat:
@@ -79,19 +79,19 @@ async def _greet(options: GlobalOptions, store: Store, request: PairingRequest) 
             await store.outbound.add(parts(each.channel, request.chat, name, Outgoing(PAIRED, markdown=False)))
 
 
-def _line(request: PairingRequest) -> str:
+def _request_line(request: PairingRequest) -> str:
     if request.paired:
-        return f"let in   {_who(request)}"
+        return f"paired   {_user_text(request)}"
     until = f", until {request.expires_at:%H:%M} UTC" if request.expires_at else ""
-    return f"waits    {_who(request)}, code {request.code}{until}"
+    return f"waiting  {_user_text(request)}, code {request.code}{until}"
 
 
-def _who(request: PairingRequest) -> str:
+def _user_text(request: PairingRequest) -> str:
     name = f" ({on_one_line(request.name, WIDTH)})" if request.name else ""
     return f"{request.channel}:{request.person}{name}"
 
 
-def _json(request: PairingRequest) -> dict[str, object]:
+def _request_json(request: PairingRequest) -> dict[str, object]:
     return {
         "channel": request.channel,
         "account": request.account,

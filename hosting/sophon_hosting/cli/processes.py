@@ -1,4 +1,4 @@
-"""A process that runs until it is told to stop: the first signal drains it, the second leaves."""
+"""Graceful shutdown of `serve` and `worker`: the first signal drains the host, the second one exits at once."""
 
 import asyncio
 import logging
@@ -26,18 +26,18 @@ log = logging.getLogger("sophon")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 HANGUP = signal.SIGHUP
-"""Of a terminal that was closed; as the others, unless it is ignored (`nohup`)."""
+"""Sent when the terminal is closed; handled as the others unless it is ignored (`nohup`)."""
 
 RENEW_SECONDS = 10.0
-"""Between two looks at whether the lock on the store is still ours."""
+"""Interval between two renewals of the lock on the store."""
 
 LogForm = Annotated[
-    str | None, typer.Option("--log", metavar="FORM", help="The log as json or text; Logging.Format by default.")
+    str | None, typer.Option("--log", metavar="FORMAT", help="Log as json or text; Logging.Format by default.")
 ]
 
 
 def running_settings(options: GlobalOptions, log_form: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
-    """The settings of a process that goes on, whose log is set up as they say. Raises SettingsError."""
+    """Load the settings of a long-running process and configure its log accordingly. Raises SettingsError."""
     settings = settings_of(options, [*pairs, *([f"Logging.Format={log_form}"] if log_form is not None else [])])
     level = "Debug" if options.debug else settings.logging.level
     set_up_host_logs(level, settings.logging.format, secrets=secrets_of(settings, os.environ))
@@ -45,7 +45,7 @@ def running_settings(options: GlobalOptions, log_form: str | None = None, pairs:
 
 
 def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
-    """The lock of whoever works on the store of the settings, not taken yet. Raises SettingsError."""
+    """Create the lock of the configured store without acquiring it. Raises SettingsError."""
     url = settings.store.url.resolve(os.environ)
     if url is None:
         raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
@@ -55,10 +55,11 @@ def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
 def run_until_stopped(
     opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
 ) -> int:
-    """Open, wait for a signal, close in good order; the exit code. `close` is told how many seconds what runs has.
+    """Open, wait for a signal, close gracefully, and return the exit code.
 
-    A second signal ends the process where it stands: what it leaves unfinished is taken up by the next start, as after
-    a kill. Raises StoreError, at once, when another process has got hold of the store.
+    `close` receives the grace period for running turns in seconds. A second signal exits at once with 128 + its number;
+    the next start recovers the unfinished turns, as after a kill. Raises StoreError, without a grace period, when
+    another process has acquired the lock of the store.
     """
     return asyncio.run(_run(opened, close, host, lock))
 
@@ -67,57 +68,57 @@ async def _run(
     opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
 ) -> int:
     loop = asyncio.get_running_loop()
-    asked: asyncio.Future[None] = loop.create_future()
+    stop_requested: asyncio.Future[None] = loop.create_future()
 
-    def stop(number: int) -> None:
-        if asked.done():
+    def on_signal(number: int) -> None:
+        if stop_requested.done():
             sys.stderr.flush()
             os._exit(128 + number)
-        asked.set_result(None)
+        stop_requested.set_result(None)
 
     for number in (*SIGNALS, *([HANGUP] if signal.getsignal(HANGUP) is signal.SIG_DFL else [])):
-        loop.add_signal_handler(number, stop, number)
-    watch = loop.create_task(_watch(lock, host.services.clock, asked))
+        loop.add_signal_handler(number, on_signal, number)
+    renewal = loop.create_task(_renew_lock(lock, host.services.clock, stop_requested))
     grace_seconds = GRACE_SECONDS
     try:
         await opened()
-        await asked
-        _tell(farewell((await host.queue.statistics()).in_flight))
+        await stop_requested
+        _report(farewell((await host.queue.statistics()).in_flight))
     except StoreError:
-        grace_seconds = 0.0  # another works on it: whatever goes on here is done twice
+        grace_seconds = 0.0  # another host works on the store: continuing would run turns twice
         raise
     finally:
-        watch.cancel()
+        renewal.cancel()
         await close(grace_seconds)
     return 0
 
 
-async def _watch(lock: StoreLock, clock: Clock, asked: "asyncio.Future[None]") -> None:
+async def _renew_lock(lock: StoreLock, clock: Clock, stop_requested: "asyncio.Future[None]") -> None:
     while True:
         await clock.sleep(RENEW_SECONDS)
         try:
             await asyncio.to_thread(lock.renew)
         except StoreError as error:
-            if not asked.done():
-                asked.set_exception(error)
+            if not stop_requested.done():
+                stop_requested.set_exception(error)
             return
 
 
 def farewell(running: int) -> str:
-    """What a person needs to know of a host that has just been told to stop, with so many turns under way."""
+    """Return the notice for the start of a shutdown with `running` turns in flight."""
     if not running:
         return "stopping"
     turns = "1 turn" if running == 1 else f"{running} turns"
     return (
         f"stopping: {turns} may take up to {GRACE_SECONDS:g} s to end; "
-        "once more leaves at once, and they go on with the next start"
+        "a second signal exits at once, and the next start resumes them"
     )
 
 
-def _tell(line: str) -> None:
-    """To whoever sits there; elsewhere into the log, in whose lines no other may stand."""
+def _report(line: str) -> None:
+    """Write a notice to a terminal; without one write it to the log, whose format must stay machine-readable."""
     if sys.stderr.isatty():
-        with suppress(OSError):  # the terminal is gone
+        with suppress(OSError):  # the terminal was closed
             note(line)
     else:
         log.warning(line)

@@ -1,4 +1,4 @@
-"""The two ways to have a conversation over standard input: at a prompt, and a line per turn."""
+"""Input loops of the chat: the interactive prompt, and one turn per line of piped input."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -15,105 +15,110 @@ from sophon_hosting.cli.visible import on_one_line
 
 PROMPT = "> "
 ECHO_WIDTH = 300
-"""Characters of a line from a pipe that are shown above its answer."""
+"""Maximum characters of a piped line that are echoed above its answer."""
 OFFLINE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
-CUT_OFF = "The last turn was cut off before its answer. Say it again, or go on."
+CUT_OFF = "The last turn was interrupted before its answer. Send it again, or continue."
 
 
-def welcome(conversation: Conversation) -> list[str]:
-    """Where one is, and how to leave."""
-    candidates = conversation.services.gateway.candidates()
-    model = conversation.choices.model or (candidates[0].info.id if candidates else "no model")
-    said = conversation.messages()
-    session = f"session {conversation.choices.session}, {counted(said, 'message') if said else 'new'}"
+def welcome(chat: Conversation) -> list[str]:
+    """Return the lines shown when an interactive chat starts: version, model, session, basic commands, notices."""
+    candidates = chat.services.gateway.candidates()
+    model = chat.choices.model or (candidates[0].info.id if candidates else "no model")
+    count = chat.messages()
+    session = f"session {chat.choices.session}, {counted(count, 'message') if count else 'new'}"
     return [
         f"Sophon {__version__} · {model} · {session}",
-        "/help shows the commands, Ctrl-C stops a turn, /quit leaves.",
-        *offline_note(conversation),
-        *([CUT_OFF] if conversation.cut_off() else []),
+        "/help lists the commands, Ctrl-C cancels the turn, /quit ends the chat.",
+        *offline_note(chat),
+        *([CUT_OFF] if chat.cut_off() else []),
     ]
 
 
-def offline_note(conversation: Conversation) -> list[str]:
-    """How to have a real model, where only the offline one is left to answer a session that is new."""
-    ids = {candidate.info.provider for candidate in conversation.services.gateway.candidates()}
-    return [OFFLINE] if ids == {"offline"} and not conversation.messages() else []
+def offline_note(chat: Conversation) -> list[str]:
+    """Return the notice how to configure a real model, for a new session that only the offline model can answer."""
+    ids = {candidate.info.provider for candidate in chat.services.gateway.candidates()}
+    return [OFFLINE] if ids == {"offline"} and not chat.messages() else []
 
 
 class Talk(Protocol):
-    """A conversation, in this process or with a host."""
+    """Chat session, in this process (`Conversation`) or with a host (`RemoteConversation`)."""
 
     @property
     def front(self) -> Front:
-        """What it has towards its person."""
+        """Renderer, error output and exit flag of the chat."""
         ...
 
     def say(self, text: str) -> int:
-        """One turn; its exit code."""
+        """Run one turn and return its exit code."""
         ...
 
 
 Obey: TypeAlias = Callable[[str, str], list[str]]
-"""Carries out a command, by its name and what is behind it; the lines to show. Raises Leave, SophonError."""
+"""Runs a slash command, given its name and argument; returns the lines to show. Raises Leave, SophonError."""
 
 
-def converse(conversation: Talk, lines: Lines, desk: Desk, obey: Obey) -> int:
-    """Ask for a line, answer it, until the input ends, `/quit`, or the second Ctrl-C in a row."""
-    struck = False
+def converse(chat: Talk, stdin: Lines, output: Desk, handle_command: Obey) -> int:
+    """Prompt for lines and answer them until the end of the input, `/quit`, or the second Ctrl-C in a row.
+
+    Returns the exit code.
+    """
+    interrupted = False
     while True:
         try:
-            line = lines.prompt(PROMPT)
+            line = stdin.prompt(PROMPT)
         except KeyboardInterrupt:
-            desk.lines([""])
-            if struck or conversation.front.ending.asked:
-                return _left(conversation)
-            struck = True
-            desk.lines(["Ctrl-C again leaves, and so does /quit."])
+            output.lines([""])
+            if interrupted or chat.front.ending.asked:
+                return _exit_code_after_interrupt(chat)
+            interrupted = True
+            output.lines(["Press Ctrl-C again or type /quit to leave."])
             continue
         if line is None:
-            desk.lines([""])
+            output.lines([""])
             return 0
         try:
-            struck = _answered(conversation, line, desk, obey) == INTERRUPTED
+            interrupted = _handle_line(chat, line, output, handle_command) == INTERRUPTED
         except Leave:
             return 0
-        except KeyboardInterrupt:  # during a command, or a second one while a turn was being stopped
-            if conversation.front.ending.asked:
+        except KeyboardInterrupt:  # during a command, or a second one during a cancellation
+            if chat.front.ending.asked:
                 raise
             return INTERRUPTED
 
 
-def answer_lines(conversation: Talk, first: str, rest: Callable[[], str | None], desk: Desk, obey: Obey) -> int:
-    """A turn per line that is not blank; 0 if all of them went well, else the code of the last that did not."""
+def answer_lines(
+    chat: Talk, first_line: str, read_line: Callable[[], str | None], output: Desk, handle_command: Obey
+) -> int:
+    """Run one turn per line that is not blank; return 0 if all succeeded, else the code of the last that failed."""
     code = 0
-    line: str | None = first
+    line: str | None = first_line
     while line is not None:
         if line.strip():
-            desk.lines([PROMPT + on_one_line(line, ECHO_WIDTH)])
+            output.lines([PROMPT + on_one_line(line, ECHO_WIDTH)])
             try:
-                code = _answered(conversation, line, desk, obey) or code
+                code = _handle_line(chat, line, output, handle_command) or code
             except Leave:
                 break
         if code == INTERRUPTED:
             break
-        line = rest()
+        line = read_line()
     return code
 
 
-def _answered(conversation: Talk, line: str, desk: Desk, obey: Obey) -> int:
+def _handle_line(chat: Talk, line: str, output: Desk, handle_command: Obey) -> int:
     command = command_of(line)
     if command is None:
-        return conversation.say(line) if line.strip() else 0
+        return chat.say(line) if line.strip() else 0
     try:
-        desk.lines(obey(*command))
+        output.lines(handle_command(*command))
     except SophonError as error:
         for each in lines_of(error):
-            conversation.front.tell(each)
+            chat.front.tell(each)
         return FAILED
     return 0
 
 
-def _left(conversation: Talk) -> int:
-    if conversation.front.ending.asked:
+def _exit_code_after_interrupt(chat: Talk) -> int:
+    if chat.front.ending.asked:
         raise KeyboardInterrupt
     return INTERRUPTED

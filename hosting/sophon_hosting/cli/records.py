@@ -1,4 +1,4 @@
-"""A stored conversation, for people and for programs."""
+"""Export of a stored session: as JSON, and as a plain-text transcript."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +12,7 @@ RESULT_WIDTH = 100
 
 
 def summary_json(summary: SessionSummary) -> dict[str, Any]:
-    """A session in a list; times in ISO 8601."""
+    """Return the JSON of a session summary; times in ISO 8601."""
     return {
         "id": summary.id,
         "title": summary.title,
@@ -25,7 +25,7 @@ def summary_json(summary: SessionSummary) -> dict[str, Any]:
 
 
 def record_json(record: SessionRecord) -> dict[str, Any]:
-    """One entry of the log, whole."""
+    """Return the JSON of one session record, complete; times in ISO 8601."""
     return {
         "seq": record.seq,
         "at": record.at.isoformat() if record.at else None,
@@ -37,18 +37,21 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 
 
 def told(records: Iterable[SessionRecord]) -> Iterator[str]:
-    """The conversation in lines: who said what, the tools in between, and how turns ended that have no answer."""
+    """Yield the transcript of a session: messages, tool calls and results, and the outcome of turns without an answer.
+
+    User messages begin with `> `; control characters are escaped.
+    """
     for record in records:
-        yield from _told(record)
+        yield from _record_lines(record)
 
 
-def _told(record: SessionRecord) -> Iterator[str]:
+def _record_lines(record: SessionRecord) -> Iterator[str]:
     message = record.message
     if record.kind == "compaction":
-        yield f"  · the messages before are summarised for the model ({record.data.get('covers')} of them)"
+        yield f"  · the {record.data.get('covers')} messages above are summarised for the model"
     elif message is None:
-        why = record.data.get("message") or record.data.get("reason") or ""
-        yield f"  · the turn was {record.kind}{': ' if why else ''}{on_one_line(str(why))}"
+        reason = record.data.get("message") or record.data.get("reason") or ""
+        yield f"  · the turn was {record.kind}{': ' if reason else ''}{on_one_line(str(reason))}"
     elif message.role == "tool":
         yield f"  → {on_one_line(unfence(message.content), RESULT_WIDTH)}"
     else:

@@ -1,4 +1,4 @@
-"""Where a command writes: standard output and standard error as consoles that obey NO_COLOR and any encoding."""
+"""Console output: lines, JSON and tables on standard output, notices on standard error; respects NO_COLOR."""
 
 import io
 import json
@@ -13,31 +13,34 @@ from rich.text import Text
 from sophon_hosting.cli.visible import on_one_line, visible
 
 UNBROKEN = 10_000
-"""Columns of a table that no terminal cuts; it takes only what its cells need."""
+"""Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""
 
 
 def console(*, error: bool = False) -> Console:
-    """A console that guesses nothing: no markup, no emoji names, no highlighting; no escapes at all with NO_COLOR."""
+    """Create a rich console without markup, emoji names and highlighting; without any colour if NO_COLOR is set.
+
+    Characters that the encoding of the stream lacks are replaced.
+    """
     stream: object = sys.stderr if error else sys.stdout
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
-    plain = bool(os.environ.get("NO_COLOR"))
+    no_color = bool(os.environ.get("NO_COLOR"))
     return Console(
         file=sys.stderr if error else sys.stdout,
         markup=False,
         emoji=False,
         highlight=False,
-        color_system=None if plain else "auto",
+        color_system=None if no_color else "auto",
     )
 
 
 def write_json(value: object) -> None:
-    """One JSON document on standard output, in ASCII: any terminal and any pipe can take it."""
+    """Write one JSON document to standard output, in ASCII, which every encoding can represent."""
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Lines on standard output, safe for a terminal."""
+    """Write lines to standard output with control characters escaped."""
     out = console()
     for line in lines:
         out.out(visible(line), highlight=False)
@@ -45,23 +48,23 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def note(line: str) -> None:
-    """A line on standard error that is no mistake."""
+    """Write a notice, which is not an error, as one line to standard error."""
     sys.stderr.write(f"{on_one_line(line)}\n")
     sys.stderr.flush()
 
 
 def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without a frame; a column whose name ends in `#` holds numbers. Cells are made safe.
+    """Write a table without borders; a column whose name ends in `#` is right-aligned. Cells are escaped.
 
-    The first column is never broken: it is what one copies. Over a pipe no cell is, whatever COLUMNS says.
+    The first column is never wrapped, because users copy it. Over a pipe no cell is wrapped, whatever COLUMNS says.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(head):
+    for index, name in enumerate(head):
         table.add_column(
             name.removesuffix("#"),
             justify="right" if name.endswith("#") else "left",
             overflow="fold",
-            no_wrap=place == 0,
+            no_wrap=index == 0,
         )
     for row in rows:
         table.add_row(*(Text(on_one_line(cell)) for cell in row))

@@ -1,4 +1,4 @@
-"""`sophon serve`: the host, until somebody stops it."""
+"""`sophon serve`: run the host until a signal stops it."""
 
 import os
 from typing import Annotated
@@ -14,20 +14,20 @@ from sophon_hosting.site import Address, Site, bound, settle_memory
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-CONNECT = "It answers by the offline model; for another set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
+CONNECT = "The offline model answers; for another one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
 
-HostName = Annotated[str | None, typer.Option(metavar="HOST", help="Listen here; Hub.Host by default.")]
-Port = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help="0 takes a free one.")]
+HostName = Annotated[str | None, typer.Option(metavar="HOST", help="Address to listen on; Hub.Host by default.")]
+Port = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help="Hub.Port by default; 0: any free.")]
 
 
 @app.command()
 def serve(ctx: typer.Context, host: HostName = None, port: Port = None, log: LogForm = None) -> None:
-    """Run the host: web page, API, Socket.IO, and the worker behind them. Ctrl-C stops it in good order."""
+    """Run the host: web page, API, Socket.IO and worker. Ctrl-C shuts it down gracefully."""
     raise typer.Exit(start(ctx.obj, host, port, log))
 
 
 def start(program: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
-    """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
+    """Run the command and return its exit code. Raises SophonError for errors at start."""
     given = {"Hub.Host": host, "Hub.Port": port}
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
     settings = running_settings(program, log, pairs)
@@ -46,19 +46,19 @@ def start(program: GlobalOptions, host: str | None = None, port: int | None = No
 
 
 def greeting(services: Services, address: Address) -> list[str]:
-    """What a person needs to know of a host that has just started."""
+    """Return the lines written when the host has started: address, chain, models, store, users."""
     settings = services.settings
     candidates = [each.info.id for each in services.gateway.candidates()]
     lines = [
         f"Sophon is at {address.url}",
         f"  chain {settings.chain.factory or settings.chain.name}, models {', '.join(candidates) or 'none'}, "
         f"store {settings.store.url}",
-        f"  talk with it: sophon chat --url {address.url}",
+        f"  to chat with it: sophon chat --url {address.url}",
     ]
     if any(provider.id == "offline" for provider in services.gateway.providers):
         lines.append(f"  {CONNECT}")
     if settings.hub.users:
-        lines.append(f"  {len(settings.hub.users)} users may come in, each with their token.")
+        lines.append(f"  {len(settings.hub.users)} users have access, each with a token.")
     else:
-        lines.append("  Everybody on this machine may come in; name Hub.Users to let others in.")
+        lines.append("  Everybody on this machine has access; set Hub.Users to give access to others.")
     return [*lines, "  Ctrl-C stops it."]

@@ -1,4 +1,4 @@
-"""What most commands begin with: settings from all their places, services made of them, a store that is open."""
+"""Bootstrap of the commands: load the settings, create the services, create and open the store."""
 
 import asyncio
 import os
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 def settings_of(options: GlobalOptions, pairs: Sequence[str] = ()) -> Settings:
-    """The settings in force; `pairs` come last and win. Logs are set up besides. Raises SettingsError."""
+    """Load the effective settings and configure logging. `pairs` (`Section.Key=value`) override everything else.
+
+    Raises SettingsError.
+    """
     set_up_logs(debug=options.debug)
     return load_settings(
         folder=options.folder,
@@ -38,14 +41,14 @@ def services_of(
     approvals: ApprovalGate | None = None,
     clock: Clock | None = None,
 ) -> Services:
-    """The services of the settings, not open yet. Raises SettingsError, CompositionError, StoreError."""
+    """Create the services without opening them. Raises SettingsError, CompositionError, StoreError."""
     return Services.from_settings(
         settings, environment=os.environ, folder=options.folder, events=events, approvals=approvals, clock=clock
     )
 
 
 def store_of(options: GlobalOptions, settings: Settings) -> Store:
-    """The store of the settings, not open yet. Raises StoreError."""
+    """Create the configured store without opening it. Raises SettingsError, StoreError."""
     url = settings.store.url.resolve(os.environ)
     if url is None:
         raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
@@ -53,7 +56,7 @@ def store_of(options: GlobalOptions, settings: Settings) -> Store:
 
 
 def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the store of the settings, do something with it, close it."""
+    """Open the configured store, run `work` with it, close the store and return the result of `work`."""
 
     async def run() -> T:
         store = store_of(options, settings_of(options))

@@ -1,4 +1,4 @@
-"""`sophon tasks`: accepted messages on their way, and at their end."""
+"""`sophon tasks`: list, show and cancel tasks."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args
@@ -12,35 +12,35 @@ from sophon_hosting.cli.screen import write_json, write_lines, write_table
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task; `sophon tasks list` shows them.")]
-Url = Annotated[str | None, typer.Option(metavar="URL", help="A running host; that of the settings by default.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Url = Annotated[str | None, typer.Option(metavar="URL", help="A running host; the configured one by default.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 STATUSES = get_args(RunStatus)
 
 
 @app.callback()
 def tasks() -> None:
-    """List, show and stop tasks."""
+    """List, show and cancel tasks."""
 
 
 @app.command("list")
 def list_tasks(
     ctx: typer.Context,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(STATUSES)}.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Of this session.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="The newest so many.")] = 50,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only tasks of this session.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="At most N tasks.")] = 50,
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
     """List tasks, the newest first."""
     if status is not None and status not in STATUSES:
-        raise typer.BadParameter(f"--status: {status!r} is none of {', '.join(STATUSES)}")
+        raise typer.BadParameter(f"--status: {status!r} is not one of {', '.join(STATUSES)}")
     found = reach(ctx.obj, url).tasks(status=status, session=session, limit=limit)
     if as_json:
         write_json(list(found))
     elif found:
-        write_table(("task", "status", "session", "since", "message"), [_cells(row) for row in found])
+        write_table(("task", "status", "session", "since", "message"), [_table_row(row) for row in found])
     else:
-        write_lines(["There are no such tasks."])
+        write_lines(["There are no tasks."])
 
 
 @app.command()
@@ -50,22 +50,24 @@ def show(ctx: typer.Context, task: TaskId, url: Url = None, as_json: AsJson = Fa
     if as_json:
         write_json(row)
     else:
-        write_lines(_lines(row))
+        write_lines(_task_lines(row))
 
 
 @app.command()
 def cancel(ctx: typer.Context, task: TaskId, url: Url = None) -> None:
-    """Stop a task; one that is over stays as it is."""
+    """Cancel a task; one that has ended does not change."""
     write_lines([f"{task} is {reach(ctx.obj, url).cancel(task)}"])
 
 
-def _cells(row: Row) -> list[str]:
-    return [row["task_id"], row["status"], row["session_id"], _time(row["created_at"]), row["description"]]
+def _table_row(row: Row) -> list[str]:
+    return [row["task_id"], row["status"], row["session_id"], _format_time(row["created_at"]), row["description"]]
 
 
-def _lines(row: Row) -> Sequence[str]:
+def _task_lines(row: Row) -> Sequence[str]:
     lines = [f"task     {row['task_id']}", f"session  {row['session_id']}", f"status   {row['status']}"]
-    lines += [f"{name:<9}{_time(row[key])}" for name, key in (("accepted", "created_at"), ("ended", "finished_at"))]
+    lines += [
+        f"{name:<9}{_format_time(row[key])}" for name, key in (("accepted", "created_at"), ("ended", "finished_at"))
+    ]
     lines.append(f"message  {row['text']}")
     if row["answer"]:
         lines.append(f"answer   {row['answer']}")
@@ -75,5 +77,5 @@ def _lines(row: Row) -> Sequence[str]:
     return lines
 
 
-def _time(at: str | None) -> str:
+def _format_time(at: str | None) -> str:
     return at[:19].replace("T", " ") if at else "not yet"

@@ -1,4 +1,4 @@
-"""A turn on the screen: text as it comes, and in between quiet lines for tools, plans and whatever else happens."""
+"""Terminal renderer of a turn: streamed text, with dim lines for tool calls, plans and other events in between."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -24,67 +24,78 @@ from sophon.events import (
     ToolCallStarted,
 )
 from sophon.messages import Response
-from sophon_hosting.cli import narration
+from sophon_hosting.cli.narration import (
+    arguments_text,
+    budget_line,
+    compaction_line,
+    decision_line,
+    footer,
+    loop_line,
+    plan_lines,
+    progress_line,
+    step_line,
+    tool_line,
+)
 from sophon_hosting.cli.visible import on_one_line, visible
 
 ERASE_LINE = "\r\x1b[2K"
 MARGIN = "  "
 STATUS_MARGIN = 6
-"""Columns of the last line that stay free, so that no terminal wraps it."""
+"""Columns of the status line that stay free, so that no terminal wraps it."""
 WHO = "terminal"
-"""Whoever decides in front of this screen, and needs not be told of it."""
+"""`decided_by` of approvals decided at this terminal, whose resolution is not shown again."""
 
 
 class TerminalView:
-    """Shows the events of one turn after another; markup in what it is given is never interpreted.
+    """Renders the events of one turn after another; markup in texts is never interpreted.
 
-    In a terminal the last line tells what is going on now, and goes away when something is shown.
+    On a terminal the last line is a status line with the current activity; the next output erases it.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._open = False
-        """The cursor stands behind text."""
-        self._status = False
+        self._in_line = False
+        """Whether the cursor stands behind text."""
+        self._has_status = False
         self._text: list[str] = []
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._plans: dict[str, Mapping[str, Any]] = {}
         self._steps: dict[str, str] = {}
         self._model = ""
         self._milliseconds = 0
-        self._shows: Mapping[type[Event], Callable[[Any], None]] = {
-            StreamChunk: self._chunk,
-            StreamReset: self._reset,
-            AgentStatus: self._doing,
-            ToolCallStarted: self._tool_began,
-            ToolCallCompleted: self._tool_ended,
-            PlanProposed: self._plan,
-            PlanStepChanged: self._step,
-            ApprovalRequested: self._asked,
-            ApprovalResolved: self._decided,
-            BudgetAlert: lambda event: self.quiet(narration.budget_line(event)),
-            ContextCompacted: lambda event: self.quiet(narration.compaction_line(event)),
-            LoopWarning: lambda event: self.quiet(narration.loop_line(event)),
-            Progress: lambda event: self.quiet(narration.progress_line(event)),
-            ModelAttempt: self._attempt,
-            TaskCompleted: self._completed,
+        self._renderers: Mapping[type[Event], Callable[[Any], None]] = {
+            StreamChunk: self._on_chunk,
+            StreamReset: self._on_reset,
+            AgentStatus: self._on_status,
+            ToolCallStarted: self._on_tool_started,
+            ToolCallCompleted: self._on_tool_completed,
+            PlanProposed: self._on_plan,
+            PlanStepChanged: self._on_step,
+            ApprovalRequested: self._on_approval_requested,
+            ApprovalResolved: self._on_approval_resolved,
+            BudgetAlert: lambda event: self.quiet(budget_line(event)),
+            ContextCompacted: lambda event: self.quiet(compaction_line(event)),
+            LoopWarning: lambda event: self.quiet(loop_line(event)),
+            Progress: lambda event: self.quiet(progress_line(event)),
+            ModelAttempt: self._on_attempt,
+            TaskCompleted: self._on_completed,
         }
 
     def begin(self) -> None:
-        """A turn begins: forget the one before."""
+        """Clear the state of the turn before."""
         self._text.clear()
-        for kept in (self._arguments, self._plans, self._steps):
-            kept.clear()
+        for state in (self._arguments, self._plans, self._steps):
+            state.clear()
         self._model = ""
 
     def emit(self, event: Event, /) -> None:
-        """Show one event."""
-        show = self._shows.get(type(event))
-        if show is not None:
-            show(event)
+        """Render one event; ignore events of other types."""
+        render = self._renderers.get(type(event))
+        if render is not None:
+            render(event)
 
     def end(self, response: Response, session_id: str) -> None:
-        """The turn is over: whatever of its text was not streamed is shown now, and what it took."""
+        """Write the text that was not streamed, and the footer with model, tokens, cost and duration."""
         if response.text and "".join(self._text) != response.text:
             self.close_line()
             self.say(response.text)
@@ -92,116 +103,115 @@ class TerminalView:
         if response.finish_reason == "cancelled":
             self.quiet("– stopped")
         elif response.finish_reason != "error":
-            took = self._milliseconds
-            self.quiet(narration.footer(self._model, response.usage, milliseconds=took, session=session_id))
+            self.quiet(footer(self._model, response.usage, milliseconds=self._milliseconds, session=session_id))
 
     def say(self, text: str) -> None:
-        """Text of the answer; what comes next may continue its line."""
+        """Write text of the answer; the next text may continue its line."""
         self._erase_status()
-        shown = visible(text)
-        self._console.out(shown, end="", highlight=False)
-        self._open = not shown.endswith("\n")
+        escaped = visible(text)
+        self._console.out(escaped, end="", highlight=False)
+        self._in_line = not escaped.endswith("\n")
 
     def quiet(self, line: str, *, margin: str = MARGIN) -> None:
-        """One dim line, cut to the width of a terminal."""
+        """Write one dim line, cut to the width of a terminal."""
         self.close_line()
         width = self._console.width - len(margin) if self._console.is_terminal else None
         self._console.out(margin + on_one_line(line, width), style="dim", highlight=False)
 
     def quiets(self, lines: Iterable[str]) -> None:
-        """Several dim lines, from the left edge."""
+        """Write several dim lines without a margin."""
         for line in lines:
             self.quiet(line, margin="")
 
     def lines(self, lines: Iterable[str], *, style: str | None = None) -> None:
-        """Whole lines, as they are but for what would act on the terminal."""
+        """Write whole lines with control characters escaped."""
         self.close_line()
         for line in lines:
             self._console.out(visible(line), style=style, highlight=False)
 
     def ask(self, text: str) -> None:
-        """A question, with the cursor behind it."""
+        """Write a prompt and leave the cursor behind it."""
         self.close_line()
         self._console.out(visible(text), end="", highlight=False)
         self._console.file.flush()
-        self._open = True
+        self._in_line = True
 
     def answered(self, text: str, *, echoed: bool) -> None:
-        """The question has its answer, which a terminal has shown already."""
+        """End the prompt line; write the answer unless the terminal has echoed it."""
         if not echoed:
             self._console.out(visible(text), highlight=False)
-        self._open = False
+        self._in_line = False
 
     def close_line(self) -> None:
-        """Begin a new line if the cursor stands behind text."""
+        """Erase the status line, and start a new line if the cursor stands behind text."""
         self._erase_status()
-        if self._open:
+        if self._in_line:
             self._console.out("")
-            self._open = False
+            self._in_line = False
 
-    def _chunk(self, event: StreamChunk) -> None:
+    def _on_chunk(self, event: StreamChunk) -> None:
         if not self._text:
             self.close_line()
         self._text.append(event.text)
         self.say(event.text)
         self._console.file.flush()
 
-    def _reset(self, event: StreamReset) -> None:
+    def _on_reset(self, event: StreamReset) -> None:
         self._text.clear()
-        self.quiet(f"· the answer begins anew: {event.reason}")
+        self.quiet(f"· the answer restarts: {event.reason}")
 
-    def _doing(self, event: AgentStatus) -> None:
+    def _on_status(self, event: AgentStatus) -> None:
         if event.status == "retrying":
             self.quiet(f"· retrying: {event.detail}")
         elif event.status != "waiting_approval":
             self._show_status(f"{event.status.replace('_', ' ')} {event.detail}".strip())
 
-    def _tool_began(self, event: ToolCallStarted) -> None:
+    def _on_tool_started(self, event: ToolCallStarted) -> None:
         self._text.clear()
         self._arguments[event.run_id + event.call_id] = event.arguments
-        self._show_status(f"running {event.tool} {narration.arguments_text(event.arguments)}")
+        self._show_status(f"running {event.tool} {arguments_text(event.arguments)}")
 
-    def _tool_ended(self, event: ToolCallCompleted) -> None:
+    def _on_tool_completed(self, event: ToolCallCompleted) -> None:
         self._text.clear()
-        self.quiet(narration.tool_line(event, self._arguments.pop(event.run_id + event.call_id, {})))
+        self.quiet(tool_line(event, self._arguments.pop(event.run_id + event.call_id, {})))
 
-    def _plan(self, event: PlanProposed) -> None:
-        # Shown when it begins to run: where a person is asked about it, the question shows it.
+    def _on_plan(self, event: PlanProposed) -> None:
+        # The plan is written when its first step starts, unless an approval prompt has shown it.
         self._plans[event.run_id] = event.plan
         self._steps |= {step["id"]: step["description"] for step in event.plan.get("steps", ())}
 
-    def _asked(self, event: ApprovalRequested) -> None:
+    def _on_approval_requested(self, event: ApprovalRequested) -> None:
         if event.kind == "plan":
             self._plans.pop(event.run_id, None)
 
-    def _decided(self, event: ApprovalResolved) -> None:
+    def _on_approval_resolved(self, event: ApprovalResolved) -> None:
         if event.decided_by != WHO:
-            self.quiet(narration.decision_line(event))
+            self.quiet(decision_line(event))
 
-    def _step(self, event: PlanStepChanged) -> None:
+    def _on_step(self, event: PlanStepChanged) -> None:
         plan = self._plans.pop(event.run_id, None)
-        for number, line in enumerate(narration.plan_lines(plan) if plan else ()):
+        for number, line in enumerate(plan_lines(plan) if plan else ()):
             self.quiet(line, margin=MARGIN * 2 if number else MARGIN)
-        self.quiet(narration.step_line(event, self._steps))
+        self.quiet(step_line(event, self._steps))
 
-    def _attempt(self, event: ModelAttempt) -> None:
+    def _on_attempt(self, event: ModelAttempt) -> None:
         if event.outcome == "ok":
             self._model = event.model
 
-    def _completed(self, event: TaskCompleted) -> None:
+    def _on_completed(self, event: TaskCompleted) -> None:
         self._milliseconds = event.duration_ms
 
     def _show_status(self, text: str) -> None:
-        if not self._console.is_terminal or self._console.is_dumb_terminal or self._open:
+        if not self._console.is_terminal or self._console.is_dumb_terminal or self._in_line:
             return
         self._erase_status()
         self._console.out(
-            f"{MARGIN}{on_one_line(text, self._console.width - 6)} …", end="", style="dim", highlight=False
+            f"{MARGIN}{on_one_line(text, self._console.width - STATUS_MARGIN)} …", end="", style="dim", highlight=False
         )
         self._console.file.flush()
-        self._status = True
+        self._has_status = True
 
     def _erase_status(self) -> None:
-        if self._status:
+        if self._has_status:
             self._console.file.write(ERASE_LINE)
-            self._status = False
+            self._has_status = False

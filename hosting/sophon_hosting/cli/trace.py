@@ -1,4 +1,4 @@
-"""`sophon trace TASK`: what a task did, when, and what it cost."""
+"""`sophon trace TASK`: show the events of a task with times, tokens and cost."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ def trace(
     url: Url = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a task did, with the time from its acceptance: models, tools, plans, approvals, outcome."""
+    """Show the events of a task: models, tools, plans, approvals, outcome. Times count from its acceptance."""
     host = reach(ctx.obj, url)
     row, events = host.task(task), host.events(task)
     if as_json:
@@ -36,65 +36,65 @@ def trace(
 
 
 def told(task: Row, events: Sequence[Row], width: int | None) -> Iterator[str]:
-    """The lines of a trace. What happened in a step of a plan is set in."""
+    """Yield the lines of a trace; events of plan steps are indented. `width` cuts the text of a line, None does not."""
     yield on_one_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
-    start = _at(events[0]) if events else None
+    start = _event_time(events[0]) if events else None
     for event in events:
-        said = SAID.get(event["event"])
-        if said is None:
+        format_event = SAID.get(event["event"])
+        if format_event is None:
             continue
         data: Data = event["data"]
-        at = _at(event)
+        at = _event_time(event)
         offset = (at - start).total_seconds() if at and start else 0.0
         depth = str(data.get("run_id", "")).count("/")
-        what, _, about = said(data).partition(" ")
-        yield f"{offset:>9.3f} s  {'    ' * depth}{what:<9}{on_one_line(about.strip(), width)}".rstrip()
+        label, _, text = format_event(data).partition(" ")
+        yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{on_one_line(text.strip(), width)}".rstrip()
     usage = task["usage"]
     tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
     yield f"{'':<12}{tokens}, {money(usage['cost_micros'])}"
 
 
-def _at(event: Row) -> datetime | None:
+def _event_time(event: Row) -> datetime | None:
     at = event.get("at")
     return datetime.fromisoformat(at) if at else None
 
 
-def _attempt(data: Data) -> str:
+def _model_attempt(data: Data) -> str:
     usage = data["usage"]
     tokens = f"{usage['input_tokens']:,} + {usage['output_tokens']:,} tokens"
     return f"model    {data['model']} ({data['purpose']}): {data['outcome']}, {data['duration_ms']} ms, {tokens}"
 
 
-def _asked(data: Data) -> str:
-    return f"asks     {data['tool']} ({data['risk']} risk), {data['approval_id']}"
+def _approval_requested(data: Data) -> str:
+    return f"approval {data['tool']} ({data['risk']} risk), {data['approval_id']}"
 
 
-def _resolved(data: Data) -> str:
+def _approval_resolved(data: Data) -> str:
     reason = f": {data['reason']}" if data["reason"] else ""
     return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
 
 
 SAID: Mapping[str, Callable[[Data], str]] = {
     "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
-    "task_started": lambda data: "begins",
-    "model_attempt": _attempt,
-    "tool_call_started": lambda data: f"tool     {data['tool']} begins",
+    "task_started": lambda data: "started",
+    "model_attempt": _model_attempt,
+    "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (
         f"plan     {data['plan'].get('goal', '')}, {len(data['plan'].get('steps', []))} steps"
     ),
     "plan_step_changed": lambda data: f"step     {data['step_id']}: {data['status']} {data['reason']}".rstrip(),
-    "approval_requested": _asked,
-    "approval_resolved": _resolved,
-    "context_compacted": lambda data: f"compacts {data['messages']} messages by {data['how']}",
+    "approval_requested": _approval_requested,
+    "approval_resolved": _approval_resolved,
+    "context_compacted": lambda data: f"compact  {data['messages']} messages by {data['how']}",
     "loop_warning": lambda data: (
         f"loop     {data['level']}: {data['pattern']} of {data['tool']}, {data['count']} times"
     ),
     "budget_alert": lambda data: f"budget   {data['name']} of {data['provider']}: {data['share']:.0%} used",
     "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
     "session_titled": lambda data: f"title    {data['title']}",
-    "task_completed": lambda data: f"ends     {data['finish_reason']}, {data['duration_ms']} ms of work",
-    "task_failed": lambda data: f"fails    {data['error'].get('message', '')} ({data['error'].get('code', '')})",
-    "task_cancelled": lambda data: "stopped",
+    "task_completed": lambda data: f"ended    {data['finish_reason']}, {data['duration_ms']} ms of work",
+    "task_failed": lambda data: f"failed   {data['error'].get('message', '')} ({data['error'].get('code', '')})",
+    "task_cancelled": lambda data: "cancelled",
 }
-"""Events that are not here add nothing: what was said is shown by `sophon sessions show`."""
+"""Event name to a function that returns `label text`; other events are omitted (`sophon sessions show` has texts)."""

@@ -1,4 +1,4 @@
-"""`sophon usage`: what the models have cost."""
+"""`sophon usage`: show token usage and cost by day, provider and model."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,11 +22,11 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def usage(
     ctx: typer.Context,
-    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last so many days, today included.")] = DAYS,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Of this session, whenever it was.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON; money in millionths of a dollar.")] = False,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last N days, including today.")] = DAYS,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
 ) -> None:
-    """Show tokens and costs by day, provider and model."""
+    """Show token usage and cost by day, provider and model."""
     options: GlobalOptions = ctx.obj
     since = "" if session else first_day(datetime.now(UTC), settings_of(options).budget.time_zone, days)
 
@@ -37,28 +37,28 @@ def usage(
 
     totals = with_store(options, read)
     if as_json:
-        write_json([_row(total) for total in totals])
+        write_json([_total_json(total) for total in totals])
     elif totals:
-        write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _cells(totals))
+        write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _table_rows(totals))
     else:
-        write_lines(["Nothing was used yet."])
+        write_lines(["There is no usage."])
 
 
 def first_day(now: datetime, time_zone: str, days: int) -> str:
-    """The first of the last so many days, today included, in the time zone in which the books are kept."""
+    """Return the first of the last `days` days including today, as an ISO date in the budget's time zone."""
     return (now.astimezone(ZoneInfo(time_zone)).date() - timedelta(days=days - 1)).isoformat()
 
 
-def _row(total: UsageTotal) -> dict[str, object]:
-    who = {"day": total.day, "provider": total.provider, "model": total.model, "calls": total.calls}
-    return {**who, **total.usage.to_json()}
+def _total_json(total: UsageTotal) -> dict[str, object]:
+    key = {"day": total.day, "provider": total.provider, "model": total.model, "calls": total.calls}
+    return {**key, **total.usage.to_json()}
 
 
-def _cells(totals: Sequence[UsageTotal]) -> list[list[str]]:
-    rows = [_line(each.day, f"{each.provider}/{each.model}", each.calls, each.usage) for each in totals]
-    together = sum((each.usage for each in totals), Usage())
-    return [*rows, _line("together", "", sum(each.calls for each in totals), together)]
+def _table_rows(totals: Sequence[UsageTotal]) -> list[list[str]]:
+    rows = [_table_row(each.day, f"{each.provider}/{each.model}", each.calls, each.usage) for each in totals]
+    total_usage = sum((each.usage for each in totals), Usage())
+    return [*rows, _table_row("total", "", sum(each.calls for each in totals), total_usage)]
 
 
-def _line(day: str, model: str, calls: int, used: Usage) -> list[str]:
+def _table_row(day: str, model: str, calls: int, used: Usage) -> list[str]:
     return [day, model, f"{calls:,}", f"{used.input_tokens:,}", f"{used.output_tokens:,}", money(used.cost_micros)]

@@ -1,4 +1,4 @@
-"""`sophon worker`: the worker without the doors."""
+"""`sophon worker`: run the worker without web page, API, Socket.IO and channels."""
 
 import os
 
@@ -22,15 +22,15 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 @app.command()
 def worker(ctx: typer.Context, log: LogForm = None) -> None:
-    """Carry out tasks without page, API and Socket.IO. Ctrl-C stops it in good order."""
+    """Run tasks without web page, API and Socket.IO. Ctrl-C shuts it down gracefully."""
     raise typer.Exit(start(ctx.obj, log))
 
 
 def start(program: GlobalOptions, log: str | None = None) -> int:
-    """The whole command; its exit code. Raises SophonError for what is wrong before anything runs."""
+    """Run the command and return its exit code. Raises SophonError for errors at start."""
     settings = running_settings(program, log)
     services = services_of(program, settings)
-    # What ends here leaves as the channels send it; they themselves run with `serve`.
+    # The channels build the outbound entries of runs that end here; only `serve` connects them to their platforms.
     channels = Switchboard(services, channels_of(services, os.environ))
     host = Host(
         services,
@@ -61,11 +61,11 @@ def start(program: GlobalOptions, log: str | None = None) -> int:
 
 
 def greeting(services: Services) -> list[str]:
-    """What a person needs to know of a worker that has just started."""
+    """Return the lines written when the worker has started: store, chain, queue."""
     settings = services.settings
     return [
-        f"Working off the tasks of {settings.store.url}",
+        f"Running the tasks in {settings.store.url}",
         f"  chain {settings.chain.factory or settings.chain.name}, queue {settings.queue.backend.lower()}: "
-        "what the store holds is done, and nothing new comes in",
+        "only tasks in the store are run, new ones are not accepted",
         "  Ctrl-C stops it.",
     ]

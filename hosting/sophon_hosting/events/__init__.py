@@ -1,1 +1,1 @@
-"""What happens in a host, numbered, kept, and told in order."""
+"""Events of a host: numbering per session, storage, ordered delivery to listeners, and replay."""

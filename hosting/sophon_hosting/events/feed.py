@@ -1,4 +1,4 @@
-"""The events of a host: each durable one gets its number in its session and is kept before anybody hears of it."""
+"""Event bus of a host: durable events are numbered per session and stored before they are published."""
 
 import asyncio
 import logging
@@ -19,173 +19,176 @@ log = logging.getLogger("sophon")
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 8.0
-"""Between two tries to keep what the store did not take."""
+"""Back-off between two attempts to store events."""
 
 Write = Callable[[Callable[[int], Sequence[LoggedEvent]]], Awaitable[Finished]]
-"""Keeps the end of a run together with its last events, which are made of the number of its last record."""
+"""Stores the outcome of a run with its last events, which it builds from the seq of the session's last record."""
 
 
 class EventFeed:
-    """The event sink of a host, with a lane per session.
+    """Event sink of a host, with one sequencer per session.
 
-    In a session everybody hears the same events in the same order: that of their numbers, with what has none (chunks)
-    in its place between them. A store that does not take an event is asked again; until it does, what follows waits.
-    `outlet` hears everything of all sessions.
+    All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
+    between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
+    of the session wait. `outlet` receives the events of all sessions.
     """
 
     def __init__(self, events: EventLog, clock: Clock, outlet: EventSink | None = None) -> None:
         self._log, self._clock = events, clock
-        self._outlet = outlet or Silence()
+        self._global_sink = outlet or Silence()
         self._lanes: dict[str, Lane] = {}
         self._watchers: list[Listener] = []
 
     def emit(self, event: Event, /) -> None:
-        """Take an event of a session; never waits."""
-        self._lane(event.session_id).push(event)
+        """Accept an event of a session; never blocks."""
+        self._get_or_create_sequencer(event.session_id).push(event)
 
     def watch(self, listener: Listener) -> None:
-        """Hear the events of all sessions."""
+        """Subscribe a listener to the events of all sessions."""
         self._watchers.append(listener)
 
     def unwatch(self, listener: Listener) -> None:
-        """No more."""
+        """Undo `watch`."""
         self._watchers.remove(listener)
 
     async def join(self, session_id: str, last_seq: int, listener: Listener) -> Joined:
-        """What was missed after `last_seq`, and from then on every event, none twice. Joining again is the same place
-        anew.
+        """Return the events after `last_seq` and subscribe to all later ones, without gaps or duplicates.
+
+        A listener that joins again is subscribed once.
         """
-        async with self._turn(session_id) as lane:
+        async with self._turn(session_id) as sequencer:
             joined = await missed(self._log, session_id, last_seq)
-            if listener not in lane.listeners:
-                lane.listeners.append(listener)
-            return Joined(joined.seq, [*joined.events, *lane.replies.frames(session_id)], joined.partial)
+            if listener not in sequencer.listeners:
+                sequencer.listeners.append(listener)
+            return Joined(joined.seq, [*joined.events, *sequencer.replies.frames(session_id)], joined.partial)
 
     async def listen(self, session_id: str, listener: Listener) -> None:
-        """Hear every event from now on, until `leave`; listening twice is listening once."""
-        async with self._turn(session_id) as lane:
-            if listener not in lane.listeners:
-                lane.listeners.append(listener)
+        """Subscribe to later events of a session, until `leave`. Idempotent."""
+        async with self._turn(session_id) as sequencer:
+            if listener not in sequencer.listeners:
+                sequencer.listeners.append(listener)
 
     def leave(self, session_id: str, listener: Listener) -> None:
-        """Hear no more of it."""
-        lane = self._lanes.get(session_id)
-        if lane is not None and listener in lane.listeners:
-            lane.listeners.remove(listener)
-            self._discard(session_id, lane)
+        """Unsubscribe a listener from a session."""
+        sequencer = self._lanes.get(session_id)
+        if sequencer is not None and listener in sequencer.listeners:
+            sequencer.listeners.remove(listener)
+            self._discard(session_id, sequencer)
 
     async def conclude(self, session_id: str, events: Callable[[int], Sequence[Event]], write: Write) -> Finished:
-        """Keep what came before, then have `write` keep the end of a run with its last events, then tell them.
+        """Store pending events, let `write` store a run's outcome with its last events, then publish these.
 
-        `events` makes them, given the number of the session's last record. Nothing is told of an end that was not the
-        first. Raises what the store raises.
+        `events` builds the last events from the seq of the session's last record. Nothing is published if the run
+        already had an outcome. Raises the errors of the store.
         """
-        made: list[Event] = []
+        last_events: list[Event] = []
 
-        def rows(recorded: int) -> list[LoggedEvent]:
-            made[:] = events(recorded)
-            return [row_of(event) for event in made]
+        def build_rows(last_record_seq: int) -> list[LoggedEvent]:
+            last_events[:] = events(last_record_seq)
+            return [row_of(event) for event in last_events]
 
-        async with self._turn(session_id) as lane:
-            await lane.write()
-            finished = await write(rows)
+        async with self._turn(session_id) as sequencer:
+            await sequencer.write()
+            finished = await write(build_rows)
             if finished.first:
-                lane.numbered(made, finished.seq)
+                sequencer.numbered(last_events, finished.seq)
             return finished
 
     async def recall(self, run: Run) -> None:
-        """A run of another process goes on here: learn what it has told. Raises StoreError."""
-        async with self._turn(run.session_id) as lane:
-            await lane.write()
+        """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
+        async with self._turn(run.session_id) as sequencer:
+            await sequencer.write()
             after = 0
             while rows := await self._log.after(run.session_id, after):
-                lane.told.recall(row for row in rows if row.task_id == run.id)
+                sequencer.told.recall(row for row in rows if row.task_id == run.id)
                 after = rows[-1].seq
 
     def has_told(self, run: Run, name: str) -> bool:
-        """Whether a run that was recalled, or ran here, has told an event of that name."""
-        lane = self._lanes.get(run.session_id)
-        return lane is not None and lane.told.has_told(run.id, name)
+        """Return whether a recalled or local run has emitted an event of that name."""
+        sequencer = self._lanes.get(run.session_id)
+        return sequencer is not None and sequencer.told.has_told(run.id, name)
 
     async def flush(self, session_id: str) -> None:
-        """Return when all that was emitted is kept and told. Raises StoreError, NotFound."""
-        async with self._turn(session_id) as lane:
-            await lane.write()
+        """Wait until all emitted events of a session are stored and published. Raises StoreError, NotFound."""
+        async with self._turn(session_id) as sequencer:
+            await sequencer.write()
 
     async def aclose(self) -> None:
-        """Keep and tell what waits; what the store does not take now is given up, with a line in the log."""
+        """Flush all sessions once; events that the store refuses are logged and dropped."""
         for session_id in list(self._lanes):
             try:
                 await self.flush(session_id)
             except Exception:
-                log.exception("events of session %s were not kept", session_id)
-        for lane in self._lanes.values():
-            if lane.work is not None:
-                lane.work.cancel()
+                log.exception("events of session %s could not be stored", session_id)
+        for sequencer in self._lanes.values():
+            if sequencer.work is not None:
+                sequencer.work.cancel()
                 with suppress(asyncio.CancelledError):
-                    await lane.work
+                    await sequencer.work
 
     def __len__(self) -> int:
-        """How many sessions something is going on in."""
+        """Return the number of sessions with a sequencer."""
         return len(self._lanes)
 
-    def _lane(self, session_id: str) -> Lane:
-        lane = self._lanes.get(session_id)
-        if lane is None:
-            outlet = _Outlet(self._outlet, self._watchers)
-            lane = self._lanes[session_id] = Lane(session_id, self._log, outlet, partial(self._wake, session_id))
-        return lane
+    def _get_or_create_sequencer(self, session_id: str) -> Lane:
+        sequencer = self._lanes.get(session_id)
+        if sequencer is None:
+            sink = _BroadcastSink(self._global_sink, self._watchers)
+            sequencer = self._lanes[session_id] = Lane(
+                session_id, self._log, sink, partial(self._schedule_flush, session_id)
+            )
+        return sequencer
 
-    def _wake(self, session_id: str) -> None:
-        lane = self._lanes[session_id]
-        if lane.work is None:
-            lane.work = asyncio.create_task(self._work_off(session_id, lane))
+    def _schedule_flush(self, session_id: str) -> None:
+        sequencer = self._lanes[session_id]
+        if sequencer.work is None:
+            sequencer.work = asyncio.create_task(self._flush_until_empty(session_id, sequencer))
 
     @asynccontextmanager
     async def _turn(self, session_id: str) -> AsyncGenerator[Lane]:
-        lane = self._lane(session_id)
-        lane.users += 1
+        sequencer = self._get_or_create_sequencer(session_id)
+        sequencer.users += 1
         try:
-            async with lane.turnstile:
-                yield lane
+            async with sequencer.turnstile:
+                yield sequencer
         finally:
-            lane.users -= 1
-            self._discard(session_id, lane)
+            sequencer.users -= 1
+            self._discard(session_id, sequencer)
 
-    async def _work_off(self, session_id: str, lane: Lane) -> None:
-        pause = FIRST_PAUSE_SECONDS
-        while lane.waits:
+    async def _flush_until_empty(self, session_id: str, sequencer: Lane) -> None:
+        backoff_seconds = FIRST_PAUSE_SECONDS
+        while sequencer.waits:
             try:
                 async with self._turn(session_id):
-                    await lane.write()
-                pause = FIRST_PAUSE_SECONDS
+                    await sequencer.write()
+                backoff_seconds = FIRST_PAUSE_SECONDS
             except NotFound:
-                lane.drop()
+                sequencer.drop()
             except Exception:
-                log.exception("events of session %s are not kept yet; another try in %s s", session_id, pause)
-                await self._clock.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-        lane.work = None
-        self._discard(session_id, lane)
+                log.exception("storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds)
+                await self._clock.sleep(backoff_seconds)
+                backoff_seconds = min(backoff_seconds * 2, LONGEST_PAUSE_SECONDS)
+        sequencer.work = None
+        self._discard(session_id, sequencer)
 
-    def _discard(self, session_id: str, lane: Lane) -> None:
-        """A lane that nothing is going on in costs nothing."""
-        if lane.idle and lane.work is None and self._lanes.get(session_id) is lane:
+    def _discard(self, session_id: str, sequencer: Lane) -> None:
+        """Delete the sequencer of an idle session."""
+        if sequencer.idle and sequencer.work is None and self._lanes.get(session_id) is sequencer:
             del self._lanes[session_id]
 
 
-class _Outlet:
-    """Those who hear all sessions: the sink that the services were given, and the watchers."""
+class _BroadcastSink:
+    """Sink for the events of all sessions: the services' sink and the global listeners."""
 
     def __init__(self, sink: EventSink, watchers: Sequence[Listener]) -> None:
         self._sink, self._watchers = sink, watchers
 
     def emit(self, event: Event, /) -> None:
-        """To all of them."""
+        """Pass the event to the sink and to every global listener."""
         try:
             self._sink.emit(event)
         finally:
             if self._watchers:
-                frame = frame_of(event)
-                for watcher in list(self._watchers):
-                    watcher(frame)
+                wire_event = frame_of(event)
+                for listener in list(self._watchers):
+                    listener(wire_event)

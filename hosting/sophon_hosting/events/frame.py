@@ -1,4 +1,4 @@
-"""One event as it goes over the wire."""
+"""Wire event: the serialized form of an event, sent to listeners and in replays."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,9 +13,9 @@ from sophon.stores.event_contracts import LoggedEvent
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """Its name, and its payload as plain data; `seq` is None for what is gone when nobody listens.
+    """Event with its wire name and JSON payload; `seq` is None for a transient event.
 
-    The same frame goes to every listener, and is encoded once for all of them.
+    All listeners receive the same object; its JSON is encoded once and cached.
     """
 
     name: str
@@ -26,18 +26,18 @@ class Frame:
     _text: list[str] = field(default_factory=lambda: [], init=False, repr=False)
 
     def text(self) -> str:
-        """As JSON: the name and the payload in an array."""
+        """Return the JSON array of name and payload."""
         if not self._text:
             self._text.append(encoded([self.name, self.data]))
         return self._text[0]
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a replay."""
+        """Return the event as in a replay: `{"event", "data"}`."""
         return {"event": self.name, "data": dict(self.data)}
 
 
 def encoded(value: Any) -> str:
-    """Plain data as JSON. Half a surrogate pair, which a model can produce, goes out as its escape."""
+    """Encode JSON data; a lone surrogate, which a model can produce, becomes an escape sequence."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -45,19 +45,19 @@ def encoded(value: Any) -> str:
 
 
 Listener: TypeAlias = Callable[[Frame], None]
-"""Whoever hears frames; called in order, never waits."""
+"""Callback for events; it is called in order and must not block."""
 
 
 def frame_of(event: Event) -> Frame:
-    """The frame of an event that has its number, if it is to have one."""
+    """Return the wire event of an event; a durable event must already have its `seq`."""
     return Frame(event.wire_name, event.to_wire(), event.session_id, event.task_id, event.seq)
 
 
 def replayed(session_id: str, logged: LoggedEvent) -> Frame:
-    """The frame of an event that was kept."""
+    """Return the wire event of a stored event."""
     return Frame(logged.name, {**logged.data, "seq": logged.seq}, session_id, logged.task_id, logged.seq)
 
 
 def row_of(event: Event) -> LoggedEvent:
-    """An event as the log keeps it, which numbers it."""
+    """Return the event as a row for the event log, which assigns the `seq`."""
     return LoggedEvent(event.wire_name, event.to_wire(), event.task_id)

@@ -1,4 +1,4 @@
-"""What is told once per task, however often a turn is taken up again: the rule, and what a task has told so far."""
+"""De-duplication of events: which events are published once per task, although a resumed turn emits them again."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
@@ -7,6 +7,7 @@ from sophon.events import Event
 from sophon.stores.event_contracts import LoggedEvent
 
 Key: TypeAlias = tuple[str, ...]
+"""Event name followed by the values of its identifying fields."""
 
 ONCE: Mapping[str, tuple[str, ...]] = {
     "task_queued": (),
@@ -17,28 +18,31 @@ ONCE: Mapping[str, tuple[str, ...]] = {
     "approval_requested": ("approval_id",),
     "approval_resolved": ("approval_id",),
 }
-"""By the name of the event, the fields that tell one from another within a task; other events may be told again."""
+"""Identifying fields by event name: within a task, such an event is published once. Other events may repeat."""
 
 FIRST = frozenset({"task_queued", "task_started"})
+"""Events that start the tracking of a task."""
 LAST = frozenset({"task_completed", "task_failed", "task_cancelled"})
+"""Events that end it."""
 
 
 class Told:
-    """The keys of what the unfinished tasks of a session have told, so that a turn that goes on after a restart, and
-    settles its finished calls again, tells nobody twice.
+    """De-duplicator of the events of a session's unfinished tasks.
+
+    A turn that resumes after a restart replays its finished tool calls and emits their events again.
     """
 
     def __init__(self) -> None:
         self._keys: dict[str, set[Key]] = {}
 
     def is_news(self, event: Event) -> bool:
-        """Whether its task has not told it yet; it has from then on."""
+        """Record the event; return whether its task has not emitted it before."""
         fields = ONCE.get(event.wire_name)
         if fields is None or not event.task_id:
             return True
         keys = self._keys.get(event.task_id)
         if keys is None:
-            if event.wire_name not in FIRST:  # a task that has its outcome; nothing of it is kept in mind
+            if event.wire_name not in FIRST:  # the task already has an outcome and is no longer tracked
                 return True
             keys = self._keys[event.task_id] = set()
         key = (event.wire_name, *(str(getattr(event, field)) for field in fields))
@@ -48,23 +52,23 @@ class Told:
         return True
 
     def recall(self, logged: Iterable[LoggedEvent]) -> None:
-        """Learn from the log what was told before this process."""
-        for each in logged:
-            fields = ONCE.get(each.name)
-            if fields is not None and each.task_id:
-                self._keys.setdefault(each.task_id, set()).add(_key(each.name, fields, each.data))
+        """Load the events that a previous process has stored."""
+        for event in logged:
+            fields = ONCE.get(event.name)
+            if fields is not None and event.task_id:
+                self._keys.setdefault(event.task_id, set()).add(_event_key(event.name, fields, event.data))
 
     def has_told(self, task_id: str, name: str) -> bool:
-        """Whether a task has told an event of that name."""
+        """Return whether a task has emitted an event of that name."""
         return any(key[0] == name for key in self._keys.get(task_id, ()))
 
     def forget(self, task_id: str) -> None:
-        """The task has its outcome."""
+        """Forget the events of a task that has its outcome."""
         self._keys.pop(task_id, None)
 
     def __len__(self) -> int:
         return len(self._keys)
 
 
-def _key(name: str, fields: tuple[str, ...], data: Mapping[str, Any]) -> Key:
+def _event_key(name: str, fields: tuple[str, ...], data: Mapping[str, Any]) -> Key:
     return (name, *(str(data.get(field, "")) for field in fields))

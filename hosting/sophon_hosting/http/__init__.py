@@ -1,1 +1,1 @@
-"""The HTTP side of a host: the API, health, metrics and the page."""
+"""HTTP server of a host: JSON API, health checks, metrics, and the web page."""

@@ -1,4 +1,4 @@
-"""What this host is: the user, the chain, the models, the tools."""
+"""`/api/me`, `/api/chain`, `/api/models` and `/api/tools`: information about the host and the current user."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from sophon.tools.tool import Tool
 from sophon_hosting.http.exchange import answer, desk_of, host_of
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
+def host_info_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
     return [
         web.get("/api/me", me),
         web.get("/api/chain", chain),
@@ -21,28 +21,28 @@ def routes() -> list[web.RouteDef]:
 
 
 async def me(request: web.Request) -> web.Response:
-    """Who asks."""
+    """Return the user of the request, and the version of the host."""
     user = desk_of(request).user
     return answer({"user": user.id, "operator": user.operator, "version": __version__})
 
 
 async def chain(request: web.Request) -> web.Response:
-    """The running chain, as `explain()` prints it and as data."""
-    running = host_of(request).chain
-    layers = [{"name": name_of(each), "zone": place_of(each).zone or "any"} for each in running]
-    return answer({"explained": running.explain(), "middlewares": layers})
+    """Return the running chain, as the text of `explain()` and as data."""
+    pipeline = host_of(request).chain
+    middlewares = [{"name": name_of(each), "zone": place_of(each).zone or "any"} for each in pipeline]
+    return answer({"explained": pipeline.explain(), "middlewares": middlewares})
 
 
 async def models(request: web.Request) -> web.Response:
-    """The providers in the order in which they are asked, with their health; failures and keys are for operators."""
+    """Return the providers in order of priority, with health and models; attempts and errors for operators only."""
     host, user = host_of(request), desk_of(request).user
     now = host.services.clock.monotonic()
     rows: list[dict[str, Any]] = []
     for provider in host.services.gateway.providers:
-        counted = provider.statistics(now)
+        statistics = provider.statistics(now)
         row: dict[str, Any] = {
             "provider": provider.id,
-            "health": counted.health,
+            "health": statistics.health,
             "models": [
                 {
                     "model": model.info.name,
@@ -53,17 +53,21 @@ async def models(request: web.Request) -> web.Response:
             ],
         }
         if user.operator:
-            row |= {"attempts": counted.attempts, "failures": counted.failures, "last_error": counted.last_error}
+            row |= {
+                "attempts": statistics.attempts,
+                "failures": statistics.failures,
+                "last_error": statistics.last_error,
+            }
         rows.append(row)
     return answer({"items": rows})
 
 
 async def tools(request: web.Request) -> web.Response:
-    """The tools, with their risk and the schema of their arguments."""
-    return answer({"items": [_tool(each) for each in host_of(request).services.registry]})
+    """Return the tools, with their risk and the JSON Schema of their arguments."""
+    return answer({"items": [_tool_to_json(each) for each in host_of(request).services.registry]})
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _tool_to_json(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,

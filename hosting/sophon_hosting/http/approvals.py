@@ -1,4 +1,4 @@
-"""`/api/approvals`: what waits for a person, and the decision."""
+"""`/api/approvals`: list approvals and decide them."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -11,7 +11,7 @@ from sophon_hosting.views import approval_view
 
 
 class Listed(Query):
-    """The open ones, or all there were; `everything` is for operators."""
+    """Query of the approval list: open approvals only by default; `everything` (all users') is for operators."""
 
     session_id: str | None = None
     open_only: bool = True
@@ -19,38 +19,41 @@ class Listed(Query):
 
 
 class Decided(Body):
-    """`arguments` are those of an edit, all of them."""
+    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call."""
 
     decision: Literal["approve", "reject", "edit"]
     arguments: dict[str, Any] | None = None
     reason: Annotated[str, Field(max_length=2000)] = ""
 
     @model_validator(mode="after")
-    def _goes_together(self) -> Self:
+    def _check_arguments(self) -> Self:
         if (self.decision == "edit") != (self.arguments is not None):
-            raise ValueError("`arguments` belong to the decision `edit`, and to no other")
+            raise ValueError("`arguments` are required for the decision `edit`, and only for it")
         return self
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
-    one = "/api/approvals/{approval_id}"
-    return [web.get("/api/approvals", listed), web.get(one, shown), web.post(one, decided)]
+def approval_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/approvals/{approval_id}"
+    return [web.get("/api/approvals", listed), web.get(item, shown), web.post(item, decided)]
 
 
 async def listed(request: web.Request) -> web.Response:
-    """The oldest first."""
-    found = await desk_of(request).approvals(**query_of(request, Listed).model_dump())
-    return answer({"items": [approval_view(each) for each in found]})
+    """List approvals, oldest first."""
+    query = query_of(request, Listed)
+    records = await desk_of(request).approvals(
+        session_id=query.session_id, open_only=query.open_only, everything=query.everything
+    )
+    return answer({"items": [approval_view(each) for each in records]})
 
 
 async def shown(request: web.Request) -> web.Response:
-    """One question, with its answer once there is one."""
+    """Return one approval, with its decision if it has one."""
     return answer(approval_view(await desk_of(request).approval(request.match_info["approval_id"])))
 
 
 async def decided(request: web.Request) -> web.Response:
-    """Decide; the first decision wins."""
+    """Decide an approval; the first decision wins."""
     body = await body_of(request, Decided)
     decision = Decision(body.decision, body.reason, body.arguments or {})
     record = await desk_of(request).decide(request.match_info["approval_id"], decision)

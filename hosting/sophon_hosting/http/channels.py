@@ -1,4 +1,4 @@
-"""`/api/channels`: where else people write from, and how these are."""
+"""`/api/channels`: the configured channels and their health."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,25 +9,25 @@ from sophon_channels.contract import Channel
 from sophon_hosting.http.exchange import answer, desk_of
 
 
-def routes(channels: Sequence[Channel]) -> list[web.RouteDef]:
-    """All of them."""
+def channel_routes(channels: Sequence[Channel]) -> list[web.RouteDef]:
+    """Return the routes of this module."""
 
-    async def listed(request: web.Request) -> web.Response:
-        """Every channel that is configured; why one fails, and what it counts, is for operators."""
+    async def list_channels(request: web.Request) -> web.Response:
+        """List the configured channels; account, error detail and counters are for operators only."""
         operator = desk_of(request).user.operator
-        return answer({"items": [_view(each, operator=operator) for each in channels]})
+        return answer({"items": [_channel_to_json(each, operator=operator) for each in channels]})
 
-    return [web.get("/api/channels", listed)]
+    return [web.get("/api/channels", list_channels)]
 
 
-def _view(channel: Channel, *, operator: bool) -> dict[str, Any]:
+def _channel_to_json(channel: Channel, *, operator: bool) -> dict[str, Any]:
     health = channel.health
-    view: dict[str, Any] = {"name": channel.name, "state": health.state}
+    result: dict[str, Any] = {"name": channel.name, "state": health.state}
     if operator:
-        view |= {
+        result |= {
             "account": channel.account,
             "detail": health.detail,
             "last_arrival": health.last_arrival.isoformat() if health.last_arrival else None,
             "counts": dict(health.counts),
         }
-    return view
+    return result

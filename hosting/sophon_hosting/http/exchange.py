@@ -1,4 +1,4 @@
-"""How requests are read and answers written: JSON by orjson, bodies and queries checked by pydantic."""
+"""Parsing of request bodies and queries (pydantic), JSON responses (orjson), and keys of request-scoped values."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -15,23 +15,25 @@ from sophon_hosting.failures import Failure, TooLarge
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
-DESK = web.RequestKey("desk", Desk)
+DESK = web.RequestKey("authorized_host", Desk)
 TRACE = web.RequestKey("trace", str)
+"""Trace id of the request."""
+
 MOST_BYTES = 1_000_000
-"""Of a request's body."""
+"""Maximum size of a request body in bytes."""
 
 MOST_PROBLEMS = 10
-"""That are told at once."""
+"""Maximum number of validation problems in one error message."""
 
 
 class Body(BaseModel):
-    """JSON as it is, no unknown keys: both mistakes would otherwise be lost without a word."""
+    """Base class of JSON bodies: no type coercion and no unknown keys, because both would hide mistakes."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class Query(BaseModel):
-    """Parameters of an address: text that is read as what it is to be."""
+    """Base class of query strings: values are converted from text; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -40,46 +42,47 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def host_of(request: web.Request) -> Host:
-    """The host behind the application."""
+    """Return the host of the application."""
     return request.app[HOST]
 
 
 def desk_of(request: web.Request) -> Desk:
-    """What the user of the request may do."""
+    """Return the `Desk` of the authenticated user."""
     return request[DESK]
 
 
 async def body_of(request: web.Request, model: type[M]) -> M:
-    """The body as a model; none is an empty object. Raises InputError, TooLarge."""
+    """Parse and validate the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
     raw = await _read(request)
     try:
-        given: object = orjson.loads(raw) if raw.strip() else {}
+        data: object = orjson.loads(raw) if raw.strip() else {}
     except orjson.JSONDecodeError as error:
-        raise InputError(f"the body is no JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
-    return _checked(model, given, "body")
+        message = f"the body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise InputError(message) from None
+    return _validate(model, data, "body")
 
 
 def check_length(length: int) -> None:
-    """Raise TooLarge for a body of more than `MOST_BYTES`."""
+    """Raise TooLarge if a body of this many bytes exceeds `MOST_BYTES`."""
     if length > MOST_BYTES:
         raise TooLarge("the body", length, MOST_BYTES, "bytes")
 
 
 def query_of(request: web.Request, model: type[M]) -> M:
-    """The parameters of the address as a model. Raises InputError."""
-    twice = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
-    if twice:
-        raise InputError("; ".join(f"{name}: given more than once" for name in twice[:MOST_PROBLEMS]))
-    return _checked(model, dict(request.query), "query")
+    """Parse and validate the query string. Raises InputError, also for a repeated parameter."""
+    repeated = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
+    if repeated:
+        raise InputError("; ".join(f"{name}: given more than once" for name in repeated[:MOST_PROBLEMS]))
+    return _validate(model, dict(request.query), "query")
 
 
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    """Plain data as JSON."""
+    """Return a JSON response."""
     return web.Response(text=encoded(data), status=status, content_type="application/json", headers=headers)
 
 
 def failed(failure: Failure) -> web.Response:
-    """A failure as its status and body."""
+    """Return the JSON response of a failure, with its status, `Retry-After` and `WWW-Authenticate` if they apply."""
     headers: dict[str, str] = {}
     if "retry_after_seconds" in failure.extra:
         headers["Retry-After"] = str(failure.extra["retry_after_seconds"])
@@ -88,24 +91,24 @@ def failed(failure: Failure) -> web.Response:
     return answer(failure.to_json(), failure.status, headers)
 
 
-def _checked(model: type[M], given: object, where: str) -> M:
+def _validate(model: type[M], data: object, source: str) -> M:
     try:
-        return model.model_validate(given)
+        return model.model_validate(data)
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, each['loc'])) or where}: {each['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(map(str, each['loc'])) or source}: {each['msg'].removeprefix('Value error, ')}"
             for each in error.errors()[:MOST_PROBLEMS]
         ]
         raise InputError("; ".join(problems)) from None
 
 
 async def _read(request: web.Request) -> bytes:
-    """All of the body. One of unknown length is read as far as it may be long."""
+    """Return the whole body, reading at most one byte beyond the limit. Raises TooLarge, InputError."""
     raw = bytearray()
     try:
-        while len(raw) <= MOST_BYTES and (more := await request.content.read(MOST_BYTES + 1 - len(raw))):
-            raw += more
+        while len(raw) <= MOST_BYTES and (chunk := await request.content.read(MOST_BYTES + 1 - len(raw))):
+            raw += chunk
     except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
-        raise InputError("the body broke off") from None
+        raise InputError("the body is incomplete: the connection was closed") from None
     check_length(len(raw))
     return bytes(raw)

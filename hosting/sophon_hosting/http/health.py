@@ -1,4 +1,4 @@
-"""Whether the process lives, whether it takes work, and what it counts."""
+"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/metrics`."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -11,62 +11,63 @@ from sophon_hosting.http.exchange import answer, host_of
 log = logging.getLogger("sophon")
 
 Render = Callable[[], Awaitable[bytes]]
+"""Renders all metrics in the Prometheus text format."""
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 CHECK_SECONDS = 2.0
-"""For each check; who asks usually gives up after a few."""
+"""Timeout of each readiness check; probes usually give up after a few seconds."""
 
 NO_RUN = "readyz"
-"""An id that no run has."""
+"""A run id that does not exist; the check of the store queries it."""
 
 
-def routes(metrics: Render | None) -> list[web.RouteDef]:
-    """`/healthz`, `/readyz`, and `/metrics` if there are any."""
+def health_routes(metrics: Render | None) -> list[web.RouteDef]:
+    """Return the routes `/healthz`, `/readyz`, and `/metrics` if `metrics` is given."""
     found = [web.get("/healthz", alive), web.get("/readyz", ready)]
     if metrics is not None:
 
-        async def counted(request: web.Request) -> web.Response:
+        async def get_metrics(request: web.Request) -> web.Response:
             return web.Response(body=await metrics(), headers={"Content-Type": METRICS_TYPE})
 
-        found.append(web.get("/metrics", counted))
+        found.append(web.get("/metrics", get_metrics))
     return found
 
 
 async def alive(request: web.Request) -> web.Response:
-    """The process answers."""
+    """Return 200: the process responds."""
     return answer({"status": "ok"})
 
 
 async def ready(request: web.Request) -> web.Response:
-    """200 while it takes and works off messages, else 503; each check by its name."""
+    """Return 200 while the host accepts and processes messages, else 503; the body has the result of each check."""
     host = host_of(request)
     checks = {
-        "worker": "ok" if host.working else "no turn is begun: the host starts or stops",
-        "store": await _tried(host, "store", _store),
-        "queue": await _tried(host, "queue", _queue),
+        "worker": "ok" if host.working else "not starting turns: the host is starting or stopping",
+        "store": await _run_check(host, "store", _check_store),
+        "queue": await _run_check(host, "queue", _check_queue),
     }
-    good = all(each == "ok" for each in checks.values())
-    return answer({"status": "ready" if good else "not ready", "checks": checks}, 200 if good else 503)
+    is_ready = all(each == "ok" for each in checks.values())
+    return answer({"status": "ready" if is_ready else "not ready", "checks": checks}, 200 if is_ready else 503)
 
 
-async def _store(host: Host) -> str:
+async def _check_store(host: Host) -> str:
     await host.services.store.journal.entries(NO_RUN)
     return "ok"
 
 
-async def _queue(host: Host) -> str:
+async def _check_queue(host: Host) -> str:
     paused = (await host.queue.statistics()).paused
-    return "paused: messages are taken, and wait" if paused else "ok"
+    return "paused: messages are accepted but not processed" if paused else "ok"
 
 
-async def _tried(host: Host, name: str, check: Callable[[Host], Awaitable[str]]) -> str:
-    """What a check says. Why it fails is for the log: anybody may ask."""
+async def _run_check(host: Host, name: str, check: Callable[[Host], Awaitable[str]]) -> str:
+    """Run a check and return its result. The error goes to the log only, because the endpoint is public."""
     try:
         async with host.services.clock.timeout(CHECK_SECONDS):
             return await check(host)
     except TimeoutError:
-        return f"no answer within {CHECK_SECONDS:g} s"
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what the check is for
-        log.warning("not ready: the %s does not answer: %s", name, error)
-        return "it does not answer; the log of the host says why"
+        return f"no response within {CHECK_SECONDS:g} s"
+    except Exception as error:  # noqa: BLE001 - any error means that the check failed
+        log.warning("not ready: the %s failed: %s", name, error)
+        return "failed; see the log of the host"

@@ -1,4 +1,4 @@
-"""A stored conversation as Markdown, to be read and kept."""
+"""Export of a session as Markdown."""
 
 import json
 import re
@@ -16,9 +16,9 @@ _TICKS = re.compile(r"`+")
 
 
 def as_markdown(session: SessionSummary, records: Iterable[SessionRecord]) -> str:
-    """Who said what under a heading each, tool calls and results as code, and how turns ended that have no answer.
+    """Return a session as Markdown: a heading per message, tool calls and results as code, outcomes of failed turns.
 
-    What was said stands as it was said: it may be Markdown itself.
+    The text of messages is not escaped; it may be Markdown itself.
     """
     title = on_one_line(session.title or session.id, TITLE_CHARACTERS)
     parts = [f"# {title}", *(part for record in records for part in _parts(record))]
@@ -26,7 +26,7 @@ def as_markdown(session: SessionSummary, records: Iterable[SessionRecord]) -> st
 
 
 def code(text: str, language: str = "") -> str:
-    """A block of code that the text cannot close."""
+    """Return a fenced code block, with a fence longer than any run of backticks in the text."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -35,17 +35,17 @@ def code(text: str, language: str = "") -> str:
 def _parts(record: SessionRecord) -> Iterator[str]:
     message = record.message
     if record.kind == "compaction":
-        yield f"*The messages before are summarised for the model ({record.data.get('covers')} of them).*"
+        yield f"*{record.data.get('covers')} earlier messages are summarised for the model.*"
     elif message is None:
-        why = str(record.data.get("message") or record.data.get("reason") or "")
-        yield f"*The turn was {record.kind}{': ' if why else ''}{on_one_line(why)}*"
+        reason = str(record.data.get("message") or record.data.get("reason") or "")
+        yield f"*The turn was {record.kind}{': ' if reason else ''}{on_one_line(reason)}*"
     elif message.role == "tool":
         yield code(visible(unfence(message.content)))
     else:
-        yield from _said(message)
+        yield from _message_parts(message)
 
 
-def _said(message: Message) -> Iterator[str]:
+def _message_parts(message: Message) -> Iterator[str]:
     if message.content:
         yield f"## {NAMES[message.role]}"
         yield visible(message.content)

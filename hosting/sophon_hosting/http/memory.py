@@ -1,4 +1,4 @@
-"""`/api/memory`: what is remembered beyond a session: the user's own, or for an operator that of all."""
+"""`/api/memory`: search and delete entries of the long-term memory; users see their own, operators all."""
 
 from typing import Annotated
 
@@ -11,34 +11,36 @@ from sophon_hosting.views import memory_view
 
 
 class Searched(Query):
-    """Words to look for; without any, the newest. `everything` is for operators."""
+    """Query of a memory search: words `q`; if empty, the newest entries. `everything` (all users') is for operators."""
 
     q: str = ""
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
     everything: bool = False
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
+def memory_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
     return [web.get("/api/memory", found), web.delete("/api/memory/{entry_id}", forgotten)]
 
 
 async def found(request: web.Request) -> web.Response:
-    """The best first."""
-    query, desk = query_of(request, Searched), desk_of(request)
+    """Search entries, best match first."""
+    query, authorized_host = query_of(request, Searched), desk_of(request)
     if query.everything:
-        desk.must_operate()
-    scope = None if query.everything else desk.user.id
+        authorized_host.must_operate()
+    scope = None if query.everything else authorized_host.user.id
     entries = await host_of(request).services.store.memory.search(query.q, scope=scope, limit=query.limit)
     return answer({"items": [memory_view(each) for each in entries]})
 
 
 async def forgotten(request: web.Request) -> web.Response:
-    """Forget one entry."""
-    desk, memory = desk_of(request), host_of(request).services.store.memory
+    """Delete one entry. Raises NotFound."""
+    authorized_host, memory = desk_of(request), host_of(request).services.store.memory
     entry_id = request.match_info["entry_id"]
-    mine = {entry.id for entry in await memory.all(scope=None if desk.user.operator else desk.user.id)}
-    if entry_id not in mine:
+    allowed_ids = {
+        entry.id for entry in await memory.all(scope=None if authorized_host.user.operator else authorized_host.user.id)
+    }
+    if entry_id not in allowed_ids:
         raise NotFound("memory entry", entry_id)
     await memory.forget(entry_id)
     return answer({"ok": True})

@@ -1,18 +1,18 @@
-"""The names under which a host answers: against pages that point a name of their own at it."""
+"""Check of the Host header against the host's own names; protects against DNS rebinding."""
 
 import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-NAMELESS = "this is not a name of this host; see Hub.AllowedHosts"
+NAMELESS = "the Host header does not name this host; see Hub.AllowedHosts"
 LOOPBACK = frozenset({"localhost"})
 
 
 def is_known(asked: str, bound: str, others: Collection[str]) -> bool:
-    """Whether a Host header names this host: an address, `localhost`, what it is bound to, or one of `others`, which
-    are names (`Hub.AllowedHosts`) or origins (`Hub.AllowedOrigins`).
+    """Return whether a Host header names this host.
 
-    An address needs no list: nobody can point somebody else's address anywhere.
+    True for an IP address, `localhost`, the name the host is bound to, and one of `others`, which are names
+    (`Hub.AllowedHosts`) or origins (`Hub.AllowedOrigins`). IP addresses are always allowed: DNS rebinding needs a name.
     """
     name = name_in(asked)
     if name is None:
@@ -23,7 +23,7 @@ def is_known(asked: str, bound: str, others: Collection[str]) -> bool:
 
 
 def name_in(header: str) -> str | None:
-    """The name in a Host header, without its port; None if there is none."""
+    """Return the name in a Host header, without its port; None if the header is invalid or empty."""
     try:
         parts = urlsplit(f"//{header.strip()}")
         _ = parts.port

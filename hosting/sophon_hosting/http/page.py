@@ -1,4 +1,4 @@
-"""`/` of a host without the web page, from `page.html` beside this file."""
+"""Fallback page at `/` of a host without the built web page; the template is `page.html`."""
 
 from html import escape
 from importlib.resources import files
@@ -13,22 +13,24 @@ from sophon_hosting.http.exchange import host_of
 
 OFFLINE = "offline"
 
-SIGN_IN = "Both want your token: <code>auth: {token}</code> there, <code>Authorization: Bearer</code> here."
-OPEN = "There are no users (<code>Hub.Users</code>), so no token is needed, and only this machine reaches it."
-CLOSED = "<p>Which chain and models run here is for users: <code>/api/chain</code> and <code>/api/models</code>.</p>"
-REHEARSAL = (
-    "<p>That is the offline model: it answers by rules, without a key or a network, and uses the tools. For a real "
-    "one, set a key (<code>OPENAI_API_KEY</code>, say) or start Ollama, and start the host again.</p>"
+SIGN_IN = (
+    "Both require your token: <code>auth: {token}</code> for Socket.IO, <code>Authorization: Bearer</code> for HTTP."
 )
-METRICS = '<li><a href="/metrics">/metrics</a>: what it counts, for Prometheus</li>'
+OPEN = "No users are configured (<code>Hub.Users</code>), so no token is needed, and only this machine can connect."
+CLOSED = "<p>Users can see the chain and the models at <code>/api/chain</code> and <code>/api/models</code>.</p>"
+REHEARSAL = (
+    "<p>This is the offline model: it answers by rules, without a key or a network, and uses the tools. For a real "
+    "model, set a key (for example <code>OPENAI_API_KEY</code>) or start Ollama, and restart the host.</p>"
+)
+METRICS = '<li><a href="/metrics">/metrics</a>: Prometheus metrics</li>'
 
 
-def routes(access: Access, *, metrics: bool) -> list[web.RouteDef]:
-    """`/`; without `metrics` there is no link to them."""
+def fallback_page_routes(access: Access, *, metrics: bool) -> list[web.RouteDef]:
+    """Return the route `/`; without `metrics` the page does not link to `/metrics`."""
     template = Template((files("sophon_hosting.http") / "page.html").read_text(encoding="utf-8"))
 
-    async def shown(request: web.Request) -> web.Response:
-        """What runs here, and how to talk with it. A host with users tells strangers nothing of its models."""
+    async def get_page(request: web.Request) -> web.Response:
+        """Return the page. A host with users does not reveal its models to unauthenticated visitors."""
         text = template.substitute(
             version=escape(__version__),
             address=escape(f"{request.scheme}://{request.host}"),
@@ -38,11 +40,11 @@ def routes(access: Access, *, metrics: bool) -> list[web.RouteDef]:
         )
         return web.Response(text=text, content_type="text/html", charset="utf-8")
 
-    return [web.get("/", shown)]
+    return [web.get("/", get_page)]
 
 
 def answers(host: Host) -> str:
-    """The models in the order in which they are asked, and the chain, as HTML."""
+    """Return the models, in order of priority, and the chain as HTML."""
     providers = host.services.gateway.providers
     models = [f"{model.info.provider}/{model.info.name}" for each in providers for model in each.models]
     parts = [f"<p>Models: {escape(', '.join(models)) or 'none'}.</p>"]

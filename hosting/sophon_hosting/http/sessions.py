@@ -1,4 +1,4 @@
-"""`/api/sessions`: conversations, what was said in them, and what happened."""
+"""`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
 from typing import Annotated, Literal, Self
 
@@ -20,7 +20,7 @@ ENDINGS = {"json": "json", "markdown": "md", "text": "txt"}
 
 
 class Listed(Query):
-    """`q` is looked for in titles and ids; `everything` is for operators."""
+    """Query of the session list: `q` is searched in titles and ids; `everything` (all users') is for operators."""
 
     q: str = ""
     limit: Limit = 100
@@ -29,114 +29,116 @@ class Listed(Query):
 
 
 class Paged(Query):
-    """What follows a seq."""
+    """Query of a page of events: those after a seq."""
 
     after: Seq = 0
     limit: Limit = 200
 
 
 class Window(Paged):
-    """What follows a seq, or with `before` the last that precede one; in order in both cases."""
+    """Query of a page of messages: the first after a seq, or with `before` the last before one; in ascending order."""
 
     before: Seq | None = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_direction(self) -> Self:
         if self.before is not None and self.after:
-            raise ValueError("after and before do not go together")
+            raise ValueError("after and before cannot be combined")
         return self
 
 
 class Changed(Body):
-    """What is given is changed; `model: null` lets routing choose again."""
+    """Body of a session update: only given fields change; `model: null` lets routing choose the model again."""
 
     title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
     model: str | None = None
 
 
 class Forked(Body):
-    """The id of the copy, made up without one, and the seq up to which it is a copy."""
+    """Body of a fork: the id of the copy (generated if missing), and the seq up to which messages are copied."""
 
     session_id: str | None = None
     upto: Seq | None = None
 
 
 class Exported(Query):
-    """As `json`, everything that is kept; as `markdown` or plain `text`, to be read."""
+    """Query of an export: `json` has all stored data; `markdown` and `text` are for reading."""
 
     format: Literal["json", "markdown", "text"] = "json"
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
-    one = "/api/sessions/{session_id}"
+def session_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/sessions/{session_id}"
     return [
         web.get("/api/sessions", listed),
-        web.get(one, shown),
-        web.patch(one, changed),
-        web.delete(one, deleted),
-        web.get(f"{one}/messages", messages),
-        web.get(f"{one}/events", events),
-        web.get(f"{one}/export", exported),
-        web.post(f"{one}/fork", forked),
+        web.get(item, shown),
+        web.patch(item, changed),
+        web.delete(item, deleted),
+        web.get(f"{item}/messages", messages),
+        web.get(f"{item}/events", events),
+        web.get(f"{item}/export", exported),
+        web.post(f"{item}/fork", forked),
     ]
 
 
 async def listed(request: web.Request) -> web.Response:
-    """The newest first, a page of them; `total` counts all that match."""
+    """List a page of sessions, newest first; `total` counts all matches."""
     query = query_of(request, Listed)
-    found = [each for each in await desk_of(request).sessions(everything=query.everything) if _matches(each, query.q)]
-    page = found[query.offset : query.offset + query.limit]
-    return answer({"items": [session_view(each) for each in page], "total": len(found)})
+    sessions = await desk_of(request).sessions(everything=query.everything)
+    matches = [each for each in sessions if _matches(each, query.q)]
+    page = matches[query.offset : query.offset + query.limit]
+    return answer({"items": [session_view(each) for each in page], "total": len(matches)})
 
 
 async def shown(request: web.Request) -> web.Response:
-    """One session."""
-    return answer(session_view(await desk_of(request).session(_id(request))))
+    """Return one session."""
+    return answer(session_view(await desk_of(request).session(_session_id(request))))
 
 
 async def changed(request: web.Request) -> web.Response:
-    """Rename it, or choose its model; nothing is changed if the model is none."""
-    body, desk = await body_of(request, Changed), desk_of(request)
-    session = await desk.session(_id(request))
+    """Rename a session or set its model; an unknown model changes nothing."""
+    body, authorized_host = await body_of(request, Changed), desk_of(request)
+    session = await authorized_host.session(_session_id(request))
     if "model" in body.model_fields_set:
-        session = await desk.choose_model(session.id, body.model)
+        session = await authorized_host.choose_model(session.id, body.model)
     if body.title is not None:
-        session = await desk.rename(session.id, body.title)
+        session = await authorized_host.rename(session.id, body.title)
     return answer(session_view(session))
 
 
 async def deleted(request: web.Request) -> web.Response:
-    """Stop what runs in it, and forget it; `busy` while something does not stop."""
-    await desk_of(request).delete(_id(request))
+    """Cancel the session's turns and delete it. Raises Busy while a turn does not stop."""
+    await desk_of(request).delete(_session_id(request))
     return answer({"ok": True})
 
 
 async def messages(request: web.Request) -> web.Response:
-    """The log of a conversation: messages with their tool calls, and how turns ended that failed."""
+    """Return a page of the session's records: messages with their tool calls, and outcomes of failed turns."""
     query = query_of(request, Window)
-    records = await desk_of(request).records(_id(request), query.after)
+    records = await desk_of(request).records(_session_id(request), query.after)
     if query.before is None:
         page = records[: query.limit]
     else:
         records = [record for record in records if record.seq < query.before]
         page = records[-query.limit :]
-    return answer({"items": [message_view(_id(request), each) for each in page], "more": len(records) > len(page)})
+    items = [message_view(_session_id(request), each) for each in page]
+    return answer({"items": items, "more": len(records) > len(page)})
 
 
 async def events(request: web.Request) -> web.Response:
-    """The durable events after a seq, as over Socket.IO."""
+    """Return the durable events after a seq, in the format of Socket.IO."""
     query = query_of(request, Paged)
-    rows = await desk_of(request).events(_id(request), query.after, query.limit + 1)
-    page = [logged_view(_id(request), row) for row in rows[: query.limit]]
+    rows = await desk_of(request).events(_session_id(request), query.after, query.limit + 1)
+    page = [logged_view(_session_id(request), row) for row in rows[: query.limit]]
     return answer({"items": page, "more": len(rows) > query.limit})
 
 
 async def exported(request: web.Request) -> web.Response:
-    """A file to keep."""
-    query, desk = query_of(request, Exported), desk_of(request)
-    session = await desk.session(_id(request))
-    records = await desk.records(session.id)
+    """Return the session as a file to download."""
+    query, authorized_host = query_of(request, Exported), desk_of(request)
+    session = await authorized_host.session(_session_id(request))
+    records = await authorized_host.records(session.id)
     if query.format == "markdown":
         response = web.Response(text=as_markdown(session, records), content_type="text/markdown", charset="utf-8")
     elif query.format == "text":
@@ -148,13 +150,13 @@ async def exported(request: web.Request) -> web.Response:
 
 
 async def forked(request: web.Request) -> web.Response:
-    """A copy that goes its own way."""
+    """Copy the session to a new one and return that."""
     body = await body_of(request, Forked)
-    copy = await desk_of(request).fork(_id(request), body.session_id, upto=body.upto)
+    copy = await desk_of(request).fork(_session_id(request), body.session_id, upto=body.upto)
     return answer(session_view(copy), 201)
 
 
-def _id(request: web.Request) -> str:
+def _session_id(request: web.Request) -> str:
     return request.match_info["session_id"]
 
 

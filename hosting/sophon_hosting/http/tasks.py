@@ -1,4 +1,4 @@
-"""`/api/tasks`: send a message, look how far it is, stop it."""
+"""`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
 from typing import Annotated, Any
 
@@ -11,10 +11,11 @@ from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, de
 from sophon_hosting.views import logged_view, task_view
 
 READ_AT_ONCE = 1000
+"""Events per query to the store."""
 
 
 class Said(Body):
-    """A message; `client_message_id` is the sender's own: the same one again is the same task."""
+    """Body of a message to an existing session; a repeated `client_message_id` returns the same task."""
 
     content: str
     client_message_id: str | None = None
@@ -24,13 +25,13 @@ class Said(Body):
 
 
 class Sent(Said):
-    """A message, into a new session if it names none."""
+    """Body of a message; without `session_id`, to a new session."""
 
     session_id: str | None = None
 
 
 class Listed(Query):
-    """Of one session or status; `everything` is for operators."""
+    """Query of the task list: by session and status; `everything` (all users') is for operators."""
 
     session_id: str | None = None
     status: RunStatus | None = None
@@ -38,63 +39,65 @@ class Listed(Query):
     everything: bool = False
 
 
-def routes() -> list[web.RouteDef]:
-    """All of them."""
-    one = "/api/tasks/{task_id}"
+def task_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/tasks/{task_id}"
     return [
         web.post("/api/tasks", sent),
         web.post("/api/sessions/{session_id}/messages", said),
         web.get("/api/tasks", listed),
-        web.get(one, shown),
-        web.get(f"{one}/events", events),
-        web.post(f"{one}/cancel", cancelled),
+        web.get(item, shown),
+        web.get(f"{item}/events", events),
+        web.post(f"{item}/cancel", cancelled),
     ]
 
 
 async def sent(request: web.Request) -> web.Response:
-    """Accept a message: 202, and once this is answered it is never lost."""
+    """Accept a message with 202; it is stored before the response."""
     body = await body_of(request, Sent)
-    return await _accepted(request, SendMessage(**body.model_dump(), trace=request[TRACE]))
+    return await _accept(request, SendMessage(**body.model_dump(), trace=request[TRACE]))
 
 
 async def said(request: web.Request) -> web.Response:
-    """The same, into the session of the address."""
+    """Accept a message to the session in the path."""
     body, session_id = await body_of(request, Said), request.match_info["session_id"]
-    return await _accepted(request, SendMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
+    return await _accept(request, SendMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
 
 
 async def listed(request: web.Request) -> web.Response:
-    """The newest first."""
+    """List tasks, newest first."""
     query = query_of(request, Listed)
-    found = await desk_of(request).tasks(**query.model_dump())
-    return answer({"items": [task_view(each) for each in found]})
+    runs = await desk_of(request).tasks(
+        session_id=query.session_id, status=query.status, limit=query.limit, everything=query.everything
+    )
+    return answer({"items": [task_view(each) for each in runs]})
 
 
 async def shown(request: web.Request) -> web.Response:
-    """One task, with its answer once there is one, and while it waits the number of tasks before it."""
-    run = await desk_of(request).task(_id(request))
+    """Return one task, with its answer if it has one, and its queue position while it is queued."""
+    run = await desk_of(request).task(_task_id(request))
     return answer({**task_view(run), "position": await host_of(request).queue.position(run.id)})
 
 
 async def events(request: web.Request) -> web.Response:
-    """What happened in it, in order."""
-    desk = desk_of(request)
-    run = await desk.task(_id(request))
-    found: list[dict[str, Any]] = []
+    """Return the durable events of a task, in order."""
+    authorized_host = desk_of(request)
+    run = await authorized_host.task(_task_id(request))
+    items: list[dict[str, Any]] = []
     after = 0
-    while rows := await desk.events(run.session_id, after, READ_AT_ONCE):
-        found += [logged_view(run.session_id, row) for row in rows if row.task_id == run.id]
+    while rows := await authorized_host.events(run.session_id, after, READ_AT_ONCE):
+        items += [logged_view(run.session_id, row) for row in rows if row.task_id == run.id]
         after = rows[-1].seq
-    return answer({"items": found})
+    return answer({"items": items})
 
 
 async def cancelled(request: web.Request) -> web.Response:
-    """Stop it; one that is over stays as it is. `status` is `cancelling` while its end takes longer than a second."""
-    run = await desk_of(request).cancel(_id(request))
+    """Cancel a task; a finished one does not change. `status` is `cancelling` if it takes longer than a second."""
+    run = await desk_of(request).cancel(_task_id(request))
     return answer({"ok": True, "task_id": run.id, "status": run.status if run.over else "cancelling"})
 
 
-async def _accepted(request: web.Request, message: SendMessage) -> web.Response:
+async def _accept(request: web.Request, message: SendMessage) -> web.Response:
     receipt = await desk_of(request).send(message)
     return answer(
         {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
@@ -102,5 +105,5 @@ async def _accepted(request: web.Request, message: SendMessage) -> web.Response:
     )
 
 
-def _id(request: web.Request) -> str:
+def _task_id(request: web.Request) -> str:
     return request.match_info["task_id"]

@@ -1,4 +1,4 @@
-"""The web page as it was built: `/`, and the files that it consists of."""
+"""Static files of the built web page: `/` and `/assets/`."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from aiohttp import hdrs, web
 
 BUILT = Path(__file__).parents[1] / "web"
-"""Where `make run` and the wheel have it; made from `hosting/web`, and never committed."""
+"""Folder of the page after `make run` and in the wheel; built from `hosting/web`, never committed."""
 
 POLICY = "; ".join(
     (
@@ -23,33 +23,34 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""Nothing inline and nothing foreign; and no text ever becomes HTML."""
+"""Content-Security-Policy: nothing inline, nothing from other origins, no HTML from strings (Trusted Types)."""
 
 FOREVER = "public, max-age=31536000, immutable"
-"""The names of the files change with what is in them."""
+"""Cache-Control of assets, whose file names contain a content hash."""
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""Handler that returns one file."""
 
 
 def is_built(folder: Path = BUILT) -> bool:
-    """Whether there is a page."""
+    """Return whether the page has been built."""
     return (folder / "index.html").is_file()
 
 
-def routes(folder: Path = BUILT) -> list[web.RouteDef]:
-    """`/`, and a route for every file of the page: what is not listed here is not served."""
+def web_page_routes(folder: Path = BUILT) -> list[web.RouteDef]:
+    """Return `/` and one route per asset; no other files are served."""
     assets = [each for each in sorted((folder / "assets").iterdir()) if each.suffix != ".gz"]
     return [
-        web.get("/", _served(folder / "index.html", "no-cache")),
-        *(web.get(f"/assets/{each.name}", _served(each, FOREVER)) for each in assets),
+        web.get("/", _file_handler(folder / "index.html", "no-cache")),
+        *(web.get(f"/assets/{each.name}", _file_handler(each, FOREVER)) for each in assets),
     ]
 
 
-def _served(file: Path, keep: str) -> Answer:
-    headers = {"Content-Security-Policy": POLICY, hdrs.CACHE_CONTROL: keep}
+def _file_handler(file: Path, cache_control: str) -> Answer:
+    headers = {"Content-Security-Policy": POLICY, hdrs.CACHE_CONTROL: cache_control}
 
-    async def served(request: web.Request) -> web.StreamResponse:
-        # Compressed, where the browser takes it: `.gz` files lie beside the others.
+    async def handle(request: web.Request) -> web.StreamResponse:
+        # FileResponse sends the `.gz` file beside it if the browser accepts gzip.
         return web.FileResponse(file, headers=headers)
 
-    return served
+    return handle

@@ -1,1 +1,1 @@
-"""The hub: people chat, watch and decide over Socket.IO."""
+"""Socket.IO hub of a host: chat, live events, and approvals for connected clients."""

@@ -1,4 +1,4 @@
-"""Who is connected: a connection, and on it one client for each namespace that was entered."""
+"""Connections and clients of the hub: a connection has one client per namespace, which subscribes to sessions."""
 
 import asyncio
 
@@ -24,107 +24,110 @@ WATCHED = frozenset(
         "task_cancelled",
     }
 )
-"""What operators hear of all sessions, without having joined."""
+"""Events that operators receive for all sessions without joining them."""
 
 
 class Connection:
-    """One line to one machine.
+    """One Engine.IO connection.
 
-    What comes over it is worked off one after the other, whoever holds `turnstile`. `attachments` binary messages that
-    follow belong to a packet that was refused.
+    Its messages are processed in order, one at a time, under the lock `turnstile`. `attachments` is the number of
+    binary messages still to come for a packet that was refused.
     """
 
     def __init__(self, connection_id: str, address: str, outbox: Outbox) -> None:
         self.id, self.address, self.outbox = connection_id, address, outbox
         self.clients: dict[str, Client] = {}
-        """By namespace."""
+        """Clients by namespace."""
         self.turnstile = asyncio.Lock()
         self.attachments = 0
         self.deadline: asyncio.Task[None] | None = None
-        """While it belongs to nobody: ends it."""
+        """Closes the connection after the handshake timeout; None while the connection has a client."""
 
 
 class Client:
-    """Somebody in one namespace, with what they may do; `sessions` are those whose events they hear."""
+    """An authenticated client in one namespace; `sessions` holds the ids of the sessions it is subscribed to."""
 
-    def __init__(self, connection: Connection, namespace: str, desk: Desk, feed: EventFeed, encoder: Encoder) -> None:
+    def __init__(
+        self, connection: Connection, namespace: str, desk: Desk, event_bus: EventFeed, encoder: Encoder
+    ) -> None:
         self.connection, self.namespace, self.desk = connection, namespace, desk
-        self._feed, self._encoder = feed, encoder
+        self._event_bus, self._encoder = event_bus, encoder
         self.sessions: set[str] = set()
         self._joining = ""
         self.gone = False
 
     @property
     def watches(self) -> bool:
-        """Whether they watch over the sessions of all."""
+        """Whether the client is in the operator namespace, and receives `WATCHED` events of all sessions."""
         return self.namespace == OPERATOR
 
-    def hear(self, frame: Frame) -> None:
-        """Be told of an event; never waits."""
-        self.connection.outbox.tell(self._encoder.of(frame), self.namespace)
+    def hear(self, event: Frame) -> None:
+        """Send an event to the client; never waits."""
+        self.connection.outbox.tell(self._encoder.of(event), self.namespace)
 
-    def watch(self, frame: Frame) -> None:
-        """Be told of an event of any session, if it is one of those to watch for; never waits.
+    def watch(self, event: Frame) -> None:
+        """Send an event of any session if it is one of `WATCHED`; never waits.
 
-        A session that they have joined is heard there, and one that they are joining is in what they missed.
+        Skips a joined session, whose events arrive by the subscription, and one being joined, whose replay has them.
         """
-        if frame.name in WATCHED and frame.session_id not in self.sessions and frame.session_id != self._joining:
-            self.hear(frame)
+        if event.name in WATCHED and event.session_id not in self.sessions and event.session_id != self._joining:
+            self.hear(event)
 
     async def join(self, session_id: str, last_seq: int) -> Joined:
-        """What they missed of a session, and from then on every event. Raises what Desk.join raises; then they do not
-        hear it, even if they did before.
+        """Subscribe to a session and return the events missed since `last_seq`. Raises what `Desk.join` raises; the
+        client is then not subscribed, even if it was before.
         """
-        self.leave(session_id)  # what happens in the meantime is in what they missed
+        self.leave(session_id)  # the replay contains the events that occur in the meantime
         self._joining = session_id
         try:
             joined = await self.desk.join(session_id, last_seq, self.hear)
         finally:
             self._joining = ""
-        self._entered(session_id)
+        self._add_session(session_id)
         return joined
 
     async def send(self, message: SendMessage) -> Receipt:
-        """Send a message into a session, which they hear from then on: its first event too, whoever made the session.
-        Raises what Desk.send raises; then nothing has changed.
-        """
-        new = ""
+        """Send a message to a session and subscribe to that session before its first event.
 
-        async def listen(session_id: str) -> None:
-            nonlocal new
+        Raises what `Desk.send` raises; the subscriptions are then unchanged.
+        """
+        new_session = ""
+
+        async def subscribe(session_id: str) -> None:
+            nonlocal new_session
             if session_id not in self.sessions:
-                new = session_id
-                await self._listen(session_id)
+                new_session = session_id
+                await self._subscribe(session_id)
 
         try:
-            receipt = await self.desk.send(message, before=listen)
+            receipt = await self.desk.send(message, before=subscribe)
         except BaseException:
-            self.leave(new)
+            self.leave(new_session)
             raise
-        if receipt.session_id not in self.sessions:  # it was sent before, and into a session that this one did not name
-            self.leave(new)
-            await self._listen(receipt.session_id)
+        if receipt.session_id not in self.sessions:  # a duplicate message that was first sent to another session
+            self.leave(new_session)
+            await self._subscribe(receipt.session_id)
         return receipt
 
     def leave(self, session_id: str) -> None:
-        """Hear no more of a session."""
+        """Unsubscribe from a session."""
         if session_id in self.sessions:
             self.sessions.discard(session_id)
-            self._feed.leave(session_id, self.hear)
+            self._event_bus.leave(session_id, self.hear)
 
     def leave_all(self) -> None:
-        """They are gone."""
+        """Unsubscribe from all sessions; the client has disconnected."""
         self.gone = True
         for session_id in list(self.sessions):
             self.leave(session_id)
 
-    async def _listen(self, session_id: str) -> None:
-        """Every event of a session from now on. That they may, the desk has said."""
+    async def _subscribe(self, session_id: str) -> None:
+        """Subscribe to a session; `desk` has authorized it already."""
         self.sessions.add(session_id)
-        await self._feed.listen(session_id, self.hear)
-        self._entered(session_id)
+        await self._event_bus.listen(session_id, self.hear)
+        self._add_session(session_id)
 
-    def _entered(self, session_id: str) -> None:
+    def _add_session(self, session_id: str) -> None:
         self.sessions.add(session_id)
-        if self.gone:  # while they were waiting
+        if self.gone:  # disconnected during the await
             self.leave(session_id)

@@ -1,4 +1,4 @@
-"""What a client can ask for, and the answer: one function for each event."""
+"""Handlers of client events: one function per event, which returns the payload of its acknowledgement."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -24,39 +24,39 @@ from sophon_hosting.hub.requests import (
 from sophon_hosting.views import approval_view, session_view, task_view
 
 Answer: TypeAlias = dict[str, Any]
+"""Payload of a successful acknowledgement, without `ok`."""
 
 LIST_LENGTH = 1000
-"""Of the items in a list, the first."""
+"""Maximum number of items in a list; further ones are dropped."""
 
 LEFT_OUT = ("text", "answer")
-"""Of a task in a list: they may be long, and are to be had one by one over HTTP."""
+"""Fields that tasks lack in a list, because they may be long; HTTP returns them per task."""
 
 LONGEST_NAME = 100
-"""Characters of an event's name that are repeated to who sent it."""
-
+"""Characters of an unknown event's or namespace's name that an error message repeats."""
 
 DECIDED = {"approve": "approved", "reject": "rejected", "edit": "edited"}
-"""What a question is, once a decision was taken."""
+"""Status of an approval by decision."""
 
 
 class UnknownEvent(SophonError):
-    """No event has that name."""
+    """The client sent an event name that has no handler."""
 
     code = "unknown_event"
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         self.name = name[:LONGEST_NAME]
         near = get_close_matches(self.name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-        super().__init__(f"there is no event {self.name!r}{hint}")
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known events: {', '.join(known)}"
+        super().__init__(f"unknown event {self.name!r}{hint}")
 
 
 async def answer(client: Client, name: str, arguments: Sequence[object]) -> Answer:
-    """The answer to an event. Raises UnknownEvent, InputError, and whatever stands in the way of doing it."""
-    known = _ANSWERS.get(name)
-    if known is None:
+    """Run the handler of an event and return its result. Raises UnknownEvent, InputError, and the handler's errors."""
+    handler = _HANDLERS.get(name)
+    if handler is None:
         raise UnknownEvent(name, list(REQUESTS))
-    return await known(client, read_request(REQUESTS[name], arguments))
+    return await handler(client, read_request(REQUESTS[name], arguments))
 
 
 async def _send_message(client: Client, request: SendMessage) -> Answer:
@@ -66,7 +66,7 @@ async def _send_message(client: Client, request: SendMessage) -> Answer:
 
 async def _join_session(client: Client, request: JoinSession) -> Answer:
     joined = await client.join(request.session_id, request.last_seq or 0)
-    events = [frame.to_json() for frame in joined.events]
+    events = [event.to_json() for event in joined.events]
     partial = {"partial": True} if joined.partial else {}
     return {"session_id": request.session_id, "seq": joined.seq, "events": events, **partial}
 
@@ -102,7 +102,7 @@ async def _list_tasks(client: Client, _request: ListTasks) -> Answer:
     return {"items": [{key: value for key, value in view.items() if key not in LEFT_OUT} for view in views]}
 
 
-_ANSWERS: Mapping[str, Callable[[Client, Any], Awaitable[Answer]]] = {
+_HANDLERS: Mapping[str, Callable[[Client, Any], Awaitable[Answer]]] = {
     "send_message": _send_message,
     "join_session": _join_session,
     "leave_session": _leave_session,

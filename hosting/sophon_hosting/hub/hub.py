@@ -1,4 +1,4 @@
-"""The hub: lets clients in, answers every event they send, and tells them what happens in their sessions."""
+"""Socket.IO hub: authenticates clients, dispatches their events, and streams the events of their sessions to them."""
 
 import asyncio
 import logging
@@ -25,11 +25,17 @@ from sophon_hosting.hub.waiting import Words
 
 log = logging.getLogger("sophon")
 
+STOPPING = "the host is stopping; try again when it has restarted"
+"""Error message for clients that connect while the host stops."""
+
 
 @dataclass(frozen=True, slots=True)
 class HubStatistics:
-    """The hub at one moment. `connections` are open; `clients` have entered a namespace, `operators` that of operators;
-    `sessions` are heard by somebody; `buffered_bytes` wait for slow clients. `disconnected` were too slow so far.
+    """Statistics of a hub at one moment.
+
+    `connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the operator
+    namespace. `sessions`: sessions with at least one subscriber. `buffered_bytes`: data queued for slow clients.
+    `disconnected`: clients disconnected so far because they were too slow.
     """
 
     connections: int
@@ -41,10 +47,10 @@ class HubStatistics:
 
 
 class Hub:
-    """A host over Socket.IO: `attach` it to an application, then `start`.
+    """Socket.IO interface of a host: `attach` it to an application, then `start`.
 
-    Everybody in it is somebody that `access` knows; without users everybody is the local user. `settings` say which web
-    pages may connect. `clock` is that of the host by default.
+    `access` authenticates clients; if no users are configured, every client is the local user. `settings` supply the
+    allowed origins. `clock` and `settings` default to those of the host.
     """
 
     def __init__(
@@ -73,22 +79,22 @@ class Hub:
         self._stopping = False
 
     def attach(self, app: web.Application) -> None:
-        """Serve `/socket.io/` in an application; when that shuts down, the hub stops if it has not."""
+        """Serve `/socket.io/` in an application; the hub stops when the application shuts down, at the latest."""
         self._server.serve(app)
         app.on_shutdown.append(self._on_shutdown)
 
     async def start(self) -> None:
-        """Let clients in. What arrives before is let in as well: there is nothing to get ready."""
+        """Accept clients, also after a `stop`. A new hub accepts them before this call: it needs no preparation."""
         self._stopping = False
 
     async def stop(self) -> None:
-        """Close every connection, and return when nothing is left. Clients come back by themselves."""
+        """Close every connection, and return when all are closed. Clients reconnect by themselves."""
         self._stopping = True
         for connection_id in list(self._connections):
-            line = self._lines[connection_id]
-            if not line.polls:  # else nobody fetches it any more
+            engine_connection = self._lines[connection_id]
+            if not engine_connection.polls:  # a polling client would not fetch the packets any more
                 self._connections[connection_id].outbox.flush()
-            await line.close()
+            await engine_connection.close()
         await self._server.aclose()
         await asyncio.gather(*self._work, return_exceptions=True)
 
@@ -100,7 +106,7 @@ class Hub:
         await self.stop()
 
     def statistics(self) -> HubStatistics:
-        """The hub now."""
+        """Return the current statistics."""
         return HubStatistics(
             connections=len(self._connections),
             clients=len(self._clients),
@@ -111,31 +117,31 @@ class Hub:
         )
 
     def refusal(self, address: str) -> Failure | None:
-        """Why nobody else is let in from an address; None if somebody is."""
+        """Return the failure for a new connection from an address; None if it is accepted."""
         if self._stopping:
-            return failure_of(Unavailable("the host is about to stop; come back when it is up again"))
+            return failure_of(Unavailable(STOPPING))
         if len(self._connections) >= self._limits.connections:
-            return Failure("too_many_connections", "as many connections are open as may be", 503)
+            return Failure("too_many_connections", "the maximum number of connections is open; try again later", 503)
         if self._strangers[address] >= self._limits.strangers_per_address:
-            message = f"{self._strangers[address]} connections from {address} have not said whose they are"
+            message = f"too many unauthenticated connections from {address}: {self._strangers[address]}"
             return Failure("too_many_connections", message, 429)
         return None
 
     def opened(self, connection_id: str, address: str) -> None:
-        """A connection was opened; it belongs to nobody yet."""
-        line = self._lines[connection_id] = self._server.line(connection_id)
+        """Register a new connection and start its handshake timeout."""
+        engine_connection = self._lines[connection_id] = self._server.line(connection_id)
 
-        def too_slow(reason: str) -> None:
+        def disconnect(reason: str) -> None:
             self._disconnected += 1
-            log.warning("a client at %s is disconnected: %s; it can come back with its last_seq", address, reason)
-            self._begin(line.close())
+            log.warning("disconnecting slow client at %s: %s; it can resume with last_seq", address, reason)
+            self._start_task(engine_connection.close())
 
-        outbox = Outbox(line, message_of, self._clock, self._limits, too_slow)
-        connection = self._connections[connection_id] = Connection(connection_id, address, outbox)
-        self._estrange(connection)
+        send_buffer = Outbox(engine_connection, message_of, self._clock, self._limits, disconnect)
+        connection = self._connections[connection_id] = Connection(connection_id, address, send_buffer)
+        self._start_handshake_timeout(connection)
 
     async def received(self, connection_id: str, message: str | bytes) -> None:
-        """A message has come; those of one connection are worked off in their order."""
+        """Dispatch a message; those of one connection are processed in order, one at a time."""
         connection = self._connections.get(connection_id)
         if connection is None:
             return
@@ -144,22 +150,22 @@ class Hub:
                 await self._conversation.hear(connection, message)
 
     def entered(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
-        """Let somebody in. Raises Refused, whatever goes wrong: else the client would never be told."""
+        """Authenticate a client. Raises Refused on any error, because the client would receive no answer otherwise."""
         connection = self._connections[connection_id]
         try:
-            user = self._user(namespace, auth)
+            user = self._authenticate(namespace, auth)
         except Exception as error:
             if isinstance(error, Unauthorized):
-                log.warning("somebody at %s was not let in: %s", connection.address, error)
+                log.warning("authentication failed for a client at %s: %s", connection.address, error)
             raise Refused(failure_of(error)) from error
         client = Client(connection, namespace, Desk(self._host, user), self._host.feed, self._encoder)
         self._clients[client_id] = connection.clients[namespace] = client
-        self._befriend(connection)
+        self._cancel_handshake_timeout(connection)
         if client.watches:
             client.desk.watch(client.watch)
 
     def left(self, client_id: str) -> None:
-        """Somebody has left a namespace."""
+        """Remove a disconnected client and its subscriptions."""
         client = self._clients.pop(client_id, None)
         if client is None:
             return
@@ -168,46 +174,45 @@ class Hub:
             client.desk.unwatch(client.watch)
         del client.connection.clients[client.namespace]
         if not client.connection.clients:
-            self._estrange(client.connection)
+            self._start_handshake_timeout(client.connection)
 
     def closed(self, connection_id: str) -> None:
-        """A connection has ended."""
+        """Remove a closed connection."""
         connection = self._connections.pop(connection_id, None)
         if connection is None:
             return
         connection.outbox.close()
-        self._befriend(connection)
+        self._cancel_handshake_timeout(connection)
         self._lines.pop(connection_id).end()
 
     def sent(self, connection_id: str, text: str) -> None:
-        """The server wants a packet sent."""
+        """Send a packet of the server through the connection's send buffer."""
         connection = self._connections.get(connection_id)
         if connection is not None:
             connection.outbox.send(Words(text))
 
-    def _user(self, namespace: str, auth: object) -> User:
-        """Who it is; the token comes with the handshake only, since addresses end up in logs. Raises Unauthorized,
-        Forbidden, Unavailable.
+    def _authenticate(self, namespace: str, auth: object) -> User:
+        """Return the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
+
+        A token in the URL is ignored, because URLs end up in logs.
         """
         if self._stopping:
-            raise Unavailable("the host is about to stop; come back when it is up again")
+            raise Unavailable(STOPPING)
         token = cast(Mapping[str, Any], auth).get("token") if isinstance(auth, Mapping) else None
         user = self._access.user(token if isinstance(token, str) else None)
         if namespace == OPERATOR:
             if not user.operator:
-                raise Forbidden("only operators may enter this namespace")
+                raise Forbidden("only operators may connect to this namespace")
             return user
-        # Who watches over all does so in the other namespace; in this one everybody has their own sessions.
+        # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
         return User(user.id)
 
-    def _estrange(self, connection: Connection) -> None:
-        """It belongs to nobody, and has so long to change that."""
+    def _start_handshake_timeout(self, connection: Connection) -> None:
         if connection.deadline is None and not connection.outbox.closed:
             self._strangers[connection.address] += 1
-            connection.deadline = self._begin(self._expire(connection))
+            connection.deadline = self._start_task(self._close_after_timeout(connection))
 
-    def _befriend(self, connection: Connection) -> None:
-        """It belongs to somebody, or is over."""
+    def _cancel_handshake_timeout(self, connection: Connection) -> None:
         deadline, connection.deadline = connection.deadline, None
         if deadline is None:
             return
@@ -217,13 +222,13 @@ class Hub:
         if not self._strangers[connection.address]:
             del self._strangers[connection.address]
 
-    async def _expire(self, connection: Connection) -> None:
+    async def _close_after_timeout(self, connection: Connection) -> None:
         await self._clock.sleep(self._limits.handshake_seconds)
-        log.info("a connection from %s has not said whose it is, and is closed", connection.address)
+        log.info("closing a connection from %s: no handshake within the timeout", connection.address)
         await self._lines[connection.id].close()
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
+    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(coroutine)
         self._work.add(task)
         task.add_done_callback(self._work.discard)
         return task

@@ -1,40 +1,42 @@
-"""What one client may cost the hub, and how long it may take."""
+"""Limits of the hub: connections, packet and buffer sizes, timeouts."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of a hub. Times are in seconds, sizes in bytes."""
+    """Limits of a hub. Times are in seconds, sizes in bytes."""
 
     connections: int = 1000
-    """Open at once, whoever they belong to."""
+    """Maximum number of open connections in total."""
 
     strangers_per_address: int = 64
-    """Open at once from one address before they have said who they are; those who have are not counted, since behind
-    a proxy everybody has the same address.
+    """Maximum number of unauthenticated connections from one address. Authenticated ones are not counted, because
+    behind a proxy all clients share one address.
     """
 
     handshake_seconds: float = 10.0
-    """So long may a connection belong to nobody: before it enters a namespace, and after it has left the last one."""
+    """Time for which a connection may have no client: before the first namespace connect, and after the last client
+    has disconnected.
+    """
 
     packet_bytes: int = 1_000_000
-    """Of one packet that a client sends; a larger one closes a WebSocket with 1009 and is a 413 over polling."""
+    """Maximum size of a client's packet; a larger one closes a WebSocket with 1009, or is a 413 over polling."""
 
     buffered_bytes: int = 4 * 1024 * 1024
-    """Waiting for one client that is slow; with more it is disconnected, and resumes with `last_seq`."""
+    """Maximum buffered data for one slow client; beyond it the client is disconnected, and resumes with `last_seq`."""
 
     answer_bytes: int = 2 * 1024 * 1024
-    """Of one acknowledgement."""
+    """Maximum size of one acknowledgement."""
 
     handed_packets: int = 8
     handed_bytes: int = 64 * 1024
-    """What Engine.IO has in hand for one client at a time. A polling client takes all of it in one payload, and 16
-    packets are the most that clients read.
+    """Maximum data in Engine.IO's queue for one client. A polling client receives all of it in one payload, and clients
+    read at most 16 packets per payload.
     """
 
     stalled_seconds: float = 30.0
-    """A client for which something waits takes something in this time, or is disconnected."""
+    """A client that accepts no buffered data for this time is disconnected."""
 
     closing_seconds: float = 5.0
-    """A connection that is being closed has so long to end by itself."""
+    """Time that a closing connection has to end before it is aborted."""

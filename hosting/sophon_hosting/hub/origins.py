@@ -1,28 +1,32 @@
-"""Which web pages may connect: those of the host itself, and those of `Hub.AllowedOrigins`."""
+"""Check of the Origin header: the host's own pages and those of `Hub.AllowedOrigins` may connect."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
 ANYONE = "*"
+"""Entry of `Hub.AllowedOrigins` that allows every origin."""
+
 _PORTS = {"http": 80, "https": 443}
 
 
 def may_connect(origin: str | None, environ: Mapping[str, object], allowed: Collection[str]) -> bool:
-    """Whether a request with this Origin header is taken; one without comes from no web page.
+    """Return whether a request with this Origin header is allowed; one without the header comes from no web page.
 
-    A page is the host's own if its host and port are those the request was sent to, as the Host header says or a proxy
-    in front (X-Forwarded-Host): a page can set neither. The scheme is left out: a proxy may end TLS and not say so.
+    An origin is the host's own if its host and port equal those of the Host header, or of X-Forwarded-Host if a proxy
+    sets it: a page can set neither. The scheme is ignored, because a proxy may terminate TLS without declaring it.
     """
     if not origin:
         return True
     if ANYONE in allowed or origin.rstrip("/").lower() in {each.rstrip("/").lower() for each in allowed}:
         return True
-    asked = environ.get("HTTP_X_FORWARDED_HOST") or environ.get("HTTP_HOST")
-    scheme, _, rest = origin.partition("://")
-    return scheme in _PORTS and isinstance(asked, str) and _place(scheme, rest) == _place(scheme, asked.split(",")[0])
+    host = environ.get("HTTP_X_FORWARDED_HOST") or environ.get("HTTP_HOST")
+    scheme, _, netloc = origin.partition("://")
+    if scheme not in _PORTS or not isinstance(host, str):
+        return False
+    return _host_and_port(scheme, netloc) == _host_and_port(scheme, host.split(",")[0])
 
 
-def _place(scheme: str, netloc: str) -> tuple[str | None, int | None]:
+def _host_and_port(scheme: str, netloc: str) -> tuple[str | None, int | None]:
     try:
         parts = urlsplit(f"//{netloc.strip()}")
         return parts.hostname, parts.port or _PORTS[scheme]

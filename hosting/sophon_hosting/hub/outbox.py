@@ -1,6 +1,6 @@
-"""What goes to one client: a little is in Engine.IO's hands, the rest waits here, counted and bounded.
+"""Bounded send buffer of one connection, with back-pressure: passes a few packets to Engine.IO and queues the rest.
 
-Engine.IO's own queue has no bound and never pushes back: whatever is put into it is kept until the client takes it.
+Engine.IO's own queue is unbounded and has no back-pressure: it keeps every packet until the client takes it.
 """
 
 import asyncio
@@ -14,137 +14,140 @@ from sophon_hosting.hub.waiting import Parcel, Waiting
 
 
 class Line(Protocol):
-    """The connection as the outbox sees it."""
+    """The part of a connection that `Outbox` uses."""
 
     @property
     def queue(self) -> "asyncio.Queue[Any]":
-        """What Engine.IO sends next; whoever sends takes all that is in it at once."""
+        """Engine.IO's send queue; its writer takes all packets in it at once."""
         ...
 
     def unsent(self) -> int:
-        """Bytes that were taken from the queue and that the network has not taken yet."""
+        """Return the number of bytes taken from the queue but not yet accepted by the network."""
         ...
 
 
 class Outbox:
-    """Sends in the order in which it is told to.
+    """Send buffer of one connection; sends packets in order.
 
-    While nothing waits, what comes goes straight into the queue: no task, no delay. `too_slow` is called, with the
-    reason, when more than `buffered_bytes` wait, or when the client takes nothing for `stalled_seconds`.
+    While nothing is queued, a packet goes directly to Engine.IO: no task, no delay. `too_slow` is called with the
+    reason when more than `Limits.buffered_bytes` are queued, or when the client accepts nothing for
+    `Limits.stalled_seconds`; the buffer is closed then.
     """
 
     def __init__(
         self, line: Line, message: Message, clock: Clock, limits: Limits, too_slow: Callable[[str], None]
     ) -> None:
-        self._line, self._message, self._clock, self._limits = line, message, clock, limits
-        self._too_slow = too_slow
-        self._waiting = Waiting()
+        self._transport, self._make_message, self._clock, self._limits = line, message, clock, limits
+        self._on_too_slow = too_slow
+        self._queued = Waiting()
         self._held: Waiting | None = None
-        self._packets = self._bytes = 0  # handed over since the queue was last seen empty
+        # In flight: passed to Engine.IO since its queue was last seen empty.
+        self._in_flight_packets = self._in_flight_bytes = 0
         self._sender: asyncio.Task[None] | None = None
         self.closed = False
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait here."""
-        return self._waiting.size + (self._held.size if self._held else 0)
+        """Number of buffered bytes, held packets included."""
+        return self._queued.size + (self._held.size if self._held else 0)
 
     def tell(self, encoded: Encoded, namespace: str) -> None:
-        """Send an event."""
+        """Send an event, or queue it."""
         if self.closed:
             return
-        if self._held is None and self._has_room(encoded.size):
-            self._hand(encoded.packet(namespace), encoded.size)
+        if self._held is None and self._may_send_now(encoded.size):
+            self._pass_on(encoded.packet(namespace), encoded.size)
         else:
-            self._last.tell(encoded, namespace)
-            self._grown()
+            self._tail.tell(encoded, namespace)
+            self._after_queuing()
 
     def send(self, parcel: Parcel) -> None:
-        """Send a packet."""
+        """Send a packet, or queue it."""
         if self.closed:
             return
-        if self._held is None and self._has_room(parcel.size):
-            self._hand(parcel.packet(self._message), parcel.size)
+        if self._held is None and self._may_send_now(parcel.size):
+            self._pass_on(parcel.packet(self._make_message), parcel.size)
         else:
-            self._last.add(parcel)
-            self._grown()
+            self._tail.add(parcel)
+            self._after_queuing()
 
     def hold(self) -> None:
-        """Keep back what comes from now on, until `release`."""
+        """Hold back new packets until `release`."""
         self._held = Waiting()
 
     def release(self, first: Parcel | None = None) -> None:
-        """Send one packet, then what was kept back, then go on."""
+        """Send `first`, then the held packets, and stop holding."""
         held, self._held = self._held or Waiting(), None
         if first is not None:
             self.send(first)
-        for parcel in held.take(len(held), held.size):
-            self.send(parcel)
+        for packet in held.take(len(held), held.size):
+            self.send(packet)
 
     def flush(self) -> None:
-        """Hand over all that waits, however slow the client is: it is the last that it gets."""
-        for parcel in self._waiting.take(len(self._waiting), self._waiting.size):
-            self._hand(parcel.packet(self._message), parcel.size)
+        """Pass all queued packets to Engine.IO regardless of the limits; for the end of a connection."""
+        for packet in self._queued.take(len(self._queued), self._queued.size):
+            self._pass_on(packet.packet(self._make_message), packet.size)
 
     def close(self) -> None:
-        """Forget what waits, and take nothing more."""
+        """Drop queued packets and ignore new ones."""
         self.closed = True
-        self._waiting, self._held = Waiting(), None
+        self._queued, self._held = Waiting(), None
         if self._sender is not None and self._sender is not asyncio.current_task():
             self._sender.cancel()
 
     @property
-    def _last(self) -> Waiting:
-        """Where what is new has to wait."""
-        return self._waiting if self._held is None else self._held
+    def _tail(self) -> Waiting:
+        """The queue to which new packets are appended."""
+        return self._queued if self._held is None else self._held
 
-    def _grown(self) -> None:
-        """More waits than before."""
+    def _after_queuing(self) -> None:
+        """Start the sender task if needed, and disconnect a client whose buffer is full."""
         if self._held is None and self._sender is None:
-            self._sender = asyncio.create_task(self._send_waiting())
+            self._sender = asyncio.create_task(self._send_queued())
         if self.buffered > self._limits.buffered_bytes:
-            self._give_up(f"{self.buffered:,} bytes wait for it")
+            self._give_up(f"{self.buffered:,} bytes are buffered")
 
-    def _has_room(self, size: int) -> bool:
-        """Whether something new may go into the queue; nothing overtakes what waits."""
+    def _may_send_now(self, size: int) -> bool:
+        """Return whether a new packet may bypass the queue; it must not overtake queued packets."""
         if self._sender is not None:
             return False
-        if self._line.queue.empty():
-            self._packets = self._bytes = 0
+        if self._transport.queue.empty():
+            self._in_flight_packets = self._in_flight_bytes = 0
             return True
-        return self._packets < self._limits.handed_packets and self._bytes + size <= self._limits.handed_bytes
+        limits = self._limits
+        return self._in_flight_packets < limits.handed_packets and self._in_flight_bytes + size <= limits.handed_bytes
 
-    def _hand(self, packet: object, size: int) -> None:
-        self._packets += 1
-        self._bytes += size
-        self._line.queue.put_nowait(packet)
+    def _pass_on(self, message: object, size: int) -> None:
+        self._in_flight_packets += 1
+        self._in_flight_bytes += size
+        self._transport.queue.put_nowait(message)
 
-    async def _send_waiting(self) -> None:
+    async def _send_queued(self) -> None:
         limits = self._limits
         try:
-            while len(self._waiting):
-                if not await self._taken():
-                    self._give_up(f"it took nothing for {limits.stalled_seconds:g} s")
+            while len(self._queued):
+                if not await self._drained():
+                    self._give_up(f"it accepted no data for {limits.stalled_seconds:g} s")
                     return
-                self._packets = self._bytes = 0
-                for parcel in self._waiting.take(limits.handed_packets, limits.handed_bytes):
-                    self._hand(parcel.packet(self._message), parcel.size)
+                self._in_flight_packets = self._in_flight_bytes = 0
+                for packet in self._queued.take(limits.handed_packets, limits.handed_bytes):
+                    self._pass_on(packet.packet(self._make_message), packet.size)
         finally:
             self._sender = None
 
-    async def _taken(self) -> bool:
-        """Wait until the queue is empty; False if the client takes nothing in the meantime."""
+    async def _drained(self) -> bool:
+        """Wait until Engine.IO's queue is empty; return False if the client accepts no data within the timeout."""
         while True:
-            unsent = self._line.unsent()
+            unsent = self._transport.unsent()
             try:
                 async with self._clock.timeout(self._limits.stalled_seconds):
-                    await self._line.queue.join()
+                    await self._transport.queue.join()
             except TimeoutError:
-                if self._line.unsent() >= unsent:
+                if self._transport.unsent() >= unsent:
                     return False
             else:
                 return True
 
     def _give_up(self, reason: str) -> None:
         self.close()
-        self._too_slow(reason)
+        self._on_too_slow(reason)

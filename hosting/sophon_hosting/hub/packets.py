@@ -1,8 +1,7 @@
-"""Socket.IO packets as text: read whatever a client sends, and write what it is answered.
+"""Socket.IO packets as text: parse packets of clients, encode events and acknowledgements.
 
-Source: Socket.IO protocol, revision 5: type, number of attachments and `-`, namespace and `,`, id of the
-acknowledgement, JSON.
-The library's own reader raises on what it cannot read, and then nobody is answered; this one never raises.
+Source: Socket.IO protocol, revision 5: type, number of attachments and `-`, namespace and `,`, acknowledgement id,
+JSON. The library's parser raises on invalid packets, which then remain unacknowledged; this parser never raises.
 """
 
 import re
@@ -23,15 +22,16 @@ _KINDS: dict[str, Kind] = {
 }
 _HEAD = re.compile(r"([012356])(?:(?<=[56])([0-9]{1,10})-)?(/[^,]*(?:,|$))?([0-9]*)")
 _LONGEST_ACK = 15
-"""Digits of an acknowledgement id: a whole number that every JSON reader keeps exact."""
+"""Maximum digits of an acknowledgement id: an integer that every JSON parser keeps exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet as it was read.
+    """A parsed packet.
 
-    `ack` is the id under which an answer is expected. `data` is an event's list of name and arguments, or what came
-    with a connect. `attachments` binary messages follow a binary packet. `problem` says why one is malformed.
+    `ack` is the acknowledgement id, None if none is requested. `data` is an event's list of name and arguments, or the
+    payload of a connect. A binary packet is followed by `attachments` binary messages. `problem` says why a packet is
+    malformed.
     """
 
     kind: Kind
@@ -43,10 +43,10 @@ class Packet:
 
 
 def read_packet(text: str) -> Packet:
-    """What a client sent, be it what it may."""
+    """Parse the text of a packet; an invalid one has the kind `malformed`. Never raises."""
     head = _HEAD.match(text)
     if head is None:
-        return Packet("malformed", problem="this is no Socket.IO packet")
+        return Packet("malformed", problem="not a Socket.IO packet")
     kind = _KINDS[head[1]]
     namespace = (head[3] or "/").removesuffix(",").partition("?")[0]
     if len(head[4]) > _LONGEST_ACK:
@@ -58,24 +58,24 @@ def read_packet(text: str) -> Packet:
     try:
         data = orjson.loads(body) if body else None
     except orjson.JSONDecodeError as error:
-        return Packet("malformed", namespace, ack, problem=f"the payload cannot be read as JSON: {error}")
+        return Packet("malformed", namespace, ack, problem=f"the payload is not valid JSON: {error}")
     if kind == "event" and not _is_event(data):
-        return Packet("malformed", namespace, ack, problem="an event is a list that begins with its name")
+        return Packet("malformed", namespace, ack, problem="an event must be a list that begins with its name")
     return Packet(kind, namespace, ack, data)
 
 
 def event_text(namespace: str, event: str) -> str:
-    """The packet of an event, of which name and arguments are a list in JSON already."""
+    """Return the packet of an event; `event` is the JSON list of its name and arguments."""
     return f"2{_prefix(namespace)}{event}"
 
 
 def ack_text(namespace: str, ack: str, payload: str) -> str:
-    """The packet that answers an event."""
+    """Return the acknowledgement packet with a JSON payload."""
     return f"3{_prefix(namespace)}{ack}[{payload}]"
 
 
 def size_of(text: str) -> int:
-    """Its length in UTF-8."""
+    """Return the length of a text in UTF-8 bytes; lone surrogates count 3 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

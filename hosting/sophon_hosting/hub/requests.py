@@ -1,4 +1,4 @@
-"""What a client may ask, as it comes over the wire: checked strictly, every problem said at once."""
+"""Payload models of client events, validated strictly; an error lists all problems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar, cast
@@ -9,23 +9,25 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from sophon.errors import InputError
 
 DEEPEST = 32
-"""Levels of lists and objects in the arguments of a tool call."""
+"""Maximum nesting of lists and objects in the arguments of a tool call."""
 
 MOST_PROBLEMS = 10
+"""Maximum number of problems in one error message."""
+
 LONGEST_NAME = 60
-"""Of what a client calls its fields, when it is told of them."""
+"""Characters of each field name that an error message repeats."""
 
 R = TypeVar("R", bound="Request")
 
 
 class Request(BaseModel):
-    """The payload of an event: no other fields, no other types."""
+    """Base class of event payloads: no unknown fields, no type coercion."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class SendMessage(Request):
-    """A message for the agent; into a new session if it names none."""
+    """Send a message to the agent; without `session_id`, to a new session."""
 
     content: str
     session_id: str | None = None
@@ -36,26 +38,26 @@ class SendMessage(Request):
 
 
 class JoinSession(Request):
-    """Hear a session, and what was missed of it after `last_seq`."""
+    """Subscribe to a session; returns the events after `last_seq`."""
 
     session_id: str
     last_seq: int | None = None
 
 
 class LeaveSession(Request):
-    """Hear it no more."""
+    """Unsubscribe from a session."""
 
     session_id: str
 
 
 class CancelTask(Request):
-    """Stop a task."""
+    """Cancel a task."""
 
     task_id: str
 
 
 class DecideApproval(Request):
-    """Answer a question of the host. `arguments` are those of an edit, all of them."""
+    """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call."""
 
     approval_id: str
     decision: Literal["approve", "reject", "edit"]
@@ -63,24 +65,24 @@ class DecideApproval(Request):
     reason: str | None = None
 
     @model_validator(mode="after")
-    def _goes_together(self) -> Self:
+    def _check_arguments(self) -> Self:
         if (self.decision == "edit") != (self.arguments is not None):
-            raise PydanticCustomError("arguments", "'arguments' belong to the decision 'edit', and to no other")
+            raise PydanticCustomError("arguments", "'arguments' are required for the decision 'edit', and only for it")
         if self.arguments is not None and not is_shallow(self.arguments, DEEPEST):
             raise PydanticCustomError("arguments", "'arguments' are nested more than {most} deep", {"most": DEEPEST})
         return self
 
 
 class ListApprovals(Request):
-    """The questions that wait for an answer, the oldest first."""
+    """List the open approvals, oldest first."""
 
 
 class ListSessions(Request):
-    """The newest sessions."""
+    """List the sessions, newest first."""
 
 
 class ListTasks(Request):
-    """The newest tasks."""
+    """List the tasks, newest first."""
 
 
 REQUESTS: Mapping[str, type[Request]] = {
@@ -93,29 +95,29 @@ REQUESTS: Mapping[str, type[Request]] = {
     "list_sessions": ListSessions,
     "list_tasks": ListTasks,
 }
-"""What each event takes, by its name."""
+"""Payload models by event name."""
 
 
 def read_request(model: type[R], arguments: Sequence[object]) -> R:
-    """The request of an event's arguments. Raises InputError, all problems in one line."""
+    """Validate the arguments of an event and return its payload. Raises InputError with all problems in one line."""
     if len(arguments) > 1:
-        raise InputError(f"an event has one payload, and this one came with {len(arguments)}")
+        raise InputError(f"an event must have one payload, not {len(arguments)}")
     payload: object = next(iter(arguments), None)
     if payload is None:
         payload = dict[str, object]()
     if not isinstance(payload, Mapping):
-        raise InputError("the payload is an object, as in {}")
+        raise InputError("the payload must be an object, for example {}")
     try:
         return model.model_validate(payload)
     except ValidationError as error:
-        raise InputError(_problems(error.errors(include_url=False, include_input=False))) from None
+        raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
 
 
 def is_shallow(value: object, most: int) -> bool:
-    """Whether lists and objects in it are at most so many deep."""
+    """Return whether lists and objects are nested at most `most` levels deep."""
     level: list[object] = [value]
     for _ in range(most):
-        level = [inner for each in level for inner in _children(each)]
+        level = [child for each in level for child in _children(each)]
         if not level:
             return True
     return not any(isinstance(each, dict | list) for each in level)
@@ -127,15 +129,15 @@ def _children(value: object) -> list[object]:
     return cast(list[object], value) if isinstance(value, list) else []
 
 
-def _problems(errors: Sequence[ErrorDetails]) -> str:
-    lines = [_line(error) for error in errors[:MOST_PROBLEMS]]
+def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
+    problems = [_describe_problem(error) for error in errors[:MOST_PROBLEMS]]
     if len(errors) > MOST_PROBLEMS:
-        lines.append(f"and {len(errors) - MOST_PROBLEMS} more")
-    return "; ".join(lines)
+        problems.append(f"and {len(errors) - MOST_PROBLEMS} more")
+    return "; ".join(problems)
 
 
-def _line(error: ErrorDetails) -> str:
+def _describe_problem(error: ErrorDetails) -> str:
     if not error["loc"]:
         return error["msg"]
-    where = ".".join(str(part)[:LONGEST_NAME] for part in error["loc"])
-    return f"{where!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+    path = ".".join(str(part)[:LONGEST_NAME] for part in error["loc"])
+    return f"{path!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"

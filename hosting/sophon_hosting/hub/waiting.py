@@ -1,4 +1,4 @@
-"""What waits for a client that is slow: in order, counted in bytes of memory, pieces of a reply joined to one."""
+"""FIFO queue of packets for one slow client: counts memory in bytes, and merges consecutive chunks of a reply."""
 
 import sys
 from collections import deque
@@ -12,27 +12,27 @@ from sophon_hosting.hub.packets import event_text
 CHUNK = "stream_chunk"
 
 JOINED_CHARACTERS = 32 * 1024
-"""Of pieces that are joined; after as many a new one begins, so that none is long to send."""
+"""Maximum characters of merged chunks; beyond it a new packet begins, so that no packet takes long to send."""
 
 MOST_PIECES = 64
-"""Kept apart; then they become one text, since a short text takes up fifty bytes besides its own."""
+"""Maximum number of texts kept separately; beyond it they are joined, because each string costs about 50 bytes."""
 
 
 class Parcel(Protocol):
-    """Something that goes out as one packet, and takes up `size` bytes of memory until then."""
+    """Content of one outgoing packet."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Memory in bytes until the packet is sent."""
         ...
 
     def packet(self, message: Message) -> object:
-        """The message that carries it."""
+        """Return the Engine.IO message that carries the packet, made by `message`."""
         ...
 
 
 class Words:
-    """A packet as it is."""
+    """A packet of fixed text."""
 
     __slots__ = ("_text", "size")
 
@@ -40,25 +40,25 @@ class Words:
         self._text, self.size = text, sys.getsizeof(text)
 
     def packet(self, message: Message) -> object:
-        """The message that carries it."""
+        """Return the Engine.IO message that carries the packet."""
         return message(self._text)
 
 
 class Pieces:
-    """Several pieces of one reply, which go out as one."""
+    """Consecutive chunks of one reply, merged into one packet."""
 
     __slots__ = ("_characters", "_first", "_namespace", "_texts", "size")
 
     def __init__(self, first: Encoded, namespace: str) -> None:
-        self._first, self._namespace, self.size = first.frame, namespace, first.size
-        self._texts: list[str] = [first.frame.data["text"]]
+        self._first, self._namespace, self.size = first.event, namespace, first.size
+        self._texts: list[str] = [first.event.data["text"]]
         self._characters = len(self._texts[0])
 
     def take_up(self, later: Encoded, namespace: str) -> bool:
-        """Whether the later one is in this one from now on."""
-        if namespace != self._namespace or not same_reply(self._first, later.frame):
+        """Merge a later event into this packet and return True; return False if it does not belong or fit."""
+        if namespace != self._namespace or not same_reply(self._first, later.event):
             return False
-        text: str = later.frame.data["text"]
+        text: str = later.event.data["text"]
         if self._characters + len(text) > JOINED_CHARACTERS:
             return False
         self._texts.append(text)
@@ -71,57 +71,57 @@ class Pieces:
         return True
 
     def packet(self, message: Message) -> object:
-        """The message that carries it."""
+        """Return the Engine.IO message that carries the merged chunk."""
         return message(event_text(self._namespace, joined(self._first, self._texts).text()))
 
 
 class Waiting:
-    """Parcels in order."""
+    """FIFO queue of packets."""
 
     def __init__(self) -> None:
-        self._parcels: deque[Parcel] = deque()
+        self._packets: deque[Parcel] = deque()
         self.size = 0
-        """Bytes."""
+        """Memory of all packets in bytes."""
 
     def add(self, parcel: Parcel) -> None:
-        """At the end."""
-        self._parcels.append(parcel)
+        """Append a packet."""
+        self._packets.append(parcel)
         self.size += parcel.size
 
     def tell(self, encoded: Encoded, namespace: str) -> None:
-        """At the end, an event: of what it is made of only the text is kept, once."""
-        if encoded.frame.name != CHUNK:
+        """Append an event; a chunk is merged into the last packet if possible. Keeps the text only, not the event."""
+        if encoded.event.name != CHUNK:
             self.add(Words(encoded.text(namespace)))
             return
-        last = self._parcels[-1] if self._parcels else None
-        before = last.size if last is not None else 0
+        last = self._packets[-1] if self._packets else None
+        previous_size = last.size if last is not None else 0
         if isinstance(last, Pieces) and last.take_up(encoded, namespace):
-            self.size += last.size - before
+            self.size += last.size - previous_size
         else:
             self.add(Pieces(encoded, namespace))
 
     def take(self, most_packets: int, most_bytes: int) -> Sequence[Parcel]:
-        """The first ones, as many as fit, and at least one; nothing if nothing waits."""
-        taken: list[Parcel] = []
-        room = most_bytes
-        while self._parcels and len(taken) < most_packets and (not taken or self._parcels[0].size <= room):
-            parcel = self._parcels.popleft()
-            room -= parcel.size
-            self.size -= parcel.size
-            taken.append(parcel)
-        return taken
+        """Remove and return the first packets, as many as fit but at least one; empty if the queue is empty."""
+        batch: list[Parcel] = []
+        remaining = most_bytes
+        while self._packets and len(batch) < most_packets and (not batch or self._packets[0].size <= remaining):
+            packet = self._packets.popleft()
+            remaining -= packet.size
+            self.size -= packet.size
+            batch.append(packet)
+        return batch
 
     def __len__(self) -> int:
-        return len(self._parcels)
+        return len(self._packets)
 
 
 def same_reply(one: Frame, other: Frame) -> bool:
-    """Whether two frames are pieces of the same epoch of the same run, so that one can go on with the other."""
+    """Return whether two events are chunks of the same epoch of the same run, and may be merged."""
     return one.name == other.name == CHUNK and all(
         one.data.get(key) == other.data.get(key) for key in ("session_id", "task_id", "run_id", "epoch")
     )
 
 
 def joined(first: Frame, texts: Sequence[str]) -> Frame:
-    """One piece in the place of the first, with all their text."""
+    """Return one chunk with the concatenated texts, and the other fields of the first chunk."""
     return Frame(first.name, {**first.data, "text": "".join(texts)}, first.session_id, first.task_id, first.seq)

@@ -1,1 +1,1 @@
-"""What operators see of a host: metrics, logs, traces."""
+"""Observability of a host: metrics, logging, log redaction and trace context."""

@@ -1,22 +1,22 @@
-"""The codes that an error may have: those of the classes, and those that a host or the gateway gives without one."""
+"""Error codes: those of the error classes, and those that the host or the gateway sets without a class."""
 
 from collections.abc import Iterator
 
 from sophon.errors import SophonError
 
 CLASSLESS = frozenset({"cancelled", "gave_up", "internal", "interrupted", "ok", "timeout"})
-"""Of runs that a worker ends, of errors that are not ours, and of attempts that did not fail."""
+"""Codes of runs that a worker terminates, of foreign exceptions, and of successful attempts."""
 
 
 def error_codes() -> frozenset[str]:
-    """All codes there are now, those of tools and middlewares of one's own included, as far as they are loaded.
+    """Return all error codes of the classes loaded so far, including those of user tools and middlewares.
 
-    As many as there are classes: a code that only an instance has is none of them.
+    Codes that are set only on instances are not included, so the number is bounded by the number of classes.
     """
-    return CLASSLESS | {each.code for each in _tree(SophonError)}
+    return CLASSLESS | {error_class.code for error_class in _subclass_tree(SophonError)}
 
 
-def _tree(root: type[SophonError]) -> Iterator[type[SophonError]]:
+def _subclass_tree(root: type[SophonError]) -> Iterator[type[SophonError]]:
     yield root
-    for below in root.__subclasses__():
-        yield from _tree(below)
+    for subclass in root.__subclasses__():
+        yield from _subclass_tree(subclass)

@@ -1,4 +1,4 @@
-"""The log of a host: where it goes, in which form, and who is told to be quiet."""
+"""Logging setup of a host: stream, format, redaction and log levels of libraries."""
 
 import logging
 import sys
@@ -10,6 +10,7 @@ from sophon_hosting.observing.redaction import Redaction
 from sophon_hosting.observing.scope import Scoped
 
 Form = Literal["Auto", "Json", "Text"]
+"""Format of log lines."""
 
 QUIET: Mapping[str, int] = {
     "engineio": logging.WARNING,
@@ -25,16 +26,16 @@ QUIET: Mapping[str, int] = {
     "sqlalchemy": logging.WARNING,
     "alembic": logging.WARNING,
 }
-"""Libraries that would tell every step."""
+"""Minimum log levels of verbose libraries."""
 
 
 def set_up_host_logs(
     level: str = "INFO", form: Form = "Auto", stream: TextIO | None = None, *, secrets: Collection[str] = ()
 ) -> logging.Handler:
-    """Log to a stream, standard error by default; `Auto` is text on a terminal and JSON elsewhere.
+    """Configure the root logger; replace the previous configuration and return the new handler.
 
-    `secrets` are blacked out wherever they stand; `secrets_of` has those of the settings. Replaces what was set up
-    before, and gives the handler.
+    `stream` is standard error by default; `Auto` is text on a terminal and JSON elsewhere. `secrets` are redacted
+    everywhere; `secrets_of` returns those of the settings.
     """
     out = stream or sys.stderr
     text = form == "Text" or (form == "Auto" and out.isatty())
@@ -43,6 +44,6 @@ def set_up_host_logs(
     handler.setFormatter(TextFormatter(redact) if text else JsonFormatter(redact))
     handler.addFilter(Scoped())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for name, least in QUIET.items():
-        logging.getLogger(name).setLevel(max(least, logging.getLogger().level))
+    for name, min_level in QUIET.items():
+        logging.getLogger(name).setLevel(max(min_level, logging.getLogger().level))
     return handler

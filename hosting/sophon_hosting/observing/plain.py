@@ -1,4 +1,4 @@
-"""Whatever is logged as something that JSON can hold: a line is never lost because of what stands in it."""
+"""JSON-safe values: convert any logged value to redacted JSON data, so that no log record is lost."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -7,22 +7,23 @@ from sophon_hosting.observing.redaction import HIDDEN, names_a_secret
 
 DEEPEST = 8
 MOST = 200
-"""Of levels, and of entries on one; the rest is an `…`."""
+"""Limits of nesting levels and of entries per level; the rest becomes `…`."""
 
 LONGEST = 32_000
-"""Characters of one text."""
+"""Maximum length of one text, in characters."""
 
 EDGE = 4_096
-"""Characters: a secret that is longer may be cut in two where a text ends that is far too long."""
+"""Overlap in characters that is redacted beyond a cut; a longer secret at the cut may be shown in part."""
 
 Redact = Callable[[str], str]
+"""Function that removes secrets from a text."""
 
 
 def plain(value: object, redact: Redact, path: tuple[int, ...] = ()) -> Any:
-    """The value as JSON data without secrets; `path` are the containers around it.
+    """Return the value as redacted JSON data; `path` holds the ids of the enclosing containers.
 
-    A field whose name says that it holds a secret is blacked out whole. Numbers beyond 64 bits become hexadecimal
-    text; what is no JSON becomes its `str`; a container inside itself becomes an `…`.
+    The value of a field with a secret's name is redacted completely. Integers beyond 64 bits become hexadecimal text,
+    values without a JSON form their `str`, and recursive containers `…`.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -36,39 +37,40 @@ def plain(value: object, redact: Redact, path: tuple[int, ...] = ()) -> Any:
         if id(value) in path or len(path) >= DEEPEST:  # pyright: ignore[reportUnknownArgumentType] - whatever is logged
             return "…"
         try:
-            return _container(cast("Mapping[object, object] | list[object]", value), redact, (*path, id(value)))  # pyright: ignore[reportUnknownArgumentType] - the same
-        except Exception:  # noqa: BLE001 - one that another thread changes meanwhile, or that cannot be gone through
+            container = cast("Mapping[object, object] | list[object]", value)
+            return _container_to_jsonable(container, redact, (*path, id(container)))
+        except Exception:  # noqa: BLE001 - changed by another thread, or iteration fails
             return clean(told(value), redact)  # pyright: ignore[reportUnknownArgumentType] - the same
     return clean(told(value), redact)
 
 
 def clean(text: str, redact: Redact) -> str:
-    """The text without secrets, in characters that UTF-8 can hold, cut where it is too long."""
+    """Return the text without secrets, encodable as UTF-8 and cut to `LONGEST`."""
     text = _cut(text, redact) if len(text) > LONGEST else redact(text)
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def told(value: object) -> str:
-    """`str` of anything, also of what has none to give."""
+    """Return `str(value)`, or a placeholder if it raises."""
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - a foreign __str__ may raise whatever it likes
-        return f"<{type(value).__name__} that cannot be shown>"
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
+        return f"<{type(value).__name__} (str() failed)>"
 
 
-def _container(value: Mapping[object, object] | list[object], redact: Redact, path: tuple[int, ...]) -> Any:
+def _container_to_jsonable(value: Mapping[object, object] | list[object], redact: Redact, path: tuple[int, ...]) -> Any:
     if not isinstance(value, Mapping):
-        entries = [plain(each, redact, path) for _, each in zip(range(MOST), value, strict=False)]
+        entries = [plain(item, redact, path) for _, item in zip(range(MOST), value, strict=False)]
         return entries if len(value) <= MOST else [*entries, "…"]
     fields: dict[str, Any] = {}
-    for _, (key, each) in zip(range(MOST), value.items(), strict=False):
+    for _, (key, item) in zip(range(MOST), value.items(), strict=False):
         name = told(key)
-        fields[clean(name, redact)] = HIDDEN if names_a_secret(name) and each else plain(each, redact, path)
+        fields[clean(name, redact)] = HIDDEN if names_a_secret(name) and item else plain(item, redact, path)
     return fields if len(value) <= MOST else {**fields, "…": len(value) - MOST}
 
 
 def _cut(text: str, redact: Redact) -> str:
-    """Looks at no more than it may show, and an edge: half a secret, which looks like none, is not shown."""
-    seen = redact(text[: LONGEST + EDGE])
-    end = min(LONGEST, len(seen) - EDGE) if len(text) > LONGEST + EDGE else LONGEST
-    return f"{seen[: max(end, 0)]}… (cut; it has {len(text)} characters)"
+    """Redact the visible part plus a margin before cutting, so that no part of a secret remains at the cut."""
+    redacted = redact(text[: LONGEST + EDGE])
+    end = min(LONGEST, len(redacted) - EDGE) if len(text) > LONGEST + EDGE else LONGEST
+    return f"{redacted[: max(end, 0)]}… (cut; {len(text)} characters in total)"

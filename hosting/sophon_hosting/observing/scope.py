@@ -1,35 +1,35 @@
-"""What a line in the log is about: session, task, trace and user of whatever is going on around it."""
+"""Log context: session, task, trace and user fields of the log records within a scope (context variable)."""
 
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_SCOPE: ContextVar[Mapping[str, str]] = ContextVar("sophon_log_scope", default={})  # noqa: B039 - never written to
+_CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("sophon_log_scope", default={})  # noqa: B039 - never modified
 
 ATTRIBUTE = "sophon_scope"
-"""Of a record; a plainer name would be taken from whoever gives it as `extra`."""
+"""Attribute of a log record; a plainer name could collide with an `extra` field."""
 
 
 @contextmanager
 def log_scope(**about: str | None) -> Generator[None]:
-    """Lines that are logged in here, by anybody, carry these fields; what is None or empty is left out."""
-    token = _SCOPE.set({**_SCOPE.get(), **{name: value for name, value in about.items() if value}})
+    """Add the fields to all records logged within the block; None and empty values are omitted."""
+    token = _CONTEXT.set({**_CONTEXT.get(), **{name: value for name, value in about.items() if value}})
     try:
         yield
     finally:
-        _SCOPE.reset(token)
+        _CONTEXT.reset(token)
 
 
 def scope() -> Mapping[str, str]:
-    """The fields of the scope around."""
-    return _SCOPE.get()
+    """Return the fields of the current context."""
+    return _CONTEXT.get()
 
 
 class Scoped(logging.Filter):
-    """Puts the scope on each record; lets all through."""
+    """Logging filter that attaches the log context to each record and accepts all records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Takes it in the context in which the line was logged, not in which it is written."""
+        """Attach the context of the logging call, not that of the handler's thread."""
         setattr(record, ATTRIBUTE, scope())
         return True

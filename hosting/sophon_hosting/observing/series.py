@@ -1,4 +1,4 @@
-"""Metrics with bounded labels and sensible numbers: nothing reported can spoil one or stop the counting."""
+"""Bounded metrics: limited label values and plausible numbers, so that no reported value corrupts a metric."""
 
 from collections.abc import Collection
 from typing import Generic, TypeVar
@@ -6,29 +6,31 @@ from typing import Generic, TypeVar
 from prometheus_client import Counter, Histogram
 
 OTHER = "other"
+"""Label value for all names that are not allowed."""
 
 MOST = 10**15
-"""Milliseconds, tokens, micro-USD: beyond what there can be, and below where a counter loses single steps (2**53)."""
+"""Maximum of a plausible number (ms, tokens, micro-USD), below the precision limit of a float counter (2**53)."""
 
 M = TypeVar("M", Counter, Histogram)
 
 
 def bounded(name: object, known: Collection[str]) -> str:
-    """The name, or `other`."""
+    """Return the name if it is allowed, else `other`."""
     return name if isinstance(name, str) and name in known else OTHER
 
 
 def sensible(number: object) -> float:
-    """The number, or 0 for one that is negative, beyond all measure or no number at all: a model reports what it likes,
-    and one of these would stay in a counter for good.
+    """Return the number, or 0 for a negative, implausibly large or non-numeric value.
+
+    Models may report anything, and a wrong value would stay in a counter forever.
     """
     return number if isinstance(number, int | float) and 0 <= number <= MOST else 0
 
 
 class Series(Generic[M]):
-    """The children of a metric by their labels; kept, since looking one up costs more than counting does.
+    """Metric with cached children by label values; looking one up costs more than counting.
 
-    Only bounded labels go in: what is kept is never given back.
+    Only bounded labels may be used, because children are never removed.
     """
 
     __slots__ = ("_children", "_metric")
@@ -38,7 +40,7 @@ class Series(Generic[M]):
         self._children: dict[tuple[str, ...], M] = {}
 
     def of(self, *labels: str) -> M:
-        """The child with these labels, in the order of the metric's own."""
+        """Return the child with these label values, in the order of the metric's label names."""
         child = self._children.get(labels)
         if child is None:
             child = self._children[labels] = self._metric.labels(*labels)

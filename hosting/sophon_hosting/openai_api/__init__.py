@@ -1,1 +1,1 @@
-"""The chain behind the interface that OpenAI's clients speak; off unless `Hub.OpenAiApi` is set."""
+"""OpenAI-compatible API in front of the chain; disabled unless `Hub.OpenAiApi` is set."""

@@ -1,7 +1,7 @@
-"""A request of OpenAI's chat completions, and its answer, as their clients know them.
+"""Request and response formats of OpenAI chat completions.
 
-Source: OpenAI API reference, Chat Completions. Of what a request may hold, this takes the messages as text, the model
-and `stream`; sampling and tools of the client's own are ignored: the chain has its own.
+Source: OpenAI API reference, Chat Completions. Supported request fields are the text of messages, `model`, `stream` and
+`stream_options`; sampling parameters and the client's tools are ignored, because the chain has its own.
 """
 
 from typing import Any, Literal
@@ -12,17 +12,17 @@ from sophon.errors import InputError
 from sophon.messages import FinishReason, Message, Usage
 
 AUTO = "sophon"
-"""The model name that lets routing choose."""
+"""Model name that lets routing choose the model."""
 
 FINISHED: dict[FinishReason, str] = {"length": "length", "max_iterations": "length"}
-"""Whatever else ends a turn is `stop` there."""
-
+"""OpenAI finish reason by the turn's finish reason; all others are `stop`."""
 
 Spoken = tuple[Literal["user", "assistant"], str]
+"""Role and text of one previous message."""
 
 
 class Part(BaseModel):
-    """A piece of a message."""
+    """A content part of a message."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -31,7 +31,7 @@ class Part(BaseModel):
 
 
 class Said(BaseModel):
-    """One message of the request."""
+    """A message of the request."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -40,7 +40,7 @@ class Said(BaseModel):
 
 
 class Completion(BaseModel):
-    """A request."""
+    """Body of `POST /v1/chat/completions`."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
 
@@ -51,12 +51,12 @@ class Completion(BaseModel):
 
     @property
     def counts(self) -> bool:
-        """Whether a stream ends with what was used."""
+        """Whether the stream ends with a usage chunk."""
         return bool((self.stream_options or {}).get("include_usage"))
 
 
 class Talk(BaseModel):
-    """What a request comes to: the message to be answered, what was said before, and instructions."""
+    """Parsed request: the user message to answer, the previous messages, and instructions."""
 
     text: str
     before: list[Spoken]
@@ -64,47 +64,50 @@ class Talk(BaseModel):
 
 
 def talk_of(completion: Completion) -> Talk:
-    """Raises InputError for what holds no message to be answered, or more than text.
+    """Split the messages of a request into the message to answer, the history, and instructions.
 
-    Calls of the client's own tools, and their results, are left out: the chain would not know the tools.
+    Drops calls of the client's tools and their results, because the chain does not have these tools. Raises InputError
+    if the last message with text is not the user's, or if a message has content other than text.
     """
-    said = [(each.role, _text(each)) for each in completion.messages]
-    instructions = "\n\n".join(text for role, text in said if role in ("system", "developer") and text)
-    spoken: list[Spoken] = [(role, text) for role, text in said if role in ("user", "assistant") and text.strip()]
-    if not spoken or spoken[-1][0] != "user":
-        raise InputError("messages: the last one with text is the user's, and is answered")
-    return Talk(text=spoken[-1][1], before=spoken[:-1], instructions=instructions or None)
+    texts = [(each.role, _text_content(each)) for each in completion.messages]
+    instructions = "\n\n".join(text for role, text in texts if role in ("system", "developer") and text)
+    history: list[Spoken] = [(role, text) for role, text in texts if role in ("user", "assistant") and text.strip()]
+    if not history or history[-1][0] != "user":
+        raise InputError("messages: the last message with text must be the user's")
+    return Talk(text=history[-1][1], before=history[:-1], instructions=instructions or None)
 
 
 def history_of(talk: Talk) -> list[Message]:
-    """What was said before, as messages."""
+    """Return the previous messages as `Message` objects."""
     return [Message(role, text) for role, text in talk.before]
 
 
 def whole(task_id: str, model: str, created: int, text: str, reason: FinishReason, usage: Usage) -> dict[str, Any]:
-    """The answer in one piece."""
+    """Return a `chat.completion` object with the whole answer."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text, "refusal": None},
         "logprobs": None,
         "finish_reason": FINISHED.get(reason, "stop"),
     }
-    return {**_head(task_id, model, created, "chat.completion"), "choices": [choice], "usage": used(usage)}
+    header = _response_header(task_id, model, created, "chat.completion")
+    return {**header, "choices": [choice], "usage": used(usage)}
 
 
 def piece(task_id: str, model: str, created: int, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
-    """A piece of a streamed answer."""
+    """Return a `chat.completion.chunk` object of a streamed answer."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return {**_head(task_id, model, created, "chat.completion.chunk"), "choices": [choice]}
+    return {**_response_header(task_id, model, created, "chat.completion.chunk"), "choices": [choice]}
 
 
 def last_piece(task_id: str, model: str, created: int, usage: Usage) -> dict[str, Any]:
-    """What was used, where the client asks for it."""
-    return {**_head(task_id, model, created, "chat.completion.chunk"), "choices": [], "usage": used(usage)}
+    """Return the last chunk, with the usage; for clients that request it with `include_usage`."""
+    header = _response_header(task_id, model, created, "chat.completion.chunk")
+    return {**header, "choices": [], "usage": used(usage)}
 
 
 def used(usage: Usage) -> dict[str, int]:
-    """Tokens under the names that the clients know."""
+    """Convert token counts to OpenAI's `usage` object."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -113,18 +116,18 @@ def used(usage: Usage) -> dict[str, int]:
 
 
 def finish_of(reason: FinishReason) -> str:
-    """Under the name that the clients know."""
+    """Convert a finish reason to OpenAI's."""
     return FINISHED.get(reason, "stop")
 
 
-def _head(task_id: str, model: str, created: int, kind: str) -> dict[str, Any]:
+def _response_header(task_id: str, model: str, created: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{task_id}", "object": kind, "created": created, "model": model}
 
 
-def _text(said: Said) -> str:
-    if isinstance(said.content, str) or said.content is None:
-        return said.content or ""
-    other = next((part.type for part in said.content if part.type not in ("text", "refusal")), None)
-    if other is not None:
-        raise InputError(f"messages: a part of type {other!r} is not taken; send text")
-    return "".join(part.text or "" for part in said.content)
+def _text_content(message: Said) -> str:
+    if isinstance(message.content, str) or message.content is None:
+        return message.content or ""
+    unsupported = next((part.type for part in message.content if part.type not in ("text", "refusal")), None)
+    if unsupported is not None:
+        raise InputError(f"messages: a part of type {unsupported!r} is not supported; send text")
+    return "".join(part.text or "" for part in message.content)

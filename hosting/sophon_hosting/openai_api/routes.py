@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions` and `GET /v1/models`: each request is a task of a session of its own, gone after it."""
+"""`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -25,13 +25,13 @@ from sophon_hosting.openai_api.completion import (
 )
 
 
-def routes() -> list[web.RouteDef]:
-    """Both of them."""
+def openai_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
     return [web.get("/v1/models", models), web.post("/v1/chat/completions", completed)]
 
 
 async def models(request: web.Request) -> web.Response:
-    """`sophon`, which lets routing choose, and every model by its name."""
+    """List `sophon`, which lets routing choose, and every model as `provider/model`."""
     providers = host_of(request).services.gateway.providers
     names = [(AUTO, AUTO), *((f"{each.id}/{model.info.name}", each.id) for each in providers for model in each.models)]
     rows = [{"id": name, "object": "model", "created": 0, "owned_by": owner} for name, owner in names]
@@ -39,55 +39,57 @@ async def models(request: web.Request) -> web.Response:
 
 
 async def completed(request: web.Request) -> web.StreamResponse:
-    """Send the last message, and answer as it comes. Who goes away stops the task.
+    """Run the last message as a turn and return or stream its answer. Cancels the task if the client disconnects.
 
-    A call that needs approval waits for it as always: whoever may decide sees it in their lists.
+    A tool call that needs approval waits for it as usual, and appears in the approval lists.
     """
     try:
         completion = await body_of(request, Completion)
-        run = _Run(request, completion)
-        async with run:
-            return await (_streamed(request, run) if completion.stream else _in_one_piece(run))
+        task = _CompletionTask(request, completion)
+        async with task:
+            return await (_stream_response(request, task) if completion.stream else _whole_response(task))
     except (SophonError, ConnectionResetError) as error:
-        return _refused(failure_of(Gone() if isinstance(error, ConnectionResetError) else error))
+        return _error_response(failure_of(Gone() if isinstance(error, ConnectionResetError) else error))
 
 
 LOOK_SECONDS = 1.0
-"""So often it is looked whether a client that waits is still there."""
+"""Interval of the check whether a waiting client is still connected."""
 
 
 class Gone(SophonError):
-    """The client has gone away; nobody reads this."""
+    """The client disconnected; its response is never read."""
 
     code = "gone"
 
 
-class _Run:
-    """One request on its way: a session with what was said before, and the frames of its task."""
+class _CompletionTask:
+    """Async context manager of one request: creates a session with the history, runs the task, deletes the session."""
 
     def __init__(self, request: web.Request, completion: Completion) -> None:
         self._request, self._completion = request, completion
-        self._host, self._desk = host_of(request), desk_of(request)
-        self._session = self._desk.new_id()
-        self._over = False
+        self._host, self._authorized_host = host_of(request), desk_of(request)
+        self._session_id = self._authorized_host.new_id()
+        self._finished = False
         self.task_id = ""
         self.model = completion.model
         self.counts = completion.counts
         self.created = int(self._host.services.clock.now().timestamp())
-        self.frames: asyncio.Queue[Frame] = asyncio.Queue()
+        self._received: asyncio.Queue[Frame] = asyncio.Queue()
 
-    async def __aenter__(self) -> "_Run":
+    async def __aenter__(self) -> "_CompletionTask":
         talk = talk_of(self._completion)
-        await self._desk.own(self._session)
-        before = [SessionRecord("message", "v1", message) for message in history_of(talk)]
-        if before:
-            await self._host.services.store.sessions.append(self._session, before, owner=self._desk.user.id)
-        await self._desk.listen(self._session, self.frames.put_nowait)
+        await self._authorized_host.own(self._session_id)
+        history = [SessionRecord("message", "v1", message) for message in history_of(talk)]
+        if history:
+            await self._host.services.store.sessions.append(
+                self._session_id, history, owner=self._authorized_host.user.id
+            )
+        await self._authorized_host.listen(self._session_id, self._received.put_nowait)
         try:
-            receipt = await self._desk.send(
+            receipt = await self._authorized_host.send(
                 SendMessage(
                     content=talk.text,
-                    session_id=self._session,
+                    session_id=self._session_id,
                     stream=self._completion.stream,
                     model=None if self.model == AUTO else self.model,
                     instructions=talk.instructions,
@@ -95,87 +97,89 @@ class _Run:
                 )
             )
         except BaseException:
-            await asyncio.shield(self._forget())
+            await asyncio.shield(self._clean_up())
             raise
         self.task_id = receipt.task_id
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await asyncio.shield(self._forget())
+        await asyncio.shield(self._clean_up())
 
     async def events(self) -> AsyncGenerator[Event]:
-        """Chunks and the end, which is the last. Raises Gone."""
-        while not self._over:
-            frame = await self._next()
-            if frame.task_id != self.task_id:
+        """Yield the chunks, then the final event of the task. Raises Gone."""
+        while not self._finished:
+            received = await self._next_event()
+            if received.task_id != self.task_id:
                 continue
-            event = from_wire(frame.name, frame.data)
+            event = from_wire(received.name, received.data)
             if isinstance(event, TaskCompleted | TaskFailed | TaskCancelled):
-                self._over = True
+                self._finished = True
                 yield event
             elif isinstance(event, StreamChunk):
                 yield event
 
-    async def _next(self) -> Frame:
-        """aiohttp says nothing when a client goes away, so it is looked at now and then."""
+    async def _next_event(self) -> Frame:
+        """Return the session's next event. Polls the transport: aiohttp does not report a disconnected client."""
         while True:
             try:
                 async with asyncio.timeout(LOOK_SECONDS):
-                    return await self.frames.get()
+                    return await self._received.get()
             except TimeoutError:
                 transport = self._request.transport
                 if transport is None or transport.is_closing():
                     raise Gone from None
 
-    async def _forget(self) -> None:
-        self._desk.leave(self._session, self.frames.put_nowait)
-        if self.task_id and not self._over:
-            await self._desk.cancel(self.task_id)
+    async def _clean_up(self) -> None:
+        self._authorized_host.leave(self._session_id, self._received.put_nowait)
+        if self.task_id and not self._finished:
+            await self._authorized_host.cancel(self.task_id)
         try:
-            await self._desk.delete(self._session)
-        except SophonError:  # it is still being stopped; it stays as any other session
+            await self._authorized_host.delete(self._session_id)
+        except SophonError:  # a turn is still being cancelled; the session remains, like any other
             return
 
 
-async def _in_one_piece(run: _Run) -> web.Response:
-    async for event in run.events():
+async def _whole_response(task: _CompletionTask) -> web.Response:
+    async for event in task.events():
         if isinstance(event, TaskCompleted):
-            found = whole(run.task_id, run.model, run.created, event.text, event.finish_reason, event.usage)
-            return answer(found)
+            body = whole(task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage)
+            return answer(body)
         if isinstance(event, TaskFailed):
-            return _refused(Failure(str(event.error["code"]), str(event.error["message"]), 502))
-    return _refused(Failure("cancelled", "the task was stopped", 409))
+            return _error_response(Failure(str(event.error["code"]), str(event.error["message"]), 502))
+    return _error_response(Failure("cancelled", "the task was cancelled", 409))
 
 
-async def _streamed(request: web.Request, run: _Run) -> web.StreamResponse:
+async def _stream_response(request: web.Request, task: _CompletionTask) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
-    await _write(response, piece(run.task_id, run.model, run.created, {"role": "assistant", "content": ""}))
-    heard = False
-    async for event in run.events():
+    await _write_event(response, piece(task.task_id, task.model, task.created, {"role": "assistant", "content": ""}))
+    streamed = False
+    async for event in task.events():
         if isinstance(event, StreamChunk):
-            heard = True
-            await _write(response, piece(run.task_id, run.model, run.created, {"content": event.text}))
+            streamed = True
+            await _write_event(response, piece(task.task_id, task.model, task.created, {"content": event.text}))
         elif isinstance(event, TaskCompleted):
-            if event.text and not heard:
-                await _write(response, piece(run.task_id, run.model, run.created, {"content": event.text}))
-            end = finish_of(event.finish_reason)
-            await _write(response, piece(run.task_id, run.model, run.created, {}, end))
-            if run.counts:
-                await _write(response, last_piece(run.task_id, run.model, run.created, event.usage))
+            if event.text and not streamed:
+                await _write_event(response, piece(task.task_id, task.model, task.created, {"content": event.text}))
+            reason = finish_of(event.finish_reason)
+            await _write_event(response, piece(task.task_id, task.model, task.created, {}, reason))
+            if task.counts:
+                await _write_event(response, last_piece(task.task_id, task.model, task.created, event.usage))
         else:
-            error = event.error if isinstance(event, TaskFailed) else {"code": "cancelled", "message": "it was stopped"}
-            await _write(response, {"error": dict(error)})
+            cancelled = {"code": "cancelled", "message": "the task was cancelled"}
+            error = event.error if isinstance(event, TaskFailed) else cancelled
+            await _write_event(response, {"error": dict(error)})
     await response.write(b"data: [DONE]\n\n")
     return response
 
 
-async def _write(response: web.StreamResponse, data: dict[str, Any]) -> None:
+async def _write_event(response: web.StreamResponse, data: dict[str, Any]) -> None:
+    """Write one server-sent event."""
     await response.write(f"data: {encoded(data)}\n\n".encode())
 
 
-def _refused(failure: Failure) -> web.Response:
-    """An error as these clients read it."""
+def _error_response(failure: Failure) -> web.Response:
+    """Return an error response in OpenAI's format."""
     error = {"message": failure.message, "type": failure.code, "param": None, "code": failure.code}
     headers = {"Retry-After": str(failure.extra["retry_after_seconds"])} if failure.status == 429 else None
     return answer({"error": error}, failure.status, headers)

@@ -1,1 +1,1 @@
-"""The queue between whoever accepts a message and the worker that runs it: one contract, a file per technology."""
+"""Task queue between accepting a message and the worker: one contract and one module per technology."""

@@ -1,13 +1,17 @@
-"""The order in which entries were accepted, and how many that wait stand before one."""
+"""Position index: order of acceptance, and the number of waiting entries before an entry (Fenwick tree)."""
 
 from dataclasses import dataclass
 
 SMALLEST = 64
+"""Minimum number of ticket numbers before renumbering."""
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """An entry's place in the order. `waiting` counts for those behind it; `open` may still come to wait again."""
+    """Position of an entry in the order of acceptance.
+
+    A `waiting` ticket counts as ahead of later ones; an `open` one may become waiting again.
+    """
 
     number: int
     waiting: bool = True
@@ -15,10 +19,10 @@ class Ticket:
 
 
 class Acceptance:
-    """Tickets in order, each operation in O(log n) of those that are open, amortised.
+    """Fenwick tree over ticket numbers; every operation takes amortized O(log n) of the open tickets.
 
-    A Fenwick tree over ticket numbers: node i holds the sum of the i & -i numbers that end at i. Once the numbers are
-    used up, the open tickets are numbered anew from 0, which leaves at least as much room as there are tickets.
+    Node i holds the sum of the i & -i numbers that end at i. When the numbers are used up, the open tickets are
+    renumbered from 0 and the capacity becomes at least twice their number.
     """
 
     __slots__ = ("_sums", "_tickets")
@@ -28,33 +32,33 @@ class Acceptance:
         self._sums = [0] * (SMALLEST + 1)
 
     def join(self) -> Ticket:
-        """A ticket behind all others, waiting."""
+        """Append and return a waiting ticket."""
         if len(self._tickets) + 1 == len(self._sums):
-            self._number_anew()
+            self._renumber()
         ticket = Ticket(len(self._tickets))
         self._tickets.append(ticket)
         self._add(ticket.number, 1)
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
-        """It waits no longer, and may come back."""
+        """Mark the ticket as not waiting; it may become waiting again."""
         if ticket.waiting:
             ticket.waiting = False
             self._add(ticket.number, -1)
 
     def come_back(self, ticket: Ticket) -> None:
-        """It waits again, where it stood."""
+        """Mark the ticket as waiting again, at its original position."""
         if not ticket.waiting:
             ticket.waiting = True
             self._add(ticket.number, 1)
 
     def close(self, ticket: Ticket) -> None:
-        """It is gone for good."""
+        """Close the ticket permanently."""
         self.leave(ticket)
         ticket.open = False
 
     def before(self, ticket: Ticket) -> int:
-        """How many waiting tickets stand before it."""
+        """Return the number of waiting tickets before this one."""
         total, node = 0, ticket.number
         while node:
             total += self._sums[node]
@@ -67,7 +71,7 @@ class Acceptance:
             sums[node] += amount
             node += node & -node
 
-    def _number_anew(self) -> None:
+    def _renumber(self) -> None:
         self._tickets = [ticket for ticket in self._tickets if ticket.open]
         self._sums = [0] * (max(SMALLEST, 2 * len(self._tickets)) + 1)
         for number, ticket in enumerate(self._tickets):

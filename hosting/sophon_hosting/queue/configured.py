@@ -1,4 +1,4 @@
-"""The queue that the settings ask for."""
+"""Factory of the task queue from the settings."""
 
 from sophon.errors import SettingsError
 from sophon.services import Services
@@ -7,8 +7,8 @@ from sophon_hosting.queue.memory import MemoryQueue
 
 
 def queue_of(services: Services) -> TaskQueue:
-    """Raises SettingsError for a backend that is not there: tasks would wait elsewhere than the settings say."""
+    """Build the queue of `Queue.Backend`. Raises SettingsError for an unsupported backend instead of falling back."""
     queue = services.settings.queue
     if queue.backend != "Memory":
-        raise SettingsError([f"Queue.Backend: {queue.backend!r} is no part of this version; write 'Memory'"])
+        raise SettingsError([f"Queue.Backend: {queue.backend!r} is not supported by this version; use 'Memory'"])
     return MemoryQueue(queue.capacity, clock=services.clock)

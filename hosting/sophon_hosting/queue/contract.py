@@ -1,9 +1,9 @@
-"""What the host asks of a task queue; one file per technology implements it, one suite of tests holds all to it.
+"""Contract of task queues; one module per technology implements it, and one test suite verifies all of them.
 
-The store is the truth (design.md 7): a run's row holds its text and its outcome, the queue only what is to run. So an
-entry may be put again at any time, by a sweep or after a restart, and is still one entry.
+The store is the source of truth (design.md 7): a run's row holds its text and its outcome, the queue holds only what is
+to run. An entry may be put again at any time, by a reconciler or after a restart, and remains a single entry.
 
-Where a task can be, and what moves it:
+States of a task and their transitions:
 
     put ──> waiting ──take──> in flight ──ack──> gone
                ^                  │
@@ -11,9 +11,9 @@ Where a task can be, and what moves it:
                │                  v otherwise
                └─────retry──── dead letter
 
-A session is a lane: one delivery in flight, the others behind it in order of acceptance. Lanes run in parallel and in
-turn: a session whose task was delivered stands behind all others that have something to run. A lane that is held by a
-task delivers nothing but that task, so that what was said later waits for a turn that is suspended.
+Each session has a lane: at most one delivery in flight, the other entries behind it in order of acceptance. Lanes run
+in parallel, scheduled round-robin: a lane that has just delivered goes behind all other ready lanes. A lane held by a
+task delivers only that task, so that later messages wait for a suspended turn.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,15 +23,15 @@ from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
 
 EntryKind: TypeAlias = Literal["run", "resume"]
-"""`run`: a turn that has not begun. `resume`: one that has; it stands at the front of its lane and is never refused."""
+"""`run`: a turn that has not started. `resume`: a started turn; it goes to the front of its lane, never refused."""
 
 GivenBack: TypeAlias = Literal["waiting", "dead", "stale"]
-"""What became of a delivery that was given back; `stale`: it was no longer the giver's, and nothing changed."""
+"""Result of `give_back`: requeued (`waiting`), dead letter (`dead`), or no effect: it had ended (`stale`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """What is to run; the task's row in the store has the rest. A task belongs to one session."""
+    """Entry of the queue; the run's row in the store holds the rest. A task belongs to one session."""
 
     task_id: str
     session_id: str
@@ -40,10 +40,10 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """An entry in the hands of one worker, which ends it by `ack` or `give_back`.
+    """Entry delivered to one worker, which must end the delivery by `ack` or `give_back`.
 
-    `token` fences: it is greater than that of every earlier delivery, over restarts too, so that a write which carries
-    a smaller one than the last is late. `count` is 1 the first time that the entry is delivered.
+    `token` is a fencing token, greater than that of every earlier delivery, also across restarts: a write with a
+    smaller token than the last one is stale. `count` is 1 for the first delivery of the entry.
     """
 
     entry: QueueEntry
@@ -53,7 +53,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An entry that was given back too often; `count` is how often it was delivered, `died_at` is in UTC."""
+    """Entry given back after its last allowed delivery; `count` is its number of deliveries, `died_at` is in UTC."""
 
     entry: QueueEntry
     count: int
@@ -62,11 +62,11 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """A queue at one moment, in entries unless said otherwise.
+    """Snapshot of a queue; counts are entries unless stated otherwise.
 
-    `waiting` counts what stands in held lanes too; `reserved` are places kept by `reserve`; `held_lanes` are sessions;
-    `delivered_total` counts deliveries since the queue was made, repeated ones included; `oldest_waiting_seconds` is
-    how long the entry that waits longest has waited since it was put, or given back, 0.0 if none waits.
+    `waiting` includes entries in held lanes; `reserved` counts slots of `reserve`; `held_lanes` counts sessions;
+    `delivered_total` counts all deliveries since the queue was created; `oldest_waiting_seconds` is the longest time an
+    entry has waited since it was put or given back, 0.0 if none waits.
     """
 
     waiting: int
@@ -81,39 +81,39 @@ class QueueStatistics:
 
 
 class Place:
-    """Room for one entry, kept while the task's row is written; belongs to the process and dies with it.
+    """Reserved queue slot for one entry, held in this process while the run's row is written.
 
-    Ends by `put` or `release`. As a context manager it releases itself, unless `put` came first:
+    It ends by `put` or `release`. As a context manager it is released at exit unless `put` was called:
 
-        with queue.reserve() as place:
+        with queue.reserve() as slot:
             await store.accept(...)
-            position = await place.put(entry)
+            position = await slot.put(entry)
 
-    A queue makes it of the function that lets an entry in, however many wait, and of one that counts the place out.
+    `admit` adds an entry regardless of the capacity; `count_out` is called once when the slot ends.
     """
 
-    __slots__ = ("_admit", "_count_out", "_ended")
+    __slots__ = ("_admit", "_count_out", "_has_ended")
 
     def __init__(self, admit: Callable[[QueueEntry], Awaitable[int]], count_out: Callable[[], None]) -> None:
         self._admit, self._count_out = admit, count_out
-        self._ended = False
+        self._has_ended = False
 
     async def put(self, entry: QueueEntry) -> int:
-        """Let the entry in, which is never refused now, and give its position. Raises RuntimeError if it has ended."""
-        if self._ended:
+        """Enqueue the entry, never refused, and return its position. Raises RuntimeError if the slot has ended."""
+        if self._has_ended:
             raise RuntimeError(
-                f"the place for {entry.task_id!r} was put or released before; reserve one for each entry"
+                f"the slot for {entry.task_id!r} was already used or released; reserve one slot per entry"
             )
-        self._ended = True
+        self._has_ended = True
         try:
             return await self._admit(entry)
         finally:
             self._count_out()
 
     def release(self) -> None:
-        """Give the place up. Does nothing if it has ended."""
-        if not self._ended:
-            self._ended = True
+        """Release the slot; does nothing if it has ended."""
+        if not self._has_ended:
+            self._has_ended = True
             self._count_out()
 
     def __enter__(self) -> "Place":
@@ -126,106 +126,107 @@ class Place:
 
 
 class TaskQueue(Protocol):
-    """A bounded queue with a lane per session. Safe to use from many tasks of one event loop at once.
+    """Bounded task queue with a lane per session. Safe for concurrent tasks of one event loop.
 
-    Delivery is at least once: a worker that dies gives nothing back, and its entry comes again when its lease runs out
-    or the host starts anew.
+    Delivery is at least once: the entry of a crashed worker is delivered again when its delivery lease expires or the
+    host restarts.
     """
 
     async def open(self) -> None:
-        """Connect."""
+        """Connect to the backend."""
         ...
 
     async def close(self) -> None:
-        """Let go of what `open` took; what waits is kept where the technology keeps it."""
+        """Release the resources of `open`; waiting entries persist if the technology is persistent."""
         ...
 
     def reserve(self) -> Place:
-        """A place, at once. Raises QueueFull when waiting entries and places together have reached the capacity.
+        """Reserve a slot. Raises QueueFull if waiting entries and slots together have reached the capacity.
 
-        Decided in the process, without asking anybody, so that a host that dies leaves no place behind. A queue that
-        several hosts share decides by the newest count that it knows, and may hold a few more than its capacity.
+        Decided within the process, without I/O, so that a crashed host leaves no slot behind. A queue shared by several
+        hosts uses the newest count it knows and may slightly exceed its capacity.
         """
         ...
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
-        """Let an entry in and give its position: how many waiting entries were accepted before it.
+        """Enqueue an entry and return its position: the number of waiting entries accepted before it.
 
-        Raises QueueFull like `reserve`. Never refused: a resume, whatever comes with `force` (recovery), and a task
-        that is here already. The last makes no second entry: a waiting one or a dead letter stays, and becomes a resume
-        if this is one; a run is dropped while its task is in flight. A resume that comes then waits for the delivery to
-        end: the decision may be faster than the turn that asked for it. Position is 0 for what does not wait.
+        Raises QueueFull like `reserve`. Never refused are a `resume`, a call with `force` (recovery), and a task that
+        the queue already holds. A known task gets no second entry: a waiting entry or dead letter stays and becomes a
+        `resume` if the new entry is one; a `run` is dropped while its task is in flight; a `resume` then waits for the
+        delivery to end, because a decision may arrive before its turn has suspended. The position of an entry that does
+        not wait is 0.
         """
         ...
 
     async def take(self) -> Delivery:
-        """Wait for the next entry, that of the lane that has been ready longest. Cancelled, it has taken nothing."""
+        """Wait for the next entry, from the lane that has been ready longest. A cancelled call takes nothing."""
         ...
 
     async def ack(self, delivery: Delivery) -> bool:
-        """It is done; the lane goes on. False: the delivery had ended before, and nothing changed."""
+        """Acknowledge the delivery and unblock its lane. Return False, without effect, if it had already ended."""
         ...
 
     async def give_back(self, delivery: Delivery) -> GivenBack:
-        """It is not done: to the front of its lane or, after `max_deliveries` deliveries, to the dead letters.
+        """Return the entry to the front of its lane or, after `max_deliveries` deliveries, to the dead letters.
 
-        A resume of the same task that waits already is one with it. A task that dies frees the lane that it holds.
+        A waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds.
         """
         ...
 
     async def renew(self, delivery: Delivery) -> bool:
-        """It is still being worked on. False: the lease was lost, and the worker should stop.
+        """Renew the delivery lease. Return False if the lease was lost; the worker should then stop.
 
-        Call it every third of a lease. A technology without leases only tells whether the delivery is still open.
+        Call it every third of a lease. A technology without leases only returns whether the delivery is still open.
         """
         ...
 
     async def hold(self, session_id: str, task_id: str) -> bool:
-        """From now on the lane delivers nothing but this task; call it before the `ack` of the turn that suspends.
+        """Restrict the lane to this task; call it before the `ack` of a suspending turn.
 
-        Does not touch what is in flight. Holding again is the same hold. False: another task holds the lane.
+        Does not affect a delivery in flight. Idempotent. Return False if another task holds the lane.
         """
         ...
 
     async def free(self, session_id: str, task_id: str) -> bool:
-        """End the hold, when the task has. False: this task does not hold the lane, and nothing changed."""
+        """End the hold after the task has ended. Return False, without effect, if this task does not hold the lane."""
         ...
 
     async def remove(self, task_id: str) -> bool:
-        """Forget a waiting entry, or a dead letter. False: there is none; what is in flight is not touched."""
+        """Remove a waiting entry or a dead letter. Return False if there is none; deliveries are not affected."""
         ...
 
     async def position(self, task_id: str) -> int | None:
-        """How many waiting entries were accepted before it; None if it does not wait.
+        """Return the number of waiting entries accepted before the task; None if the task does not wait.
 
-        What runs before it cannot be known: sessions take turns, and lanes can be held. A task that was given back
-        keeps the moment of its acceptance, a resume and a retried one are accepted anew.
+        It is no execution order: lanes alternate and can be held. A task that was given back keeps its time of
+        acceptance; a resumed or retried one gets a new time.
         """
         ...
 
     async def pause(self) -> None:
-        """No more deliveries, until `resume`. The queue goes on filling, what is in flight goes on running."""
+        """Stop delivering until `resume`. Entries are still accepted; deliveries in flight continue."""
         ...
 
     async def resume(self) -> None:
-        """Deliver again. Calls off a `drain` that waits."""
+        """Deliver again; aborts a waiting `drain`."""
         ...
 
     async def drain(self) -> bool:
-        """Pause, and wait until nothing that was taken here is in flight. False: called off by `resume`.
+        """Pause, and wait until no delivery of this process is in flight. Return False if aborted by `resume`.
 
-        The queue stays paused, also when the wait is cancelled (by a time limit, say).
+        The queue stays paused, also if the wait is cancelled (for example by a timeout).
         """
         ...
 
     async def dead(self) -> list[DeadLetter]:
-        """The dead letters, oldest first."""
+        """Return the dead letters, oldest first."""
         ...
 
     async def retry(self, task_id: str) -> bool:
-        """Let a dead letter in again as if it were new, beyond the capacity. False: there is none of that task."""
+        """Enqueue a dead letter as a new entry, regardless of the capacity. Return False if the task has none."""
         ...
 
     async def statistics(self) -> QueueStatistics:
-        """The queue at this moment."""
+        """Return a snapshot of the queue."""
         ...

@@ -1,15 +1,18 @@
-"""How soon a full queue has room again, from how long recent tasks took."""
+"""Drain rate: estimates when a full queue has a free slot, from the durations of recent tasks."""
 
 import math
 from collections import deque
 from collections.abc import Collection
 
 REMEMBERED = 32
+"""Number of recent durations."""
+
 SHORTEST_SECONDS, LONGEST_SECONDS = 1, 60
+"""Bounds of an estimate."""
 
 
 class Pace:
-    """The newest completion times. Times and not rates, so that a quiet hour before the rush says nothing about it."""
+    """Durations of the newest completions; not rates, which idle periods would distort."""
 
     __slots__ = ("_seconds",)
 
@@ -17,17 +20,17 @@ class Pace:
         self._seconds: deque[float] = deque(maxlen=REMEMBERED)
 
     def completed(self, seconds: float) -> None:
-        """A delivery was acked so long after it was taken."""
+        """Record the time in seconds between a delivery and its ack."""
         self._seconds.append(seconds)
 
     def retry_after_seconds(self, in_flight: int, excess: int) -> int:
-        """When so many entries more than now will have left, with so many at work."""
+        """Return the estimated seconds until `excess` entries have left, given `in_flight` running ones."""
         return retry_after_seconds(self._seconds, in_flight, excess)
 
 
 def retry_after_seconds(completions: Collection[float], in_flight: int, excess: int) -> int:
-    """Whole seconds from 1 to 60 until `excess` of the tasks in flight are done; 60 where nothing tells."""
+    """Return whole seconds, 1 to 60, until `excess` of the tasks in flight are done; 60 if there is no data."""
     if not completions or not in_flight:
         return LONGEST_SECONDS
-    each = sum(completions) / len(completions)
-    return min(max(math.ceil(each * excess / in_flight), SHORTEST_SECONDS), LONGEST_SECONDS)
+    average = sum(completions) / len(completions)
+    return min(max(math.ceil(average * excess / in_flight), SHORTEST_SECONDS), LONGEST_SECONDS)

@@ -1,11 +1,11 @@
-"""Those who wait for something to take."""
+"""Waiting consumers: tasks blocked in `take`, woken in FIFO order."""
 
 import asyncio
 from collections import OrderedDict
 
 
 class Takers:
-    """First come, first woken. Whoever is woken looks for itself; nothing is handed over that a cancel could lose."""
+    """FIFO of waiting consumers. A woken consumer fetches its item itself, so cancellation cannot lose one."""
 
     __slots__ = ("_waiting",)
 
@@ -13,7 +13,7 @@ class Takers:
         self._waiting: OrderedDict[asyncio.Future[None], None] = OrderedDict()
 
     async def wait(self) -> None:
-        """Until woken, perhaps for nothing. Who is cancelled after it was woken wakes the next instead."""
+        """Wait until woken, possibly spuriously. A consumer cancelled after its wake-up wakes the next one."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[woken] = None
         try:
@@ -25,7 +25,7 @@ class Takers:
             raise
 
     def wake(self) -> None:
-        """Wake the one that has waited longest, if anybody waits."""
+        """Wake the consumer that has waited longest, if any."""
         while self._waiting:
             woken, _ = self._waiting.popitem(last=False)
             if not woken.done():

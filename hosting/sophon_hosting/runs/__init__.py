@@ -1,1 +1,1 @@
-"""Runs: from the message that is accepted to its one outcome."""
+"""Runs: life cycle of an accepted message until its single outcome."""

@@ -1,4 +1,4 @@
-"""Keeps how far a turn is before its tools run, so that a host that is killed runs none of them twice."""
+"""Checkpoints: store a turn's state before its tools run, so that a killed host runs no tool call twice."""
 
 import asyncio
 
@@ -9,34 +9,34 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop
 
 
 class Checkpoints:
-    """Writes the whole turn's state to its run in each settling pass, before any call is settled.
+    """Middleware that writes the whole turn's state to its run in each settling pass, before any tool call runs.
 
-    The journal knows calls by their ids, and a model that is asked again gives new ones: what was asked for must be
-    kept before it is done. In a step of a plan it is the plan's turn that is written, with all its steps under way.
+    The journal identifies tool calls by id, and a repeated model call returns new ids; the calls must therefore be
+    stored before they run. Within a plan step, the state of the whole plan's turn is written.
     """
 
     zone = "inner"
     unique = True
     after = ("AgenticLoop",)
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
-    acts = {"tool batch": "keeps how far the turn is before its calls are settled"}  # noqa: RUF012 - plain data, as in every middleware
+    acts = {"tool batch": "stores the turn's state before its tool calls run"}  # noqa: RUF012 - plain data, as in every middleware
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
+    def __init__(self, active_runs: Jobs) -> None:
+        self._active_runs = active_runs
 
-    async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the chain's word
-        job = self._jobs.get(ctx.task_id)
-        if job is not None and job.cancel_wanted:
-            # A tool may have swallowed the cancellation: all the same nothing begins after it.
+    async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the middleware signature
+        active_run = self._active_runs.get(ctx.task_id)
+        if active_run is not None and active_run.cancel_wanted:
+            # A tool may have swallowed the cancellation; nothing may start after it.
             raise asyncio.CancelledError
-        if job is not None and job.ctx is not None and ctx.settling:
-            await ctx.services.store.runs.checkpoint(job.task_id, job.ctx.state())
+        if active_run is not None and active_run.ctx is not None and ctx.settling:
+            await ctx.services.store.runs.checkpoint(active_run.task_id, active_run.ctx.state())
         await next(ctx)
 
 
-def with_checkpoints(chain: Pipeline, jobs: Jobs) -> Pipeline:
-    """The chain with `Checkpoints` right behind its loop; a chain without one stays as it is."""
+def with_checkpoints(chain: Pipeline, active_runs: Jobs) -> Pipeline:
+    """Return the chain with `Checkpoints` after its AgenticLoop; without an AgenticLoop, return it unchanged."""
     for index, middleware in enumerate(chain):
         if isinstance(middleware, AgenticLoop):
-            return Pipeline.compose(*chain[: index + 1], Checkpoints(jobs), *chain[index + 1 :])
+            return Pipeline.compose(*chain[: index + 1], Checkpoints(active_runs), *chain[index + 1 :])
     return chain

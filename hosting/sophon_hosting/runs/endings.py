@@ -1,4 +1,4 @@
-"""The ends that a chain does not write itself: cancelled from outside, out of time, cut off, never begun."""
+"""Termination of runs outside the chain: cancellation, timeout, interruption, and runs that never started."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ NO_LONGER = "the task has ended"
 
 
 class Ended(SophonError):
-    """Why a host ended a run as failed. `code`: `timeout`, `interrupted` or `gave_up`."""
+    """Error: the host aborted a run. `code` is `timeout`, `interrupted` or `gave_up`."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code = code
@@ -34,105 +34,119 @@ class Ended(SophonError):
 
 
 class Endings:
-    """Writes each end through SessionEvents where the chain has it, so that it reads like any other; else the run's
-    outcome and a note in the session. What was still to be decided is withdrawn.
+    """Writes the outcome of runs that the chain did not finish and rejects their open approvals.
+
+    If the chain contains SessionEvents, the outcome is recorded through it, like any other; otherwise as the run's
+    outcome and a session record.
     """
 
-    def __init__(self, services: Services, chain: Pipeline, queue: TaskQueue, jobs: Jobs, outcomes: Outcomes) -> None:
-        self._services, self._queue, self._jobs, self._outcomes = services, queue, jobs, outcomes
-        self._recorder = next((each for each in chain if isinstance(each, SessionEvents)), None)
+    def __init__(
+        self, services: Services, chain: Pipeline, queue: TaskQueue, active_runs: Jobs, outcome_writer: Outcomes
+    ) -> None:
+        self._services, self._queue, self._active_runs, self._outcome_writer = (
+            services,
+            queue,
+            active_runs,
+            outcome_writer,
+        )
+        self._recorder = next((middleware for middleware in chain if isinstance(middleware, SessionEvents)), None)
 
-    async def cancel(self, job: Job) -> None:
-        """It ends as cancelled, as somebody has asked. Raises StoreError."""
-        job.cancel_wanted = True
-        await self._end(job, asyncio.CancelledError())
+    async def cancel(self, active_run: Job) -> None:
+        """Record the run as cancelled. Raises StoreError."""
+        active_run.cancel_wanted = True
+        await self._terminate(active_run, asyncio.CancelledError())
 
-    async def fail(self, job: Job, error: Exception) -> None:
-        """It ends as failed. Raises StoreError."""
-        await self._end(job, error)
+    async def fail(self, active_run: Job, error: Exception) -> None:
+        """Record the run as failed. Raises StoreError."""
+        await self._terminate(active_run, error)
 
-    async def complete(self, job: Job, response: Response) -> None:
-        """It ends with this response, which a chain without SessionEvents has given. Raises StoreError."""
-        assert job.run is not None
-        await self._outcomes.write(job, job.run, [], TurnEnd("completed", response, events=_says(_completed(response))))
+    async def complete(self, active_run: Job, response: Response) -> None:
+        """Record the run as completed with the response of a chain without SessionEvents. Raises StoreError."""
+        assert active_run.run is not None
+        await self._outcome_writer.write(
+            active_run,
+            active_run.run,
+            [],
+            TurnEnd("completed", response, events=_single_event(_completed_event(response))),
+        )
 
     async def cancel_at_rest(self, run: Run) -> None:
-        """End, as cancelled, a run that no worker has in hand. Raises StoreError."""
-        await self._at_rest(run, asyncio.CancelledError())
+        """Record as cancelled a run that no worker is running. Raises StoreError."""
+        await self._terminate_inactive(run, asyncio.CancelledError())
 
     async def fail_at_rest(self, run: Run, error: Exception) -> None:
-        """End, as failed, a run that no worker has in hand. Raises StoreError."""
-        await self._at_rest(run, error)
+        """Record as failed a run that no worker is running. Raises StoreError."""
+        await self._terminate_inactive(run, error)
 
     async def withdraw(self, run: Run) -> None:
-        """Nobody is left to ask for: what is open of the run is rejected, and taken from the lists."""
+        """Reject the open approvals of a run that has ended."""
         store, now = self._services.store, self._services.clock.now()
         for record in await store.approvals.list(session_id=run.session_id):
             if task_of(record.request) != run.id:
                 continue
-            kept = await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
-            self._services.events.emit(resolution(record.request, kept.decision or Decision.reject(NO_LONGER)))
+            stored = await store.approvals.decide(record.request.id, Decision.reject(NO_LONGER), now)
+            self._services.events.emit(resolution(record.request, stored.decision or Decision.reject(NO_LONGER)))
 
-    async def _at_rest(self, run: Run, error: BaseException) -> None:
-        job = Job(run.id, run, cancel_wanted=isinstance(error, asyncio.CancelledError))
-        self._jobs.add(job)
+    async def _terminate_inactive(self, run: Run, error: BaseException) -> None:
+        active_run = Job(run.id, run, cancel_wanted=isinstance(error, asyncio.CancelledError))
+        self._active_runs.add(active_run)
         try:
             await self._queue.remove(run.id)
-            await self._end(job, error)
+            await self._terminate(active_run, error)
         finally:
             await self._queue.free(run.session_id, run.id)
-            self._jobs.discard(job)
+            self._active_runs.discard(active_run)
 
-    async def _end(self, job: Job, error: BaseException) -> None:
-        assert job.run is not None
-        ctx = job.ctx or await self._turn(job.run)
+    async def _terminate(self, active_run: Job, error: BaseException) -> None:
+        assert active_run.run is not None
+        ctx = active_run.ctx or await self._restore_turn(active_run.run)
         if ctx is not None and self._recorder is not None:
-            await _through(self._recorder, ctx, error)
-        if not job.concluded:
-            await self._note(job, job.run, error)
-        await self.withdraw(job.run)
+            await _record_through(self._recorder, ctx, error)
+        if not active_run.concluded:
+            await self._record_outcome(active_run, active_run.run, error)
+        await self.withdraw(active_run.run)
 
-    async def _turn(self, run: Run) -> Context | None:
-        """The turn, once it was begun: before, its message is no part of the conversation, and stays none."""
+    async def _restore_turn(self, run: Run) -> Context | None:
+        """Return the turn of a started run; the message of a run that never started is not part of the session."""
         if not run.starts:
             return None
         try:
             return await turn_of(self._services, run)
         except StoreError:
             raise
-        except SophonError as unreadable:
-            log.warning("the turn of run %s cannot be taken up: %s", run.id, unreadable)
+        except SophonError as restore_error:
+            log.warning("the turn of run %s cannot be restored: %s", run.id, restore_error)
             return None
 
-    async def _note(self, job: Job, run: Run, error: BaseException) -> None:
+    async def _record_outcome(self, active_run: Job, run: Run, error: BaseException) -> None:
         if isinstance(error, Exception):
-            failure = describe(error, run.id)
-            record = SessionRecord("failed", run.id, data={**failure, "text": run.text})
-            end = TurnEnd("failed", error=failure, events=_says(TaskFailed(error=failure)))
+            error_payload = describe(error, run.id)
+            record = SessionRecord("failed", run.id, data={**error_payload, "text": run.text})
+            turn_end = TurnEnd("failed", error=error_payload, events=_single_event(TaskFailed(error=error_payload)))
         else:
             record = SessionRecord("cancelled", run.id, data={"text": run.text})
-            end = TurnEnd("cancelled", events=_says(TaskCancelled()))
-        await self._outcomes.write(job, run, [record], end)
+            turn_end = TurnEnd("cancelled", events=_single_event(TaskCancelled()))
+        await self._outcome_writer.write(active_run, run, [record], turn_end)
 
 
-async def _through(recorder: SessionEvents, ctx: Context, error: BaseException) -> None:
-    """Let SessionEvents see the turn end with this error, which it records and raises again."""
+async def _record_through(recorder: SessionEvents, ctx: Context, error: BaseException) -> None:
+    """Raise the error inside SessionEvents, which records it as the turn's end and raises it again."""
     if ctx.recorded:
         ctx.resumed = True
 
-    async def ending(ctx: Context) -> None:
+    async def raise_error(ctx: Context) -> None:
         raise error
 
     try:
-        await recorder(ctx, ending)
-    except (Exception, asyncio.CancelledError) as raised:
-        if raised is not error:
+        await recorder(ctx, raise_error)
+    except (Exception, asyncio.CancelledError) as caught:
+        if caught is not error:
             raise
 
 
-def _completed(response: Response) -> TaskCompleted:
+def _completed_event(response: Response) -> TaskCompleted:
     return TaskCompleted(text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0)
 
 
-def _says(event: Event) -> LastEvents:
-    return lambda recorded: [event]
+def _single_event(event: Event) -> LastEvents:
+    return lambda last_record_seq: [event]

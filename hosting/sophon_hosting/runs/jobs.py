@@ -1,4 +1,4 @@
-"""The runs that this process has in hand at the moment, and who wants them ended."""
+"""Active runs: the runs that this process is running now, with their cancellation and finalization state."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from sophon.stores.run_contracts import Run
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A run in the hands of a worker.
+    """Run that a worker is running.
 
-    `asked` are the approvals that were put to people in this pass and have no answer. `ending` is True from the moment
-    that its outcome, or its suspension, is written: nothing cuts it off then. `concluded` is True once the outcome is
-    in the store, `suspended` once the suspension is, `unwritten` when the store did not take an outcome. `over` is set
-    when it is out of hand.
+    `asked` holds the ids of approvals requested in this pass and not decided. `ending` is True while and after the
+    outcome or the suspension is written: the run can no longer be interrupted. `concluded` is True once the outcome is
+    stored, `suspended` once the suspension is stored, `unwritten` if the store refused the outcome. `over` is set when
+    the worker has released the run.
     """
 
     task_id: str
@@ -33,49 +33,49 @@ class Job:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def cancel(self) -> None:
-        """A person wants it to end."""
+        """Request cancellation of the run by a user."""
         if not self.cancel_wanted:
             self.cancel_wanted = True
-            self._cut_off()
+            self._cancel_task()
 
     def stop(self) -> None:
-        """The process is about to end; what is not done is left to the next one."""
+        """Interrupt the run because the process is shutting down; the next process resumes it."""
         if not self.stopping:
             self.stopping = True
-            self._cut_off()
+            self._cancel_task()
 
     def end(self) -> None:
-        """Its outcome is about to be written: no limit and nobody's wish comes in between."""
+        """Disable the time limit and interruption before the outcome is written."""
         self.ending = True
         if self.limit is not None and not self.limit.expired():
             self.limit.reschedule(None)
 
-    def _cut_off(self) -> None:
+    def _cancel_task(self) -> None:
         if self.work is not None and not self.ending:
             self.work.cancel()
 
 
 class Jobs:
-    """By task id; as many as there are takers."""
+    """Registry of the active runs by task id; at most one per consumer of the worker."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._active_runs: dict[str, Job] = {}
 
-    def add(self, job: Job) -> None:
-        """It is in hand."""
-        self._jobs[job.task_id] = job
+    def add(self, active_run: Job) -> None:
+        """Register a run."""
+        self._active_runs[active_run.task_id] = active_run
 
-    def discard(self, job: Job) -> None:
-        """It is out of hand; whoever waits for that goes on."""
-        del self._jobs[job.task_id]
-        job.over.set()
+    def discard(self, active_run: Job) -> None:
+        """Remove a run and set its `over` event."""
+        del self._active_runs[active_run.task_id]
+        active_run.over.set()
 
     def get(self, task_id: str) -> Job | None:
-        """The job of a task, or None."""
-        return self._jobs.get(task_id)
+        """Return the active run of a task, or None."""
+        return self._active_runs.get(task_id)
 
     def __iter__(self) -> Iterator[Job]:
-        return iter(list(self._jobs.values()))
+        return iter(list(self._active_runs.values()))
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._active_runs)

@@ -1,4 +1,4 @@
-"""What leaves the host with the end of a run: the entries for the channels' ledger."""
+"""Outbound entries of a run: the messages for a channel that are committed with the run's outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -9,11 +9,11 @@ from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
 
 WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
-"""What is written in one transaction with the outcome."""
+"""Builds the outbound entries that are written in one transaction with the outcome."""
 
 
 def answer(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
-    """One entry for the chat that the message came from (`origin`: chat, account); nothing where it names no chat."""
+    """Return one entry for the chat that the message came from (`origin`: chat, account); empty without a chat."""
     chat = run.origin.get("chat")
     if not chat:
         return ()
@@ -30,7 +30,7 @@ def answer(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
 
 
 def outcome_of(end: TurnEnd) -> RunOutcome:
-    """The end of a turn as a run keeps it. A suspended turn has no outcome: ValueError."""
+    """Return the run outcome for the end of a turn. Raises ValueError for a suspended turn, which has no outcome."""
     if end.status == "completed" and end.response is not None:
         return RunOutcome("completed", response=response_row(end.response))
     if end.status == "failed":
@@ -41,7 +41,7 @@ def outcome_of(end: TurnEnd) -> RunOutcome:
 
 
 def response_row(response: Response) -> dict[str, Any]:
-    """A response as plain JSON."""
+    """Return a response as JSON for the run's row."""
     return {
         "text": response.text,
         "finish_reason": response.finish_reason,

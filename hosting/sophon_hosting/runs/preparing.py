@@ -1,4 +1,4 @@
-"""What is done for a run before its turn begins, at every start of it."""
+"""Preparation hook: awaited for a run before each start of its turn."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -6,9 +6,9 @@ from typing import TypeAlias
 from sophon.stores.run_contracts import Run
 
 Prepare: TypeAlias = Callable[[Run], Awaitable[Run]]
-"""Gives the run as its turn is to see it; may take its time, and raises nothing that would end the run."""
+"""Returns the run as its turn receives it; may be slow, and must not raise an error that would end the run."""
 
 
 async def as_it_is(run: Run) -> Run:
-    """Nothing is to be done."""
+    """Return the run unchanged."""
     return run

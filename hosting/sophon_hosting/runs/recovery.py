@@ -1,4 +1,4 @@
-"""What a host does at start with the runs that the process before it left without an outcome."""
+"""Recovery at start: resume, requeue or fail the runs that a previous process left without an outcome."""
 
 import logging
 
@@ -15,34 +15,34 @@ log = logging.getLogger("sophon")
 
 
 class Recovery:
-    """Goes through the unfinished runs in the order of their acceptance, before the first is taken.
+    """Recovers the unfinished runs in order of acceptance, before the worker takes the first one.
 
-    Asked to end: it ends. Queued: it is queued again, however full the queue is. Running: it goes on from its
-    checkpoint or begins again, or is marked as failed, by `AgentExecution.Recovery`. Suspended: it holds its lane, and
-    is resumed if something that it waits for was decided.
+    A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
+    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.Recovery`. A suspended
+    one holds its lane and resumes if one of its approvals was decided.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, endings: Endings, feed: EventFeed) -> None:
-        self._services, self._queue, self._endings, self._feed = services, queue, endings, feed
+    def __init__(self, services: Services, queue: TaskQueue, terminator: Endings, event_bus: EventFeed) -> None:
+        self._services, self._queue, self._terminator, self._event_bus = services, queue, terminator, event_bus
 
     async def recover(self) -> set[str]:
-        """The ids of the runs that were cut off in their middle and go on."""
-        cut_off: set[str] = set()
+        """Recover all unfinished runs; return the ids of interrupted runs that resume."""
+        interrupted: set[str] = set()
         runs = await self._services.store.runs.unfinished()
         for run in runs:
-            if await self._take_up(run):
-                cut_off.add(run.id)
+            if await self._recover_run(run):
+                interrupted.add(run.id)
         if runs:
-            log.info("%d unfinished runs were found, %d of them cut off in their middle", len(runs), len(cut_off))
-        return cut_off
+            log.info("recovered %d unfinished runs, %d of them interrupted", len(runs), len(interrupted))
+        return interrupted
 
-    async def _take_up(self, run: Run) -> bool:
-        await self._feed.recall(run)
-        if not self._feed.has_told(run, "task_queued"):
-            self._feed.emit(queued(run, 0))
+    async def _recover_run(self, run: Run) -> bool:
+        await self._event_bus.recall(run)
+        if not self._event_bus.has_told(run, "task_queued"):
+            self._event_bus.emit(queued(run, 0))
         fails = self._services.settings.agent_execution.recovery == "Fail"
         if run.cancel_requested:
-            await self._endings.cancel_at_rest(run)
+            await self._terminator.cancel_at_rest(run)
         elif run.status == "queued":
             await self._queue.put(QueueEntry(run.id, run.session_id), force=True)
         elif run.status == "suspended":
@@ -50,7 +50,9 @@ class Recovery:
             if await is_decided(self._services.store, run):
                 await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
         elif fails:
-            await self._endings.fail_at_rest(run, Ended("interrupted", "the host stopped while this task was running"))
+            await self._terminator.fail_at_rest(
+                run, Ended("interrupted", "the host stopped while this task was running")
+            )
         else:
             await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
             return True
@@ -58,7 +60,7 @@ class Recovery:
 
 
 async def is_decided(store: Store, run: Run) -> bool:
-    """Whether something that a suspended run waits for has its answer, or is gone: then the turn asks again."""
+    """Return whether a suspended run can resume: an approval was decided, or is missing and must be requested again."""
     for approval_id in run.waiting_for:
         try:
             record = await store.approvals.get(approval_id)
@@ -70,5 +72,5 @@ async def is_decided(store: Store, run: Run) -> bool:
 
 
 def queued(run: Run, position: int) -> TaskQueued:
-    """The event that says that a run was accepted."""
+    """Return the `TaskQueued` event of an accepted run."""
     return TaskQueued(session_id=run.session_id, task_id=run.id, run_id=run.id, position=position, text=run.text)

@@ -1,11 +1,11 @@
-"""Writes the end of a turn as a host must: the answer, the run's outcome and what leaves, all in one transaction."""
+"""Outcomes of runs: session records, outcome, outbound entries and last events, written in one transaction."""
 
 import logging
 from collections.abc import Sequence
 
 from sophon.context import TurnFacts
-from sophon.context.turn_log import Emit, SessionLog, TurnEnd
-from sophon.events import Event
+from sophon.context.turn_log import SessionLog, TurnEnd
+from sophon.events import Emit, Event
 from sophon.stores.contracts import SessionRecord, Store
 from sophon.stores.run_contracts import Finished, Run
 from sophon_hosting.events.feed import EventFeed
@@ -16,55 +16,57 @@ log = logging.getLogger("sophon")
 
 
 class Outcomes:
-    """The one place where the outcome of a run is written; its last events leave after it, in their order."""
+    """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
 
-    def __init__(self, store: Store, feed: EventFeed, leaving: WhatLeaves = answer) -> None:
-        self._store, self._feed, self._leaving = store, feed, leaving
+    def __init__(self, store: Store, event_bus: EventFeed, leaving: WhatLeaves = answer) -> None:
+        self._store, self._event_bus, self._build_outbound = store, event_bus, leaving
 
-    async def write(self, job: Job, run: Run, records: Sequence[SessionRecord], end: TurnEnd) -> Finished:
-        """Keep it, and tell it if it is the first. Raises StoreError, NotFound."""
-        outcome = outcome_of(end)
-        outbound = self._leaving(run, outcome)
-        job.end()
+    async def write(self, active_run: Job, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd) -> Finished:
+        """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound."""
+        outcome = outcome_of(turn_end)
+        outbound = self._build_outbound(run, outcome)
+        active_run.end()
 
-        def events(recorded: int) -> Sequence[Event]:
-            made = end.events(recorded)
-            for event in made:
+        def events(last_record_seq: int) -> Sequence[Event]:
+            last_events = turn_end.events(last_record_seq)
+            for event in last_events:
                 event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
-            return made
+            return last_events
 
-        finished = await self._feed.conclude(
+        finished = await self._event_bus.conclude(
             run.session_id,
             events,
             lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
         )
-        job.concluded = True
+        active_run.concluded = True
         return finished
 
 
 class RunLog:
-    """The `TurnLog` of a host. A turn that is no job of it, and one that suspends, are written as without a host.
+    """`TurnLog` of a host. Turns that are no active run, and suspensions, are written by `SessionLog`.
 
-    A turn that was cut off by its time limit or by the end of the process is not cancelled: only a person does that.
-    Its worker knows what becomes of it.
+    A turn interrupted by its time limit or by shutdown is not recorded as cancelled, because only a user cancels; its
+    worker determines the outcome.
     """
 
-    def __init__(self, jobs: Jobs, outcomes: Outcomes, store: Store) -> None:
-        self._jobs, self._outcomes = jobs, outcomes
-        self._session = SessionLog(store)
+    def __init__(self, active_runs: Jobs, outcome_writer: Outcomes, store: Store) -> None:
+        self._active_runs, self._outcome_writer = active_runs, outcome_writer
+        self._session_log = SessionLog(store)
 
-    async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
-        """See `TurnLog.conclude`. False too when the run had its outcome before, or the store has just refused one."""
-        job = self._jobs.get(turn.run_id)
-        if job is None or job.run is None or end.status == "suspended":
-            return await self._session.conclude(turn, records, end, emit)
-        if job.unwritten or (end.status == "cancelled" and not job.cancel_wanted):
+    async def conclude(
+        self, turn: TurnFacts, records: Sequence[SessionRecord], turn_end: TurnEnd, emit: Emit, /
+    ) -> bool:
+        """See `TurnLog.conclude`. Also returns False if the run already has an outcome or the store has refused one."""
+        active_run = self._active_runs.get(turn.run_id)
+        if active_run is None or active_run.run is None or turn_end.status == "suspended":
+            return await self._session_log.conclude(turn, records, turn_end, emit)
+        if active_run.unwritten or (turn_end.status == "cancelled" and not active_run.cancel_wanted):
             return False
         try:
-            return (await self._outcomes.write(job, job.run, records, end)).first
+            return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).first
         except Exception:
-            job.unwritten = True
-            if end.status == "completed":
+            active_run.unwritten = True
+            if turn_end.status == "completed":
                 raise
             log.exception("the outcome of run %s could not be recorded", turn.run_id)
             return False

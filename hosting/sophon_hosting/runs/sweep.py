@@ -1,4 +1,4 @@
-"""Looks now and then for runs that wait for nothing: not in the queue though they should be, or decided elsewhere."""
+"""Reconciler: periodically compare unfinished runs in the store with the queue and apply what is missing."""
 
 import logging
 
@@ -12,38 +12,41 @@ from sophon_hosting.runs.recovery import is_decided
 log = logging.getLogger("sophon")
 
 SWEEP_SECONDS = 5.0
+"""Interval between two passes."""
 
 
 class Sweep:
-    """The rows of the store are the truth: a command line that has cancelled or decided there is obeyed here, and an
-    entry that a queue has lost is put again.
+    """Periodic reconciliation; the store is the source of truth.
+
+    It applies cancellations and decisions that another process (the command line) wrote to the store, and enqueues runs
+    that the queue has lost.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, jobs: Jobs, endings: Endings) -> None:
-        self._services, self._queue, self._jobs, self._endings = services, queue, jobs, endings
+    def __init__(self, services: Services, queue: TaskQueue, active_runs: Jobs, terminator: Endings) -> None:
+        self._services, self._queue, self._active_runs, self._terminator = services, queue, active_runs, terminator
 
     async def watch(self) -> None:
-        """Sweep every `SWEEP_SECONDS`, until cancelled. A sweep that fails is tried again."""
+        """Reconcile every `SWEEP_SECONDS`, until cancelled. A failed pass is logged and retried."""
         while True:
             await self._services.clock.sleep(SWEEP_SECONDS)
             try:
                 await self.sweep()
             except Exception:
-                log.exception("the sweep failed; another comes")
+                log.exception("reconciling runs failed; the next attempt follows")
 
     async def sweep(self) -> None:
-        """Once over all unfinished runs. Raises StoreError."""
+        """Reconcile all unfinished runs once. Raises StoreError."""
         for run in await self._services.store.runs.unfinished():
-            await self._look_at(run)
+            await self._reconcile_run(run)
 
-    async def _look_at(self, run: Run) -> None:
-        job = self._jobs.get(run.id)
+    async def _reconcile_run(self, run: Run) -> None:
+        active_run = self._active_runs.get(run.id)
         if run.cancel_requested:
-            if job is None:
-                await self._endings.cancel_at_rest(run)
+            if active_run is None:
+                await self._terminator.cancel_at_rest(run)
             else:
-                job.cancel()
-        elif job is not None or await self._queue.position(run.id) is not None:
+                active_run.cancel()
+        elif active_run is not None or await self._queue.position(run.id) is not None:
             return
         elif run.status == "queued":
             await self._queue.put(QueueEntry(run.id, run.session_id), force=True)

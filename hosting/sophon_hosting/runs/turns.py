@@ -1,4 +1,4 @@
-"""From a run to the turn that carries it out: a new one, one begun again, or one that goes on from its checkpoint."""
+"""Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
 from sophon.context import Context
 from sophon.events import StreamReset
@@ -9,9 +9,9 @@ from sophon_middlewares.outer.session_events import BEGUN_BEFORE
 
 
 async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Context:
-    """The turn of a run; `fresh` says that nobody can have begun it before.
+    """Build the turn of a run; `fresh` states that this is its first start.
 
-    Raises StateError, InputError, NotFound (a model that is no longer there), StoreError.
+    Raises StateError, InputError, NotFound (the model no longer exists), StoreError.
     """
     if run.checkpoint is not None:
         return services.restore(run.checkpoint)
@@ -28,19 +28,19 @@ async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Conte
     )
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
-    if not fresh and (seq := await _seq_of_its_message(services, run)):
+    if not fresh and (seq := await _find_message_seq(services, run)):
         ctx.put(BEGUN_BEFORE, seq)
     return ctx
 
 
 def begin_reply_anew(ctx: Context, run: Run) -> None:
-    """Tell whoever saw a part of the reply, before its process was gone, that it starts again."""
+    """Emit a stream reset for a reply whose text was interrupted with the previous process."""
     if ctx.stream:
         ctx.epoch = max(ctx.epoch + 1, run.starts)
-        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the turn was cut off and is carried out again"))
+        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the turn was interrupted and restarts"))
 
 
-async def _seq_of_its_message(services: Services, run: Run) -> int:
-    """Under which seq a start that was cut off has made the message part of the conversation; 0 if none has."""
+async def _find_message_seq(services: Services, run: Run) -> int:
+    """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
     records = await services.store.sessions.records(run.session_id)
     return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)

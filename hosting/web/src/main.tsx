@@ -1,9 +1,9 @@
-// Where the page begins.
+// Entry point of the web page.
 import { render } from "preact";
-import { begin } from "./model/app";
-import { Page } from "./view/page";
+import { start } from "./model/app-state";
+import { App } from "./view/app";
 
-const place = document.getElementById("page")!;
-place.replaceChildren();
-render(<Page />, place);
-void begin();
+const container = document.getElementById("page")!;
+container.replaceChildren();
+render(<App />, container);
+void start();

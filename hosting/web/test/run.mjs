@@ -1,4 +1,4 @@
-// Node cannot read TypeScript by itself here: the tests are bundled, then run.
+// Bundles the TypeScript tests with esbuild, then runs them with node --test.
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";

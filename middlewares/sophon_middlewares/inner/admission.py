@@ -1,4 +1,4 @@
-"""Whether a tool call can run at all, and whether it has leave to: the gate asks the one, the executor both."""
+"""Checks of a tool call before it runs: parseable, offered, valid arguments, approved."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +10,13 @@ from sophon.messages import ToolCall
 from sophon.tools.tool import Risk, Tool
 
 DOOR = "load_tools"
-"""The tool that offers others; the filter may withhold it, but a model that knows of it may use it."""
+"""The tool that offers other tools; always callable, even if the filter withheld it."""
 
 
 def unusable(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
-    """What is wrong with a call before anybody is asked about it, in words for the model; None if nothing is."""
+    """Return why a call cannot run, as a message for the model, before anybody is asked for approval; None if it
+    can.
+    """
     if call.malformed is not None:
         return f"this tool call could not be read: {call.malformed}"
     if tool is not None and offered(ctx, tool):
@@ -27,7 +29,9 @@ def unusable(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
 
 
 def ungranted(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
-    """Why a call of High risk or above must not run; None if it was approved exactly as it is, or needs no leave."""
+    """Return why a call of High risk or above must not run; None if exactly this call was approved, or needs no
+    approval.
+    """
     if tool.risk < Risk.HIGH:
         return None
     grant = ctx.grants.get(call.id)
@@ -39,12 +43,12 @@ def ungranted(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
 
 
 def offered(ctx: Context, tool: Tool) -> bool:
-    """Whether the model may call the tool in this turn: it was offered it, or it is the way to be offered more."""
+    """Return whether the model may call the tool in this turn: it was offered, or it is `load_tools`."""
     return ctx.tools is ctx.services.registry.tools or tool in ctx.tools or tool.name == DOOR
 
 
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> InvalidArguments | None:
-    """How the arguments fail the tool's schema; None if they fit."""
+    """Return how the arguments violate the tool's schema; None if they are valid."""
     try:
         tool.schema.validate(tool.name, arguments)
     except InvalidArguments as error:

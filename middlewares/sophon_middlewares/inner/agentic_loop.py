@@ -1,4 +1,4 @@
-"""Repeats the inner chain until a reply asks for no tool, or a limit is met."""
+"""Agentic loop: repeats the inner chain until a reply has no tool calls, or a limit is reached."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ PROGRESS_EVERY = 10
 
 @dataclass(slots=True)
 class Judgement:
-    """What the detector said of one round's calls: warnings by call id, and the last refusal."""
+    """Loop detector results for one round: warnings by call id, and the last refusal."""
 
     iteration: int
     warnings: dict[str, str]
@@ -39,19 +39,19 @@ class LoopOptions:
 
 
 class AgenticLoop:
-    """A model pass, then settling pass and model pass by turns, until a reply has no calls.
+    """Runs a model pass, then alternates settling pass and model pass, until a reply has no calls.
 
-    `ctx.settling` tells the two apart. The loop detector warns the model in a call's result, refuses a call that goes
-    in circles, and ends the turn (`loop_detected`) after three refusals. At the iteration cap one last reply without
-    tools sums up (`max_iterations`). A call that waits for a person ends the turn as `suspended`; a resumed turn goes
-    on with that call. A middleware that sets `ctx.response` in a settling pass ends the turn.
+    `ctx.settling` distinguishes the passes. The loop detector adds a warning to a call's result, refuses a call that
+    repeats without progress, and ends the turn (`loop_detected`) after three refusals. At the iteration limit one last
+    reply without tools concludes (`max_iterations`). A call that waits for approval ends the turn as `suspended`; a
+    resumed turn continues with that call. A middleware that sets `ctx.response` in a settling pass ends the turn.
     """
 
     zone = "inner"
     unique = True
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {
-        "turn": "repeats the inner chain until a reply has no tool calls; stops circles and endless runs",
+        "turn": "repeats the inner chain until a reply has no tool calls; stops loops and endless runs",
         "tool batch": "puts the results behind their calls, a warning of the loop detector with them",
     }
 
@@ -60,33 +60,33 @@ class AgenticLoop:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not (ctx.resumed and open_calls(ctx)):
-            await _think(ctx, next)
+            await _run_model_pass(ctx, next)
         if not open_calls(ctx):
             return
-        detector, most = _detector(ctx, self._options), cap(ctx, self._options)
+        detector, most = _get_detector(ctx, self._options), cap(ctx, self._options)
         while calls := open_calls(ctx):
-            if not await _settle(ctx, next, detector, calls):
+            if not await _settle_round(ctx, next, detector, calls):
                 return
             if ctx.iteration >= most:
-                await _sum_up(ctx, next)
+                await _conclude(ctx, next)
                 return
-            await _think(ctx, next)
+            await _run_model_pass(ctx, next)
 
 
 def open_calls(ctx: Context) -> list[ToolCall]:
-    """The calls of the last reply, while their results are not behind it."""
+    """Return the calls of the last reply while it has no results yet."""
     return ctx.messages[-1].tool_calls if ctx.messages else []
 
 
 def cap(ctx: Context, options: LoopOptions) -> int:
-    """Rounds of tool calls that the turn may have."""
+    """Return the maximum rounds of tool calls of the turn."""
     settings = ctx.settings.agent_execution
     wanted = settings.max_tool_iterations if options.max_iterations is None else options.max_iterations
     return min(wanted, settings.max_tool_iterations_hard_limit)
 
 
-def _detector(ctx: Context, options: LoopOptions) -> LoopDetector:
-    """The turn's detector, made with its first round of calls."""
+def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
+    """Return the turn's detector, creating it with the first round of calls."""
     detector = ctx.get(DETECTOR)
     if detector is None:
         detector = LoopDetector(options.limits)
@@ -94,29 +94,31 @@ def _detector(ctx: Context, options: LoopOptions) -> LoopDetector:
     return detector
 
 
-async def _think(ctx: Context, next: Next) -> None:
+async def _run_model_pass(ctx: Context, next: Next) -> None:
     if ctx.observed:
         ctx.emit(AgentStatus(status="thinking"))
     await next(ctx)
 
 
-async def _settle(ctx: Context, next: Next, detector: LoopDetector, calls: list[ToolCall]) -> bool:
-    """One settling pass; False if the turn ends with it."""
-    judged = _judge(ctx, detector)
+async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls: list[ToolCall]) -> bool:
+    """Run one settling pass; return False if the turn ends with it."""
+    judged = _check_round(ctx, detector)
     ctx.waiting.clear()
     ctx.response = None
     if not detector.exhausted:
-        await _pass(ctx, next)
+        await _run_settling_pass(ctx, next)
     if ctx.pending and not detector.exhausted and ctx.response is None:
         ctx.response = Response(waiting_for(ctx.pending), "suspended", tool_calls=list(ctx.pending))
         return False
     _append_results(ctx, detector, calls, judged.warnings)
     if detector.exhausted:
-        ctx.response = Response(f"I stopped because I was going in circles: {judged.refusal}", "loop_detected")
+        ctx.response = Response(
+            f"I stopped because a tool call was repeated without progress: {judged.refusal}", "loop_detected"
+        )
     return ctx.response is None
 
 
-async def _pass(ctx: Context, next: Next) -> None:
+async def _run_settling_pass(ctx: Context, next: Next) -> None:
     if ctx.observed:
         ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True
@@ -126,8 +128,8 @@ async def _pass(ctx: Context, next: Next) -> None:
         ctx.settling = False
 
 
-def _judge(ctx: Context, detector: LoopDetector) -> Judgement:
-    """Ask the detector about every call of the round, once even if the turn was suspended in it; refuse circles."""
+def _check_round(ctx: Context, detector: LoopDetector) -> Judgement:
+    """Check every call of the round once, also if the turn was suspended in it; settle refused calls as denied."""
     judged = ctx.get(JUDGEMENT)
     if judged is not None and judged.iteration == ctx.iteration:
         return judged
@@ -169,13 +171,13 @@ def _append_results(ctx: Context, detector: LoopDetector, calls: list[ToolCall],
         ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
 
 
-async def _sum_up(ctx: Context, next: Next) -> None:
+async def _conclude(ctx: Context, next: Next) -> None:
     ctx.tools_allowed = False
-    await _think(ctx, next)
+    await _run_model_pass(ctx, next)
     if ctx.response is not None:
         ctx.response = replace(ctx.response, finish_reason="max_iterations", detail={"iterations": ctx.iteration})
 
 
 def waiting_for(calls: list[ToolCall]) -> str:
-    """What a suspended turn says meanwhile."""
+    """Return the response text of a suspended turn."""
     return f"Waiting for approval: {', '.join(call.name for call in calls)}."

@@ -1,4 +1,4 @@
-"""Asks a person before a tool of High risk or above runs, and binds the answer to exactly that call."""
+"""Approval: asks a person before a tool of High risk or above runs, and binds the decision to exactly that call."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,19 +17,19 @@ from sophon.tools.tool import Risk, Tool
 from sophon_middlewares.inner.admission import misfit, unusable
 
 EXPIRY = "expiry"
-"""Stands as `decided_by` where time decided."""
+"""Value of `decided_by` for a decision by time-out."""
 
 ASKED: Key[list[str]] = Key("approval.asked", dump=list, load=list)
-"""Ids of the questions that a listener has heard of, so that a resumed turn does not announce them again."""
+"""Ids of announced requests, so that a resumed turn does not announce them again."""
 
 
 class Approval:
-    """Gives each pending call leave, or settles it as denied, or leaves it pending for a person who has not answered.
+    """Grants each pending call, settles it as denied, or leaves it pending for a person who has not decided yet.
 
-    Asks from `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
-    `Approval.AutoApproveUpTo` or was approved with its plan step. The leave is a digest of run, call id, tool and
-    arguments, which ToolExecution checks again right before it runs. `Approval.Timeout` (5 minutes) and `OnTimeout`
-    rule what silence means: Deny, Halt (deny and end the turn as `rejected`) or Park (suspend).
+    Asks from risk `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
+    `Approval.AutoApproveUpTo` or was approved with its plan step. The grant is a digest of run, call id, tool and
+    arguments, which ToolExecution verifies right before it runs. After `Approval.Timeout` (5 minutes) `OnTimeout`
+    applies: Deny, Halt (deny and end the turn as `rejected`) or Park (suspend).
     """
 
     zone = "inner"
@@ -42,11 +42,11 @@ class Approval:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if ctx.settling:
             for call in list(ctx.pending):
-                await _consider(ctx, call)
+                await _decide(ctx, call)
         await next(ctx)
 
 
-async def _consider(ctx: Context, call: ToolCall) -> None:
+async def _decide(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
     if tool is None:
         return
@@ -54,30 +54,30 @@ async def _consider(ctx: Context, call: ToolCall) -> None:
     if not asks and tool.risk < Risk.HIGH:
         return
     if unusable(ctx, call, tool) is not None or misfit(tool, call.arguments) is not None:
-        return  # ToolExecution answers it; nobody is asked about what cannot run
+        return  # ToolExecution returns the error; a call that cannot run needs no approval
     digest = call_digest(ctx.run_id, call)
     if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
         return
     if asks:
-        await _ask(ctx, call, tool)
+        await _ask_for_call(ctx, call, tool)
     else:
         ctx.grants[call.id] = Grant(digest)
 
 
 def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> bool:
-    """Whether a call of this risk waits for a person; `approved` is what was approved with the plan step.
+    """Return whether a call of this risk needs approval; `approved` is the risk approved with the plan step.
 
-    In an approved plan a person has seen Medium risks, so one that was not shown is asked about there too.
+    In an approved plan, a Medium risk that the plan did not declare needs approval too.
     """
-    asks_from = _risk(settings.ask_from)
+    asks_from = _parse_risk(settings.ask_from)
     if approved is not None and risk <= approved:
         return False
     if risk < (asks_from if approved is None else min(asks_from, Risk.MEDIUM)):
         return False
-    return settings.auto_approve_up_to is None or risk > _risk(settings.auto_approve_up_to)
+    return settings.auto_approve_up_to is None or risk > _parse_risk(settings.auto_approve_up_to)
 
 
-async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:
+async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
     settings = ctx.settings.approval
     request = ApprovalRequest.of(
         call,
@@ -101,7 +101,7 @@ async def _ask(ctx: Context, call: ToolCall, tool: Tool) -> None:
 
 
 async def ask(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
-    """Put a question to the gate, tell the listeners, and give the answer; silence is judged by `OnTimeout`."""
+    """Request a decision from the gate and emit the events; on a time-out `OnTimeout` decides."""
     _announce(ctx, request)
     ctx.watch.pause()
     try:
@@ -124,10 +124,10 @@ async def ask(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings
 
 
 def on_silence(settings: ApprovalSettings) -> Decision:
-    """What it means that nobody answered in time."""
+    """Return the decision for a time-out."""
     if settings.on_timeout == "Park":
         return Decision.suspend()
-    return Decision.reject(f"nobody decided within {_spoken(settings.timeout)}", decided_by=EXPIRY)
+    return Decision.reject(f"nobody decided within {_format_duration(settings.timeout)}", decided_by=EXPIRY)
 
 
 def _announce(ctx: Context, request: ApprovalRequest) -> None:
@@ -151,7 +151,7 @@ def _announce(ctx: Context, request: ApprovalRequest) -> None:
 
 
 def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """The transcript keeps the model's call; what runs is the edited one, bound by its own digest."""
+    """Replace the pending call by the edited one, bound by its own digest; the transcript keeps the model's call."""
     if not tool.editable:
         ctx.settle(call, f"denied: the arguments of {call.name} cannot be edited", "denied")
         return
@@ -165,11 +165,11 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
 
 
 @cache
-def _risk(label: str) -> Risk:
-    """Read once per label of the settings, of which there are five, and not for every call."""
+def _parse_risk(label: str) -> Risk:
+    """Cache the parsed risk: the settings have five labels, and every call needs one."""
     return Risk.parse(label)
 
 
-def _spoken(time: timedelta) -> str:
+def _format_duration(time: timedelta) -> str:
     seconds = time.total_seconds()
     return f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"

@@ -1,4 +1,4 @@
-"""The terminal of the chain: one reply of the model."""
+"""LLM invoker: the terminal of the chain, which requests one reply from the model."""
 
 from dataclasses import dataclass
 
@@ -13,27 +13,27 @@ from sophon.transcript import is_sound, repaired
 
 
 @dataclass(slots=True)
-class _Earlier:
-    """What the replies so far leave to the next one.
+class _TurnState:
+    """State that the turn's previous replies leave for the next one.
 
-    `sound_upto` messages of the turn were looked at; `round` is the round of tool calls behind which the last reply
-    began, -1 before the first; `used_ids` are those of the turn's calls, None until there is a call.
+    The first `validated` messages are valid; `round` is the round of tool calls after which the last reply began, -1
+    before the first; `used_ids` are the ids of the turn's calls, None until there is a call.
     """
 
-    sound_upto: int
+    validated: int
     round: int = -1
     used_ids: set[str] | None = None
 
 
-_EARLIER: Key[_Earlier] = Key("llm_invoker.earlier")
+_TURN_STATE: Key[_TurnState] = Key("llm_invoker.earlier")
 
 
 class LlmInvoker:
-    """Asks the model, appends its reply to the messages and leaves its calls in `ctx.pending`.
+    """Requests a reply, appends it to the messages and leaves its calls in `ctx.pending`.
 
     Repairs the transcript first (exactly one result per call, in a legal place). max_tokens 4096 and tool_choice auto
-    (reference/sophon.md 5.12); streams when the turn streams. Routing, retries, failover, layers and metering belong
-    to the gateway. Raises ModelError, BudgetExceeded, and ChainError when it is met in a settling pass.
+    (reference/sophon.md 5.12); streams when the turn streams. Routing, retries, failover, call layers and metering
+    belong to the gateway. Raises ModelError, BudgetExceeded, and ChainError if it is reached in a settling pass.
     """
 
     zone = "inner"
@@ -44,39 +44,41 @@ class LlmInvoker:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if ctx.settling:
             raise ChainError(
-                "tool calls are pending and nothing has settled them: put ToolExecution() in front of LlmInvoker()"
+                "tool calls are pending and were not settled: put ToolExecution() in front of LlmInvoker()"
             )
-        earlier = ctx.get(_EARLIER)
-        if earlier is None:
-            earlier = _Earlier(ctx.recorded)
-            ctx.put(_EARLIER, earlier)
-        _repair(ctx, earlier)
+        turn_state = ctx.get(_TURN_STATE)
+        if turn_state is None:
+            turn_state = _TurnState(ctx.recorded)
+            ctx.put(_TURN_STATE, turn_state)
+        _repair(ctx, turn_state)
         if ctx.shown:
-            _clear(ctx, earlier)
-        earlier.round = ctx.iteration
-        response = await ctx.complete(_request(ctx))
-        _take(ctx, response, earlier)
+            _clear_streamed(ctx, turn_state)
+        turn_state.round = ctx.iteration
+        response = await ctx.complete(_build_request(ctx))
+        _apply_response(ctx, response, turn_state)
 
 
-def _clear(ctx: Context, earlier: _Earlier) -> None:
-    """What was shown belongs to an earlier reply. Was that one of the same round, somebody has called next again, and
-    whoever listens must know that this reply takes its place.
+def _clear_streamed(ctx: Context, turn_state: _TurnState) -> None:
+    """Clear the streamed text of a previous reply.
+
+    If that reply belongs to the same round, a middleware has called next again, and clients must learn that the new
+    reply replaces it.
     """
-    if earlier.round == ctx.iteration:
+    if turn_state.round == ctx.iteration:
         begin_anew(ctx)
     ctx.shown = []
 
 
 def begin_anew(ctx: Context) -> None:
-    """What has been shown of the reply no longer counts: tell whoever has seen it."""
+    """Reset the stream: emit StreamReset if part of the reply was already streamed."""
     if ctx.shown:
         ctx.shown = []
         ctx.epoch += 1
-        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was begun anew"))
+        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was restarted"))
 
 
-def _request(ctx: Context) -> ModelRequest:
-    # The list is copied once per call: a model may keep its request, and the turn goes on appending.
+def _build_request(ctx: Context) -> ModelRequest:
+    # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
@@ -86,7 +88,7 @@ def _request(ctx: Context) -> ModelRequest:
 
 
 def listener(ctx: Context) -> OnText:
-    """Shows the text of a streamed reply as it comes, and keeps what was shown."""
+    """Return a listener that emits the text of a streamed reply and records what was streamed."""
 
     def on_text(text: str) -> None:
         ctx.shown.append(text)
@@ -96,20 +98,22 @@ def listener(ctx: Context) -> OnText:
     return on_text
 
 
-def _take(ctx: Context, response: ModelResponse, earlier: _Earlier) -> None:
-    calls = _with_own_ids(ctx, response.tool_calls, earlier) if ctx.tools_allowed and response.tool_calls else []
+def _apply_response(ctx: Context, response: ModelResponse, turn_state: _TurnState) -> None:
+    calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
     ctx.messages.append(Message("assistant", response.text, calls))
     ctx.pending = list(calls)
     reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
     ctx.response = Response(response.text, reason, tool_calls=calls)
 
 
-def _with_own_ids(ctx: Context, calls: list[ToolCall], earlier: _Earlier) -> list[ToolCall]:
-    """The journal tells calls apart by id, and some providers send none, or the same ones in every reply."""
-    used = earlier.used_ids
+def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _TurnState) -> list[ToolCall]:
+    """Give calls unique ids: the journal is keyed by id, and some providers send none, or repeat them in every
+    reply.
+    """
+    used = turn_state.used_ids
     if used is None:
         used = {call.id for message in ctx.messages[ctx.recorded :] for call in message.tool_calls}
-        earlier.used_ids = used
+        turn_state.used_ids = used
     own: list[ToolCall] = []
     for call in calls:
         if not call.id or call.id in used:
@@ -119,9 +123,11 @@ def _with_own_ids(ctx: Context, calls: list[ToolCall], earlier: _Earlier) -> lis
     return own
 
 
-def _repair(ctx: Context, earlier: _Earlier) -> None:
-    """Looks at what is new since the last call of the turn, and at nothing twice; stored history came repaired."""
-    start = earlier.sound_upto
+def _repair(ctx: Context, turn_state: _TurnState) -> None:
+    """Validate and repair the messages that are new since the last call; stored history was repaired when it was
+    loaded.
+    """
+    start = turn_state.validated
     if not is_sound(ctx.messages, start):
         ctx.messages[start:] = repaired(ctx.messages, start)
-    earlier.sound_upto = len(ctx.messages)
+    turn_state.validated = len(ctx.messages)

@@ -1,6 +1,6 @@
-"""The loop detector: notices a model that repeats itself, from the last calls of a turn and what came of them.
+"""Loop detector: finds repeated tool calls without progress among the last calls of a turn.
 
-Three patterns over a first-in-first-out window of calls, where the same call means the same tool and arguments:
+Three patterns over a sliding window of calls, where calls are equal if tool and arguments are:
 
     pattern           counts                                    warning  critical  breaker
     poll_no_progress  the same call in a row                          3         5        -
@@ -8,8 +8,9 @@ Three patterns over a first-in-first-out window of calls, where the same call me
     ping_pong         A, B, A, B within the last 6 calls              1         -        -
 
 Numbers: reference/sophon.md 5.8. A warning counts calls. Critical and breaker count calls without progress, that is
-with the very same result, so that polling never goes beyond a warning. A refused call counts as one without progress;
-one whose result is still out counts for warnings only, because six throws of a die in one reply are no loop.
+with an identical result, so polling with changing results never goes beyond a warning. A refused call counts as one
+without progress. A call without a result yet counts for warnings only, because six rolls of a die in one reply are no
+loop.
 """
 
 from collections import deque
@@ -21,10 +22,10 @@ from sophon.messages import ToolCall
 from sophon_middlewares.inner.call_identity import call_key, fingerprint
 
 Level: TypeAlias = Literal["none", "warning", "critical", "breaker"]
-"""How bad it is: run it; run it and tell the model; refuse it; end the turn."""
+"""Severity: run the call; run it and warn the model; refuse it; end the turn."""
 
 Pattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pong"]
-"""Which rule spoke; empty for `none`."""
+"""The rule that matched; empty for `none`."""
 
 _VETO = "veto"
 
@@ -33,7 +34,7 @@ _VETO = "veto"
 class LoopLimits:
     """Thresholds in calls, defaults as published; None turns a threshold off.
 
-    `criticals` is the number of refused calls that end the turn. Raises ValueError for a number below 1.
+    `criticals` is the number of refused calls that ends the turn. Raises ValueError for a number below 1.
     """
 
     window: int = 30
@@ -54,7 +55,7 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to do with a call. `message` is for the model; `count` is the number that met the threshold."""
+    """What to do with a call. `message` is for the model; `count` is the number that reached the threshold."""
 
     level: Level = "none"
     pattern: Pattern = ""
@@ -69,20 +70,31 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Call:
-    """A call of the window; `outcome` is None while the result is out, "veto", or "=" and the result's fingerprint."""
+    """A call of the window; `outcome` is None while its result is missing, "veto", or "=" and the result's
+    fingerprint.
+    """
 
     key: str
     outcome: str | None = None
 
 
 class LoopDetector:
-    """Watches the calls of one turn; ask `check` before a call runs and tell `record` its result.
+    """Detector for the calls of one turn; call `check` before a call runs and `record` with its result.
 
-    All calls of a reply may be checked before the first of them is recorded: each counts from its check on. Each
-    (pattern, call) is warned of once; every refused call gets its own message. One detector belongs to one turn.
+    All calls of a reply may be checked before the first is recorded: each counts from its check on. Each (pattern,
+    call) is warned about once; every refused call gets its own message.
     """
 
-    __slots__ = ("_calls", "_counts", "_first_refusal", "_limits", "_open", "_tripped", "_warned", "criticals")
+    __slots__ = (
+        "_calls",
+        "_counts",
+        "_first_refusal",
+        "_limits",
+        "_pending",
+        "_tripped",
+        "_warned",
+        "criticals",
+    )
 
     def __init__(self, limits: LoopLimits | None = None) -> None:
         self._limits = limits or LoopLimits()
@@ -90,23 +102,23 @@ class LoopDetector:
         self._first_refusal = min((each for each in thresholds if each is not None), default=None)
         self._calls: deque[_Call] = deque()
         self._counts: dict[str, int] = {}
-        self._open: dict[str, deque[_Call]] = {}
+        self._pending: dict[str, deque[_Call]] = {}
         self._warned: set[str] = set()
         self._tripped = False
         self.criticals = 0  # calls refused as critical
 
     @property
     def exhausted(self) -> bool:
-        """Whether the turn is to end: the breaker spoke, or too many calls were refused."""
+        """Whether the turn must end: the breaker tripped, or too many calls were refused."""
         return self._tripped or self.criticals >= self._limits.criticals
 
     def check(self, call: ToolCall) -> Verdict:
-        """Count a call that is about to run, and judge it; a critical or breaker verdict means that it must not run."""
+        """Count a call that is about to run and judge it; at level critical or breaker it must not run."""
         tool, entry = call.name, _Call(call_key(call))
-        self._push(entry)
-        verdict = self._refusal(entry, tool) or self._warning(entry, tool) or _QUIET
+        self._append(entry)
+        verdict = self._check_refusal(entry, tool) or self._check_warning(entry, tool) or _NO_VERDICT
         if verdict.runs:
-            self._open.setdefault(entry.key, deque()).append(entry)
+            self._pending.setdefault(entry.key, deque()).append(entry)
             return verdict
         entry.outcome = _VETO
         self.criticals += verdict.level == "critical"
@@ -114,17 +126,17 @@ class LoopDetector:
         return verdict
 
     def record(self, call: ToolCall, result_text: str) -> None:
-        """Note the result of the oldest checked call of that kind that has none; with none open, nothing happens."""
+        """Record the result of the oldest checked call of that kind without one; does nothing if there is none."""
         key = call_key(call)
-        waiting = self._open.get(key)
+        waiting = self._pending.get(key)
         if waiting is None:
             return
         waiting.popleft().outcome = "=" + fingerprint(result_text)
         if not waiting:
-            del self._open[key]
+            del self._pending[key]
 
     def to_json(self) -> dict[str, Any]:
-        """Limits and state as plain data, ready for JSON."""
+        """Return limits and state as plain data, ready for JSON."""
         return {
             "limits": asdict(self._limits),
             "calls": [[call.key, call.outcome] for call in self._calls],
@@ -135,19 +147,19 @@ class LoopDetector:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`."""
+        """Invert `to_json`."""
         detector = cls(LoopLimits(**data["limits"]))
         for key, outcome in data["calls"]:
             call = _Call(key, outcome)
-            detector._push(call)
+            detector._append(call)
             if outcome is None:
-                detector._open.setdefault(key, deque()).append(call)
+                detector._pending.setdefault(key, deque()).append(call)
         detector._warned.update(data["warned"])
         detector.criticals = data["criticals"]
         detector._tripped = data["tripped"]
         return detector
 
-    def _push(self, call: _Call) -> None:
+    def _append(self, call: _Call) -> None:
         counts = self._counts
         self._calls.append(call)
         counts[call.key] = counts.get(call.key, 0) + 1
@@ -157,43 +169,45 @@ class LoopDetector:
             if not counts[oldest]:
                 del counts[oldest]
 
-    def _refusal(self, call: _Call, tool: str) -> Verdict | None:
+    def _check_refusal(self, call: _Call, tool: str) -> Verdict | None:
         limits, count = self._limits, self._counts[call.key]
-        if not _met(count, self._first_refusal):
+        if not _reaches(count, self._first_refusal):
             return None
-        stuck = _stuck(self._calls, call.key)
-        if _met(stuck, limits.repeat_breaker):
-            return Verdict("breaker", "generic_repeat", stuck, _refused(tool, f"{stuck} times"))
-        in_a_row = _stuck(self._run(call.key), call.key)
-        if _met(in_a_row, limits.poll_critical):
-            return Verdict("critical", "poll_no_progress", in_a_row, _refused(tool, f"{in_a_row} times in a row"))
-        if _met(stuck, limits.repeat_critical):
-            return Verdict("critical", "generic_repeat", stuck, _refused(tool, f"{stuck} times"))
+        stuck = _count_without_progress(self._calls, call.key)
+        if _reaches(stuck, limits.repeat_breaker):
+            return Verdict("breaker", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
+        in_a_row = _count_without_progress(self._trailing_run(call.key), call.key)
+        if _reaches(in_a_row, limits.poll_critical):
+            return Verdict("critical", "poll_no_progress", in_a_row, _refusal_text(tool, f"{in_a_row} times in a row"))
+        if _reaches(stuck, limits.repeat_critical):
+            return Verdict("critical", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         return None
 
-    def _warning(self, call: _Call, tool: str) -> Verdict | None:
+    def _check_warning(self, call: _Call, tool: str) -> Verdict | None:
         limits, count = self._limits, self._counts[call.key]
-        if _met(count, limits.poll_warning) and self._news("poll_no_progress", call.key):
-            in_a_row = len(self._run(call.key))
-            if _met(in_a_row, limits.poll_warning):
-                return self._warn("poll_no_progress", call.key, in_a_row, _repeated(tool, f"{in_a_row} times in a row"))
-        if _met(count, limits.repeat_warning) and self._news("generic_repeat", call.key):
-            return self._warn("generic_repeat", call.key, count, _repeated(tool, f"{count} times"))
-        if len(self._counts) > len(self._calls) - 2:  # the everyday case: too few repeats in the window for a pair
+        if _reaches(count, limits.poll_warning) and self._is_new("poll_no_progress", call.key):
+            in_a_row = len(self._trailing_run(call.key))
+            if _reaches(in_a_row, limits.poll_warning):
+                return self._warn(
+                    "poll_no_progress", call.key, in_a_row, _warn_text(tool, f"{in_a_row} times in a row")
+                )
+        if _reaches(count, limits.repeat_warning) and self._is_new("generic_repeat", call.key):
+            return self._warn("generic_repeat", call.key, count, _warn_text(tool, f"{count} times"))
+        if len(self._counts) > len(self._calls) - 2:  # fast path: too few repeats in the window for a pair
             return None
-        pair = _alternation(self._calls, limits.ping_pong_window or 0)
-        if pair is not None and self._news("ping_pong", pair):
-            return self._warn("ping_pong", pair, 4, _ALTERNATING)
+        pair = _find_alternation(self._calls, limits.ping_pong_window or 0)
+        if pair is not None and self._is_new("ping_pong", pair):
+            return self._warn("ping_pong", pair, 4, _ALTERNATION_TEXT)
         return None
 
-    def _news(self, pattern: Pattern, key: str) -> bool:
+    def _is_new(self, pattern: Pattern, key: str) -> bool:
         return f"{pattern} {key}" not in self._warned
 
     def _warn(self, pattern: Pattern, key: str, count: int, message: str) -> Verdict:
         self._warned.add(f"{pattern} {key}")
         return Verdict("warning", pattern, count, message)
 
-    def _run(self, key: str) -> list[_Call]:
+    def _trailing_run(self, key: str) -> list[_Call]:
         run: list[_Call] = []
         for call in reversed(self._calls):
             if call.key != key:
@@ -203,19 +217,20 @@ class LoopDetector:
         return run
 
 
-_QUIET = Verdict()
-_ALTERNATING = (
-    "you go back and forth between the same two calls. Use what they told you, try another way, "
-    "or answer with what you have."
+_NO_VERDICT = Verdict()
+_ALTERNATION_TEXT = (
+    "you alternate between the same two calls. Use their results, try another way, or answer with what you have."
 )
 
 
-def _met(count: int, threshold: int | None) -> bool:
+def _reaches(count: int, threshold: int | None) -> bool:
     return threshold is not None and count >= threshold
 
 
-def _stuck(calls: Reversible[_Call], key: str) -> int:
-    """How often the newest call, itself included, came without progress: its trailing kin with one and same result."""
+def _count_without_progress(calls: Reversible[_Call], key: str) -> int:
+    """Count how often the newest call came without progress, itself included: equal preceding calls with one identical
+    result.
+    """
     count, result = 1, None
     for call in reversed(calls):
         if call.key != key or call.outcome is None:
@@ -228,8 +243,8 @@ def _stuck(calls: Reversible[_Call], key: str) -> int:
     return count
 
 
-def _alternation(calls: deque[_Call], within: int) -> str | None:
-    """The pair that alternates A, B, A, B in the last `within` calls, whichever of the two came first."""
+def _find_alternation(calls: deque[_Call], within: int) -> str | None:
+    """Return the pair that alternates A, B, A, B in the last `within` calls, whichever came first; else None."""
     for end in range(1, min(within, len(calls)) - 2):
         a, b = calls[-end].key, calls[-end - 1].key
         if a != b and calls[-end - 2].key == a and calls[-end - 3].key == b:
@@ -237,14 +252,14 @@ def _alternation(calls: deque[_Call], within: int) -> str | None:
     return None
 
 
-def _repeated(tool: str, often: str) -> str:
+def _warn_text(tool: str, often: str) -> str:
     return (
-        f"{tool} was called {often} with the same arguments. Use what it told you, change the arguments, "
+        f"{tool} was called {often} with the same arguments. Use its result, change the arguments, "
         f"try another way, or answer with what you have."
     )
 
 
-def _refused(tool: str, often: str) -> str:
+def _refusal_text(tool: str, often: str) -> str:
     return (
         f"{tool} was called {often} with the same arguments and the result did not change, so it was not run again. "
         f"Try another way, or answer with what you have."

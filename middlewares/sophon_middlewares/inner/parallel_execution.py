@@ -1,4 +1,4 @@
-"""Settles several calls of one reply at once."""
+"""Parallel execution: settles several calls of one reply concurrently."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,12 +8,13 @@ from sophon.pipeline import Next
 
 
 class ParallelExecution:
-    """In a settling pass with two or more pending calls: one branch per call goes through the rest at the same time.
+    """In a settling pass with two or more pending calls, sends one branch per call through the rest of the chain
+    concurrently.
 
-    Approval and ToolExecution see one call each; results return in call order; a call that waits for a person stays
-    pending and the others go on. An exception lets the siblings finish and then leaves as itself, the first in call
-    order. How many tools run at once, and that a serial tool runs alone, is the business of `ctx.places`
-    (`Tools.MaxParallel`, 8), which nobody holds while waiting for a person.
+    Approval and ToolExecution see one call each; results return in call order; a call that waits for approval stays
+    pending while the others continue. After an exception the siblings finish, then the first exception in call order is
+    raised. `ctx.places` limits how many tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a call
+    that waits for approval does not count.
     """
 
     zone = "inner"
@@ -28,7 +29,7 @@ class ParallelExecution:
             await next(ctx)
             return
         branches = [ctx.branch(call) for call in ctx.pending]
-        errors = await _all(branches, next)
+        errors = await _run_branches(branches, next)
         merge(ctx, branches)
         for error in errors:
             if error is not None:
@@ -36,7 +37,7 @@ class ParallelExecution:
 
 
 def merge(ctx: Context, branches: Sequence[Context]) -> None:
-    """Results and what is still pending, in call order; the first branch that ended the turn has ended it."""
+    """Merge results and pending calls in call order; the first branch with a response ends the turn."""
     ctx.pending = [call for branch in branches for call in branch.pending]
     for branch in branches:
         ctx.results.update(branch.results)
@@ -44,22 +45,22 @@ def merge(ctx: Context, branches: Sequence[Context]) -> None:
             ctx.response = branch.response
 
 
-async def _all(branches: Sequence[Context], next: Next) -> list[Exception | None]:
+async def _run_branches(branches: Sequence[Context], next: Next) -> list[Exception | None]:
     errors: list[Exception | None] = [None] * len(branches)
 
     async def settle(index: int) -> None:
         try:
             await next(branches[index])
-        except Exception as error:  # noqa: BLE001 - kept, and raised once the siblings have finished
+        except Exception as error:  # noqa: BLE001 - raised once the siblings have finished
             errors[index] = error
 
-    # asyncio's own group: a quarter of the price of anyio's. No exception reaches it, so none leaves it as a group.
+    # asyncio's TaskGroup costs a quarter of anyio's. No exception reaches it, so it raises no ExceptionGroup.
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(settle(index)) for index in range(len(branches))]
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:
-            for task in tasks:  # in call order: the group would cancel them in no order at all
+            for task in tasks:  # in call order; a TaskGroup cancels in no particular order
                 task.cancel()
             raise
     return errors

@@ -1,4 +1,4 @@
-"""Runs tools: every call gets exactly one result that the model can use, whatever happens."""
+"""Tool execution: runs the pending calls, and gives every call exactly one result."""
 
 import asyncio
 import logging
@@ -19,21 +19,21 @@ from sophon_middlewares.inner.admission import misfit, ungranted, unusable
 log = logging.getLogger("sophon.tools")
 
 FENCE_ROOM = 400
-"""Characters kept free for the fence around a result from outside."""
+"""Characters reserved for the fence around an external result."""
 
 NOTE_ROOM = 1000
-"""Characters of changed arguments that the model is shown."""
+"""Maximum characters of edited arguments in a result's note."""
 
 _JOURNAL: Key[dict[str, JournalEntry]] = Key("tool_execution.journal")
 
 
 class ToolExecution:
-    """Runs what is pending in call order (in a branch that is one call) and ends the settling pass there.
+    """Runs the pending calls in call order (one call in a branch) and ends the settling pass.
 
     An unknown or withheld tool, invalid arguments, an exception and a time-out each become an error result. A call of
-    High risk or above runs only with a grant for exactly its arguments. Results are cut to `Tools.MaxResultCharacters`
-    (8000, reference/sophon.md 5.23). The journal keeps a resumed turn from running a finished call again. Raises
-    BudgetExceeded; what waits for a person is left alone.
+    High risk or above runs only with a grant for exactly its arguments. Results are truncated to
+    `Tools.MaxResultCharacters` (8000, reference/sophon.md 5.23). The journal prevents a resumed turn from running a
+    finished call again. Raises BudgetExceeded. Calls that wait for approval stay pending.
     """
 
     zone = "inner"
@@ -41,7 +41,7 @@ class ToolExecution:
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
     acts = {
-        "tool call": "checks name, arguments and grant, runs it within its time, cuts the result, keeps the journal"
+        "tool call": "checks name, arguments and grant, runs it with a time-out, cuts the result, keeps the journal"
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
@@ -55,15 +55,15 @@ class ToolExecution:
 
 async def _settle(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    fault = unusable(ctx, call, tool)
-    if fault is not None or tool is None:
-        ctx.settle(call, f"error: {fault}", "failed")
+    error = unusable(ctx, call, tool)
+    if error is not None or tool is None:
+        ctx.settle(call, f"error: {error}", "failed")
         return
     refusal = ungranted(ctx, call, tool)
     if refusal is not None:
-        wrong = misfit(tool, call.arguments)
-        ctx.settle(call, f"error: {wrong or refusal}", "failed" if wrong else "denied")
-    elif not (ctx.resumed and await _settled_before(ctx, call, tool)):
+        invalid = misfit(tool, call.arguments)
+        ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
+    elif not (ctx.resumed and await _settle_from_journal(ctx, call, tool)):
         await ctx.places.acquire(tool.serial)
         try:
             await _run(ctx, call, tool)
@@ -71,8 +71,8 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
             ctx.places.release()
 
 
-async def _settled_before(ctx: Context, call: ToolCall, tool: Tool) -> bool:
-    """In a resumed turn: what the journal knows of the call stands."""
+async def _settle_from_journal(ctx: Context, call: ToolCall, tool: Tool) -> bool:
+    """In a resumed turn, settle the call from the journal; return whether it did."""
     journal = ctx.get(_JOURNAL)
     if journal is None:
         journal = await ctx.services.store.journal.entries(ctx.run_id)
@@ -99,20 +99,20 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     if ctx.observed:
         digest = call_digest(ctx.run_id, call)
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=call.arguments))
-    began = clock.monotonic()
+    started = clock.monotonic()
     try:
-        text, outcome = await _attempt(ctx, call, tool)
+        text, outcome = await _invoke(ctx, call, tool)
     except asyncio.CancelledError:
-        ctx.settle(call, "error: cancelled", "cancelled", duration_ms=_ms(clock.monotonic() - began))
+        ctx.settle(call, "error: cancelled", "cancelled", duration_ms=_ms(clock.monotonic() - started))
         raise
     except BaseException as error:
-        ctx.settle(call, f"error: {error}", "failed", duration_ms=_ms(clock.monotonic() - began))
+        ctx.settle(call, f"error: {error}", "failed", duration_ms=_ms(clock.monotonic() - started))
         raise
-    ctx.settle(call, _presentable(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - began))
+    ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
     await journal.finish(ctx.run_id, ctx.results[call.id])
 
 
-async def _attempt(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outcome]:
+async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outcome]:
     seconds = tool.timeout_seconds or ctx.settings.tools.timeout.total_seconds()
     limit: asyncio.Timeout | None = None
     try:
@@ -125,27 +125,27 @@ async def _attempt(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outco
     except TimeoutError as error:
         if limit is not None and limit.expired():
             return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
-        return _told(call, error), "failed"
-    except Exception as error:  # noqa: BLE001 - a tool is foreign code; whatever it raises is an answer to the model
-        return _told(call, error), "failed"
+        return _error_text(call, error), "failed"
+    except Exception as error:  # noqa: BLE001 - tools are third-party code; any exception becomes an error result
+        return _error_text(call, error), "failed"
 
 
-def _told(call: ToolCall, error: Exception) -> str:
+def _error_text(call: ToolCall, error: Exception) -> str:
     log.warning("tool %s failed", call.name, exc_info=error)
     return f"error: {call.name} failed: {type(error).__name__}: {error}"
 
 
-def _presentable(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
-    note = _note(ctx, call)
-    room = (tool.max_result or ctx.settings.tools.max_result_characters) - len(note)
+def _format_result(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
+    note = _edit_note(ctx, call)
+    limit = (tool.max_result or ctx.settings.tools.max_result_characters) - len(note)
     if tool.external:
-        cut = truncate(text, max(room - FENCE_ROOM, room // 2))
+        cut = truncate(text, max(limit - FENCE_ROOM, limit // 2))
         return note + fence(cut, call.name, ctx.services.clock.new_id()[-16:])
-    return note + (truncate(text, room) if len(text) > room else text)
+    return note + (truncate(text, limit) if len(text) > limit else text)
 
 
-def _note(ctx: Context, call: ToolCall) -> str:
-    """What the model must know of a call that a person changed: its own transcript shows the old arguments."""
+def _edit_note(ctx: Context, call: ToolCall) -> str:
+    """Return a note about edited arguments, because the transcript shows the original ones."""
     grant = ctx.grants.get(call.id)
     if grant is None or not grant.edited:
         return ""

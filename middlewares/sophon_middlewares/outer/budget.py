@@ -1,4 +1,4 @@
-"""Keeps a turn within its limits: tokens a day, money a month, and a ceiling for the turn itself."""
+"""Budget: limits of tokens per day, cost per month, and a ceiling per turn."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ from sophon_middlewares.outer.periods import period_of
 
 
 class Budget:
-    """Refuses a turn that nobody may pay for, and meters every attempt of every model call of the others.
+    """Rejects a turn whose providers are all over their limits, and meters every attempt of every model call.
 
     On the way in, providers over `Budget.Providers` (DailyTokens; MonthlyCost in USD) are excluded from routing; if
-    none is left the turn ends as `budget_exceeded` before any call. The meter it puts on the context reserves the
-    worst case before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool
-    calls, 30 minutes at work) bounds the turn, its plan steps included. A plan step shares the turn's meter.
+    none is left, the turn ends as `budget_exceeded` before any call. The meter on the context reserves the worst case
+    before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool calls, 30
+    minutes of active time) limits the turn, its plan steps included. A plan step shares the turn's meter.
     """
 
     zone = "outer"
@@ -38,15 +38,15 @@ class Budget:
             return
         try:
             if ctx.settings.budget.providers:
-                await _exclude_spent(ctx, ctx.services.clock.now())
+                await _exclude_over_limit(ctx, ctx.services.clock.now())
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
             ctx.response = refusal(error)
 
 
-async def _exclude_spent(ctx: Context, now: datetime) -> None:
-    """Raises BudgetExceeded, of the provider that would have been asked first, if nobody is left."""
+async def _exclude_over_limit(ctx: Context, now: datetime) -> None:
+    """Exclude providers over their limits. Raises BudgetExceeded of the first provider if none is left."""
     first: BudgetExceeded | None = None
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
     for provider in limited(active, ctx.settings.budget):
@@ -61,12 +61,12 @@ async def _exclude_spent(ctx: Context, now: datetime) -> None:
 
 
 def limited(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
-    """The providers that have a limit at all."""
+    """Return the providers that have a limit."""
     return [provider for provider in providers if limits_of(provider.id, settings) is not UNLIMITED]
 
 
 def refusal(error: BudgetExceeded) -> Response:
-    """What the person and a program read of a met limit."""
+    """Return the response for an exceeded limit."""
     detail = {"limit": error.limit, "used": error.used, "allowed": error.allowed}
     if error.provider is not None:
         detail["provider"] = error.provider

@@ -1,4 +1,4 @@
-"""Chooses which models are asked, and in which order."""
+"""Capability routing: chooses the candidate models of a turn and their order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from sophon.models.provider import Candidate, Health
 from sophon.pipeline import Next
 
 WHY: Mapping[Health, str] = {
-    "active": "it would answer",
+    "active": "eligible",
     "inactive": "not active",
-    "benched": "resting after failures",
-    "no_keys": "all of its keys were refused",
+    "benched": "circuit breaker open after failures",
+    "no_keys": "all of its keys were rejected",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked of a route: the session's own choice, and the capability that a plan step hints at."""
+    """Routing request: message text, the session's chosen model, and the capability hint of a plan step."""
 
     text: str
     model: Candidate | None = None
@@ -28,37 +28,38 @@ class Wish:
 
 
 class RoutingStrategy(Protocol):
-    """The rule; `eligible` are the default models of the providers that may be asked, in priority order."""
+    """Routing rule; `eligible` holds the default models of the eligible providers, in priority order."""
 
     def route(self, wish: Wish, eligible: Sequence[Candidate]) -> list[Candidate]:
-        """The candidates to ask, the first choice first; only eligible providers, never empty if one is."""
+        """Return the candidates, first choice first; only eligible providers, never empty if `eligible` is not."""
         ...
 
 
 class PriorityRouting:
-    """The session's choice, else the first model with the capability, else priority; the others follow as fallback,
-    each with its first model that has the capability, else with its default one.
+    """Default strategy: the session's choice, else the first model with the capability, else by priority; then
+    fallbacks.
 
-    Source: reference/sophon.md 5.3, 5.12. A capability that nobody has is no reason to fail.
+    A fallback provider uses its first model with the capability, else its default one. A capability that no model has
+    is ignored. Source: reference/sophon.md 5.3, 5.12.
     """
 
     def route(self, wish: Wish, eligible: Sequence[Candidate]) -> list[Candidate]:
         """See `RoutingStrategy`."""
         if wish.model is not None:
-            return _first(wish.model, eligible)
+            return _put_first(wish.model, eligible)
         if wish.capability is None:
             return list(eligible)
-        capable = [found for candidate in eligible if (found := _capable(wish.capability, candidate)) is not None]
+        capable = [found for candidate in eligible if (found := _find_capable(wish.capability, candidate)) is not None]
         if not capable:
             return list(eligible)
         able = {found.provider.id: found for found in capable}
-        return _first(capable[0], [able.get(candidate.provider.id, candidate) for candidate in eligible])
+        return _put_first(capable[0], [able.get(candidate.provider.id, candidate) for candidate in eligible])
 
 
 class CapabilityRouting:
-    """Puts the turn's route on the context: eligible providers (active, not over budget, breaker closed), ordered.
+    """Sets the turn's route: eligible providers (active, within budget, circuit breaker closed), ordered by `strategy`.
 
-    `strategy` is the rule for the order. Raises NoProvider if nobody is eligible.
+    Raises NoProvider if no provider is eligible.
     """
 
     zone = "outer"
@@ -78,20 +79,20 @@ class CapabilityRouting:
         if not eligible:
             raise NoProvider(why_nobody(gateway, ctx.excluded))
         hint = ctx.step.model_hint if ctx.step else None
-        ctx.route = self._strategy.route(Wish(ctx.text, _choice(ctx, gateway, eligible), hint), eligible)
+        ctx.route = self._strategy.route(Wish(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
         await next(ctx)
 
 
 def why_nobody(gateway: ModelGateway, excluded: dict[str, str]) -> str:
-    """The sentence for a turn that nobody can answer."""
+    """Return the error message for a turn without an eligible provider."""
     if not gateway.providers:
         return "no model provider is configured; add one to Providers, or set a key such as OPENAI_API_KEY"
     reasons = [f"{each.id}: {excluded.get(each.id) or WHY[each.health]}" for each in gateway.statistics()]
-    return f"no model provider can be asked now ({'; '.join(reasons)})"
+    return f"no model provider is available now ({'; '.join(reasons)})"
 
 
-def _choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Candidate]) -> Candidate | None:
-    """The session's model, while its provider may be asked; a model that is gone leaves the choice to the rule."""
+def _session_choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Candidate]) -> Candidate | None:
+    """Return the session's model while its provider is eligible; None for a model that no longer exists."""
     if ctx.model is None:
         return None
     try:
@@ -101,11 +102,11 @@ def _choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Candidate]) 
     return wanted if any(candidate.provider is wanted.provider for candidate in eligible) else None
 
 
-def _first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
+def _put_first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
     return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]
 
 
-def _capable(capability: str, candidate: Candidate) -> Candidate | None:
+def _find_capable(capability: str, candidate: Candidate) -> Candidate | None:
     for model in candidate.provider.models:
         if capability in model.info.capabilities:
             return Candidate(candidate.provider, model)

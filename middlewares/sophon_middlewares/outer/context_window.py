@@ -1,4 +1,4 @@
-"""Keeps what a model is asked within its window, on every call of a turn."""
+"""Context window: keeps every request of a turn within its model's window."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -11,17 +11,17 @@ from sophon_middlewares.outer.window.fitting_layer import FittingLayer
 
 
 class ContextWindow:
-    """Lays a call layer around the turn's model calls, so that a long loop of tools fits as well as a long history.
+    """Adds a call layer around the turn's model calls that shortens requests which exceed the window.
 
-    A request (messages, tool schemas, the text that other layers add) above 80 % of the model's window is shortened:
-    a model summarises the oldest 60 % of the messages into one behind the system prompt, within 30 s. Without a
-    summary, or if it is not enough, the oldest rounds are left out until 70 % are taken, and too large tool results
-    are cut (reference/sophon.md 5.4). `max_tokens` becomes no more than what the window has left. Only the model's
-    view is shortened; the summary is kept on `ctx.compaction`, and later views start from it.
+    A request (messages, tool schemas, text that other layers add) above 80 % of the model's window is compacted: a
+    model summarises the oldest 60 % of the messages into one behind the system prompt, within 30 s. Without a summary,
+    or if it is not enough, the oldest rounds are dropped until 70 % are used, and large tool results are truncated
+    (reference/sophon.md 5.4). `max_tokens` is limited to what remains of the window. Only the model's view is
+    shortened; the summary is stored on `ctx.compaction`, and later views start from it.
 
-    `options` are the turn's settings by default (`ContextWindow`). `breaker` lives as long as the process: after three
-    failed summaries in a row nobody is asked for one for that model for 60 s. Raises MessageTooLarge if the system
-    prompt and the last user message alone do not fit; no call has then been made. Does not count images.
+    `options` default to the turn's settings (`ContextWindow`). `breaker` lives as long as the process: after three
+    failed summaries in a row it skips compaction for that model for 60 s. Raises MessageTooLarge, before any call, if
+    the system prompt and the last user message alone do not fit. Does not count images.
     """
 
     zone = "outer"

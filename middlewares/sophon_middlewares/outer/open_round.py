@@ -1,4 +1,4 @@
-"""What the transcript says of tool calls that a turn's end left without a result."""
+"""Settles tool calls that have no result when a turn ends, so that the transcript stays valid."""
 
 from collections.abc import Sequence
 
@@ -11,20 +11,20 @@ NOT_RUN = "error: not run, because the turn ended"
 
 
 async def close_round(ctx: Context) -> None:
-    """A turn that ended between calls and their results keeps what is known of these: they may have had effects."""
+    """Append a result for every unanswered call, from the journal where it is known: the calls may have had effects."""
     last = ctx.messages[-1] if ctx.messages else None
     if last is None or (last.role != "tool" and not last.tool_calls):
-        return  # the everyday end: a reply without calls
+        return  # fast path: a reply without calls
     calls = left_open(ctx.messages[ctx.recorded_upto() :])
     if not calls:
         return
     journal = await ctx.services.store.journal.entries(ctx.run_id)
     for call in calls:
-        ctx.messages.append(Message("tool", _known_of(ctx, call, journal.get(call.id)), tool_call_id=call.id))
+        ctx.messages.append(Message("tool", _result_text(ctx, call, journal.get(call.id)), tool_call_id=call.id))
 
 
 def left_open(messages: Sequence[Message]) -> list[ToolCall]:
-    """The calls at the end of a transcript that have no result yet."""
+    """Return the calls at the end of a transcript that have no result."""
     answered: set[str | None] = set()
     for message in reversed(messages):
         if message.role != "tool":
@@ -33,7 +33,7 @@ def left_open(messages: Sequence[Message]) -> list[ToolCall]:
     return []
 
 
-def _known_of(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
+def _result_text(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
     result = ctx.results.get(call.id) or (entry.result if entry is not None else None)
     if result is not None:
         return result.text

@@ -1,4 +1,4 @@
-"""The day and the month to which something is charged, and when they end."""
+"""Budget periods: the day and month that usage is charged to, and their ends."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -8,19 +8,19 @@ from sophon.stores.contracts import Period
 
 
 def period_of(now: datetime, time_zone: str) -> Period:
-    """Day and month of a moment, in a time zone."""
+    """Return the day and month of a moment, in a time zone."""
     local = now.astimezone(_zone(time_zone))
     return _period(local.year, local.month, local.day)
 
 
 def day_ends(now: datetime, time_zone: str) -> datetime:
-    """The next midnight of the time zone, in UTC."""
+    """Return the next midnight of the time zone, in UTC."""
     local = now.astimezone(_zone(time_zone)) + timedelta(days=1)
     return datetime(local.year, local.month, local.day, tzinfo=_zone(time_zone)).astimezone(UTC)
 
 
 def month_ends(now: datetime, time_zone: str) -> datetime:
-    """The first midnight of the next month of the time zone, in UTC."""
+    """Return the first midnight of the time zone's next month, in UTC."""
     local = now.astimezone(_zone(time_zone))
     year, month = (local.year + 1, 1) if local.month == 12 else (local.year, local.month + 1)
     return datetime(year, month, 1, tzinfo=_zone(time_zone)).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Breaks a request that needs several steps into a plan, runs the plan, and answers from what it came to."""
+"""Planning: breaks a multi-step request into a plan, runs it, and answers from the results."""
 
 from sophon.context import Context
 from sophon.events import PlanProposed
@@ -12,20 +12,21 @@ from sophon_middlewares.outer.plan.synthesis import synthesise
 from sophon_middlewares.outer.plan.work import WORK, PlanWork
 
 FLAT: Key[bool] = Key("planning.flat", dump=bool, load=bool)
-"""It was decided that the turn needs no plan; a resumed turn does not decide anew."""
+"""Set when the turn needs no plan; a resumed turn does not decide again."""
 
 
 class Planning:
-    """Decides, plans, asks a person where the plan needs it, runs the steps, and has one final call answer from them.
+    """Decides whether to plan, creates a plan, requests approval if needed, runs the steps, and synthesises the answer.
 
-    `Planning.Mode`, or the sender's: Auto (score of 3 and above), LlmDecides (the model is asked; unclear or failed,
-    the score), Always, Never. A turn that is a step `Planning.MaxDepth` (3) levels down is never planned. A plan that
-    cannot be run is asked for once more, then the turn goes on without one, as it does with a plan of a single step.
+    `Planning.Mode`, or the sender's: Auto (score of 3 and above), LlmDecides (the model votes; if it fails or is
+    unclear, the score decides), Always, Never. A turn that is a step `Planning.MaxDepth` (3) levels down is never
+    planned. An invalid plan is requested once more, then the turn goes on without one, as it does with a plan of a
+    single step.
 
-    A plan with a step at Medium risk or above is shown once and waits. Steps run as soon as their dependencies are
-    done, `Planning.Concurrency` (4) at once, each as a child turn through the whole chain, `Planning.Tries` (2) times
-    at most. A step that failed skips those that need it; the others finish. A turn with a plan does not call next.
-    Source: reference/sophon.md 5.13. Raises BudgetExceeded, and ModelError of the final call.
+    A plan with a step at Medium risk or above needs approval. Steps run as soon as their dependencies are completed,
+    `Planning.Concurrency` (4) at once, each as a child turn through the whole chain, `Planning.Tries` (2) times at
+    most. A failed step skips its dependants; the others finish. A turn with a plan does not call next. Source:
+    reference/sophon.md 5.13. Raises BudgetExceeded, and ModelError of the final call.
     """
 
     zone = "outer"
@@ -38,15 +39,15 @@ class Planning:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        work = await _work(ctx)
+        work = await _load_or_create(ctx)
         if work is None:
             await next(ctx)
         elif await may_run(ctx, work) and await run_steps(ctx, work):
             await synthesise(ctx, work.progress)
 
 
-async def _work(ctx: Context) -> PlanWork | None:
-    """What the turn has kept of its plan, or a new one, or None; decided once in a turn."""
+async def _load_or_create(ctx: Context) -> PlanWork | None:
+    """Return the turn's plan state, or create it; None without a plan. Decided once per turn."""
     work = ctx.get(WORK)
     if work is not None or ctx.get(FLAT):
         return work

@@ -1,4 +1,4 @@
-"""Lets a model without function calling use the same tools: they are described, called and answered in text."""
+"""Prompt tool bridge: gives tools to a model without function calling, as text."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -11,14 +11,14 @@ from sophon_middlewares.outer.bridge.tool_dialect import ToolDialect, added_text
 
 
 class PromptToolBridge:
-    """A call layer: tools into the system prompt, history into the same dialect, `<tool_call>` blocks into calls.
+    """Call layer that renders tools and tool history as text, and parses `<tool_call>` blocks in replies into calls.
 
-    Acts on each call of a model that has no function calling. The request is put into the dialect when there are tools
-    or the history has calls; the reply is scanned always: a model may write blocks that nobody asked for, as in the
-    final call of a plan. Which model is asked is known only per candidate (design.md 3), so a fallback gets its own
-    dialect. The text that is added is told to ContextWindow. A block that cannot be read becomes a call that is
-    `malformed`, which ToolExecution answers. Of what streams, no tag reaches the listener: see ToolCallScanner.
-    Source: reference/sophon.md 5.6.
+    Acts on each call of a model without function calling. The request is rendered if there are tools or the history has
+    calls; the reply is always scanned, because a model may write blocks unasked, for example in a plan's final call.
+    The model is known only per candidate (design.md 3), so each fallback is handled separately. The size of the added
+    text is registered for ContextWindow. A block that cannot be parsed becomes a call that is `malformed`, which
+    ToolExecution answers. Tags never reach the listener of a streamed reply: see ToolCallScanner. Source:
+    reference/sophon.md 5.6.
     """
 
     zone = "outer"
@@ -36,7 +36,7 @@ class PromptToolBridge:
 
 
 class BridgeLayer:
-    """What one turn's calls pass through; it keeps what it has rendered, so that a round costs only what is new."""
+    """The call layer of one turn. Caches what it has rendered, so that a round costs only what is new."""
 
     __slots__ = ("_dialect",)
 
@@ -44,10 +44,10 @@ class BridgeLayer:
         self._dialect = ToolDialect()
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
-        # Handed on as it is: for a model with function calling the bridge costs no await.
-        return call(request) if request.model.function_calling else self._bridged(request, call)
+        # Returned without await: the bridge costs nothing for a model with function calling.
+        return call(request) if request.model.function_calling else self._call_with_text_tools(request, call)
 
-    async def _bridged(self, request: ModelRequest, call: Call) -> ModelResponse:
+    async def _call_with_text_tools(self, request: ModelRequest, call: Call) -> ModelResponse:
         listener = BridgedListener(request.on_text) if request.on_text is not None else None
         messages = request.messages
         if speaks_of_tools(request):
@@ -60,7 +60,7 @@ class BridgeLayer:
 
 
 class BridgedListener:
-    """Lets through to the listener what a person may see. `restart` is called before each attempt of the model."""
+    """Passes only visible text to the listener. `restart` is called before each attempt."""
 
     __slots__ = ("_on_text", "_scanner", "_shown")
 
@@ -73,11 +73,11 @@ class BridgedListener:
         self._show(self._scanner.feed(text))
 
     def restart(self) -> None:
-        """The model begins anew: what was held back of an attempt that failed is no part of this one."""
+        """Reset for a new attempt: buffered text of a failed attempt is discarded."""
         self._scanner = ToolCallScanner()
 
     def conclude(self, visible: str) -> None:
-        """The reply is complete; what was held back of it and may be seen goes out."""
+        """Flush the buffered visible text at the end of the reply."""
         shown = "".join(self._shown)
         if visible.startswith(shown):
             self._show(visible[len(shown) :])
@@ -89,17 +89,17 @@ class BridgedListener:
 
 
 def speaks_of_tools(request: ModelRequest) -> bool:
-    """Whether a request needs the dialect; also the last call of a turn does, from which the tools are withheld."""
+    """Return whether a request needs rendering; the last call of a turn does too, although it offers no tools."""
     return bool(request.tools) or mentions_tools(request.messages)
 
 
 def overhead(request: ModelRequest) -> str:
-    """The text that the bridge will add to a request; "" for a model with function calling."""
+    """Return the text that the bridge will add to a request; "" for a model with function calling."""
     return "" if request.model.function_calling else added_text(request.tools, request.messages)
 
 
 def understood(response: ModelResponse) -> ModelResponse:
-    """A reply with its blocks as calls and only the rest as text; blocks beside native calls are dropped unread."""
+    """Return the response with blocks as calls and only the rest as text; native calls take precedence over blocks."""
     text, calls = scan(response.text)
     calls = response.tool_calls or calls
     return replace(

@@ -1,4 +1,4 @@
-"""Makes the conversation durable: what was said before is loaded, what is said now is kept."""
+"""Session events: loads the stored history before a turn, and records the turn's messages and outcome."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from functools import partial
 import anyio
 
 from sophon.context import Context
+from sophon.context.turn_log import TurnEnd
 from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.events import Message as MessageAdded
@@ -16,29 +17,27 @@ from sophon.messages import Message, Response
 from sophon.pipeline import Next
 from sophon.stores.contracts import History, SessionRecord
 from sophon.transcript import is_sound, repaired
-from sophon.context.turn_log import TurnEnd
 from sophon_middlewares.outer.open_round import close_round
 
 log = logging.getLogger("sophon")
 
 SOUND = "sound"
-"""Names, in a session's `known`, the messages that were found to need no repair."""
+"""Key, in a session's `known`, of the number of messages that were found valid."""
 
 COVERED: Key[int] = Key("session_events.covered", dump=int, load=int)
-"""How many messages the stored compaction stands for."""
+"""Number of messages that the stored compaction covers."""
 
 BEGUN_BEFORE: Key[int] = Key("session_events.begun_before", dump=int, load=int)
-"""Set on a turn that is begun again: a start that was cut off has recorded its message, the last of the history, under
-this seq."""
+"""Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
 
 
 class SessionEvents:
-    """Loads the stored history in front of the user message and records that message before anything else happens;
-    records what the turn added after it.
+    """Loads the stored history in front of the user message, and records that message before anything else happens;
+    afterwards records what the turn added.
 
-    A failure, a refusal, a suspend and a cancellation leave a record too, written in a shielded scope, and the error
-    goes on. A resumed turn is not loaded or recorded again; a plan step (depth > 0) records nothing. Emits TaskStarted,
-    Message, and the turn's one terminal event. Stands first.
+    A failure, refusal, suspension and cancellation are recorded too, in a shielded scope, and the error propagates. A
+    resumed turn is not loaded or recorded again; a plan step (depth > 0) records nothing. Emits TaskStarted, Message,
+    and the turn's one terminal event. Must be first in the chain.
     """
 
     zone = "outer"
@@ -52,26 +51,26 @@ class SessionEvents:
             return
         try:
             if not ctx.resumed:
-                await _begin(ctx)
+                await _start_turn(ctx)
             await next(ctx)
-            await _end(ctx, ctx.conclude())
+            await _finish_turn(ctx, ctx.conclude())
         except asyncio.CancelledError:
-            await _cancelled(ctx)
+            await _record_cancellation(ctx)
             raise
         except Exception as error:
-            await _failed(ctx, error)
+            await _record_failure(ctx, error)
             raise
-        await _forget_calls(ctx)
+        await _delete_journal(ctx)
 
 
 def describe(error: Exception, run_id: str) -> dict[str, str]:
-    """A failure in the three fields that an event carries; `id` finds it in the log."""
+    """Return the error payload of an event; `id` finds the error in the log."""
     code = error.code if isinstance(error, SophonError) else "internal"
     return {"code": code, "message": str(error) or type(error).__name__, "id": run_id}
 
 
 def news(ctx: Context) -> list[SessionRecord]:
-    """What the turn added and the store does not hold: its messages, mended where they need it, and a compaction."""
+    """Return the records that the turn added: its messages, repaired if needed, and a compaction."""
     start = ctx.recorded_upto()
     if not is_sound(ctx.messages, start):
         ctx.messages[start:] = repaired(ctx.messages, start)
@@ -82,9 +81,9 @@ def news(ctx: Context) -> list[SessionRecord]:
     return records
 
 
-async def _begin(ctx: Context) -> None:
+async def _start_turn(ctx: Context) -> None:
     assert ctx.started_at is not None
-    # What stands in front of the message, the system prompt, is the chain's own and not stored.
+    # The system prompt in front of the message belongs to the chain and is not stored.
     ctx.mark_recorded(len(ctx.messages) - 1)
     if ctx.observed:
         ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
@@ -93,7 +92,7 @@ async def _begin(ctx: Context) -> None:
     if begun_before:
         history.messages.pop()
         history.known.clear()
-    _join(ctx, history)
+    _insert_history(ctx, history)
     user = ctx.messages[-1]
     if begun_before:
         ctx.mark_recorded(len(ctx.messages))
@@ -102,10 +101,10 @@ async def _begin(ctx: Context) -> None:
         ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
 
 
-def _join(ctx: Context, history: History) -> None:
-    """Put the history behind the system prompt; a broken one, which another program may have left, is mended first.
+def _insert_history(ctx: Context, history: History) -> None:
+    """Insert the history after the system prompt; an invalid one, which another program may have written, is repaired.
 
-    What a compaction covers is counted in the mended messages: it was made of them.
+    A compaction's `covers` counts the repaired messages, because it was made from them.
     """
     ctx.model = ctx.model or history.model
     messages = history.messages
@@ -126,38 +125,38 @@ def _join(ctx: Context, history: History) -> None:
         ctx.put(COVERED, history.compaction.covers)
 
 
-async def _end(ctx: Context, response: Response) -> None:
+async def _finish_turn(ctx: Context, response: Response) -> None:
     if response.finish_reason == "suspended":
-        # What was said so far is part of the turn's state and is recorded when the turn ends.
+        # The messages so far are part of the turn's state and are recorded when the turn ends.
         await ctx.services.turn_log.conclude(
             ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response), ctx.emit
         )
         return
     await close_round(ctx)
     if response.text:
-        _say(ctx, response.text)
+        _set_reply(ctx, response.text)
     records = news(ctx)
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    await _conclude(ctx, records, TurnEnd("completed", response, events=partial(_answered, ctx, response, records)))
+    await _conclude(ctx, records, TurnEnd("completed", response, events=partial(_final_events, ctx, response, records)))
 
 
-def _answered(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
-    """The agent's message, if there is one, and the end; `seq` is that of the last of the records."""
+def _final_events(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
+    """Return the events of the reply, if there is one, and of the outcome; `seq` is that of the last record."""
     if not ctx.observed:
         return []
     end = TaskCompleted(
-        text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_ms(ctx)
+        text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_elapsed_ms(ctx)
     )
     if not response.text:
         return [end]
-    seq -= sum(record.kind != "message" for record in records)  # what stands behind the agent's message
+    seq -= sum(record.kind != "message" for record in records)  # records after the reply
     return [MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text), end]
 
 
-def _say(ctx: Context, text: str) -> None:
-    """The agent's message is what the person was given, be it other than what the model said last."""
+def _set_reply(ctx: Context, text: str) -> None:
+    """Make the response text the last assistant message, also if the model's last reply was different."""
     last = ctx.messages[-1]
     if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.recorded_upto():
         ctx.messages.append(Message("assistant", text))
@@ -165,26 +164,28 @@ def _say(ctx: Context, text: str) -> None:
         ctx.messages[-1] = Message("assistant", text)
 
 
-async def _cancelled(ctx: Context) -> None:
-    event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
-    await _conclude_badly(ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event]))
+async def _record_cancellation(ctx: Context) -> None:
+    event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
+    await _conclude_shielded(
+        ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event])
+    )
 
 
-async def _failed(ctx: Context, error: Exception) -> None:
+async def _record_failure(ctx: Context, error: Exception) -> None:
     failure = describe(error, ctx.run_id)
     if isinstance(error, SophonError):
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
-    event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_ms(ctx))
+    event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
     end = TurnEnd("failed", error=failure, events=lambda _: [event])
-    await _conclude_badly(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
+    await _conclude_shielded(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
 
 
-async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
-    """Shielded: whoever cancels or fails a turn still gets its one outcome, on record if the store can take it.
+async def _conclude_shielded(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
+    """Record a failure or cancellation, shielded, so that the turn gets its one outcome.
 
-    What the store raises here never takes the place of what ended the turn.
+    An error of the store never replaces the error that ended the turn.
     """
     with anyio.CancelScope(shield=True):
         records = [record]
@@ -194,7 +195,7 @@ async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd) -> 
                 record.data = {**record.data, "shown": "".join(ctx.shown)}
             records = [*news(ctx), record]
         except Exception:
-            log.exception("what run %s had added could not be gathered", ctx.run_id)
+            log.exception("the records of run %s could not be collected", ctx.run_id)
         try:
             await _conclude(ctx, records, end)
         except Exception:
@@ -202,7 +203,7 @@ async def _conclude_badly(ctx: Context, record: SessionRecord, end: TurnEnd) -> 
 
 
 async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> None:
-    """Write the end through the turn log; the messages are recorded then, unless that end does not count."""
+    """Write the end through the turn log; the messages count as recorded unless that end was not accepted."""
     before = ctx.recorded_upto()
     ctx.mark_recorded(len(ctx.messages))
     try:
@@ -215,8 +216,9 @@ async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd
 
 
 async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
-    """Write, and note that all messages are recorded now: a store that was asked does it, even for one who has been
-    cancelled since, so only an error leaves it undone.
+    """Append records and mark all messages as recorded.
+
+    The store completes the write even if the caller is cancelled, so only an error undoes the mark.
     """
     before = ctx.recorded_upto()
     ctx.mark_recorded(len(ctx.messages))
@@ -227,15 +229,15 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
         raise
 
 
-async def _forget_calls(ctx: Context) -> None:
-    """The turn has its outcome: no resumed run needs the journal. What cannot be forgotten does no harm."""
+async def _delete_journal(ctx: Context) -> None:
+    """Delete the journal of a finished turn, which no resumed run needs; a failure to delete is harmless."""
     if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.tally.tool_calls or ctx.resumed):
         return
     try:
         await ctx.services.store.journal.forget(ctx.run_id)
     except StoreError:
-        log.warning("the journal of run %s was not forgotten", ctx.run_id, exc_info=True)
+        log.warning("the journal of run %s was not deleted", ctx.run_id, exc_info=True)
 
 
-def _ms(ctx: Context) -> int:
+def _elapsed_ms(ctx: Context) -> int:
     return round(ctx.watch.seconds * 1000)

@@ -1,4 +1,4 @@
-"""Offers the model the ten tools that fit the message best, instead of all."""
+"""Tool filter: offers the model the ten most relevant tools instead of all."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -9,18 +9,18 @@ from sophon.pipeline import Next
 from sophon.tools.tool import Tool
 
 ALWAYS = ("datetime.now", "memory.search")
-"""Source: reference/sophon.md 5.5; they count in the number."""
+"""Tools that are always offered; they count towards the limit. Source: reference/sophon.md 5.5."""
 
 KNOWN_CHOICES = 256
 
 
 class ToolFilter:
-    """Chooses `ToolFilter.Top` (10) tools by whole-word relevance: +1.0 per tag, +0.5 per description keyword.
+    """Selects `ToolFilter.Top` (10) tools by whole-word relevance: +1.0 per tag, +0.5 per description keyword.
 
-    Always in: datetime.now, memory.search, what the person names, what the plan step hints at, what the turn has used.
-    Free places are filled in order of registration, so a small registry passes unchanged. The order is that of
-    registration, so that a provider's prompt cache holds. A withheld tool that the model guesses is refused by
-    ToolExecution; `load_tools` adds a group for the rest of the turn.
+    Always selected: datetime.now, memory.search, tools named by the user, hints of the plan step, tools the turn has
+    used. Remaining slots are filled in registration order, so a small registry passes unchanged. The result is in
+    registration order, so that a provider's prompt cache stays valid. ToolExecution rejects a call of a tool that was
+    not offered; `load_tools` adds a group for the rest of the turn.
     """
 
     zone = "outer"
@@ -31,24 +31,24 @@ class ToolFilter:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.settings.tool_filter.top
-        if len(ctx.tools) > top and not _chosen_before(ctx):
+        if len(ctx.tools) > top and not _is_restored(ctx):
             relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
             asked = [*relevance.named(ctx.text), *hints, *used(ctx.messages[ctx.recorded :])]
             scores = tuple(relevance.scores(ctx.text).items())
-            ctx.tools = list(_chosen(tuple(ctx.tools), scores, tuple(asked), top))
+            ctx.tools = list(_cached_selection(tuple(ctx.tools), scores, tuple(asked), top))
         await next(ctx)
 
 
 def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[str], top: int) -> list[Tool]:
-    """The tools to offer, in order of registration; `asked` come in even beyond `top`, everything else within it."""
+    """Return the tools to offer, in registration order; `asked` are included beyond `top`, all others within it."""
     wanted = {*ALWAYS, *asked}
     chosen = {tool.name for tool in tools if tool.name in wanted}
     free = top - len(chosen)
     if free > 0:
         others = [tool.name for tool in tools if tool.name not in chosen]
         scored = [name for name in others if name in scores]
-        scored.sort(key=lambda name: -scores[name])  # equal scores stay in order
+        scored.sort(key=lambda name: -scores[name])  # stable: equal scores keep registration order
         chosen.update(scored[:free])
         for name in others:
             if len(chosen) >= top:
@@ -58,18 +58,18 @@ def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[s
 
 
 def used(messages: Sequence[Message]) -> list[str]:
-    """The tools that were called in these messages."""
+    """Return the names of the tools that were called in these messages."""
     return [call.name for message in messages for call in message.tool_calls]
 
 
 @lru_cache(maxsize=KNOWN_CHOICES)
-def _chosen(
+def _cached_selection(
     tools: tuple[Tool, ...], scores: tuple[tuple[str, float], ...], asked: tuple[str, ...], top: int
 ) -> tuple[Tool, ...]:
-    """The choice is the same for all messages that speak for the same tools, as most do that speak for none."""
+    """Cache the selection; it is the same for all messages with the same scores, as most have none."""
     return tuple(choose(tools, dict(scores), asked, top))
 
 
-def _chosen_before(ctx: Context) -> bool:
-    """A resumed turn goes on with the tools it had, those that were loaded meanwhile included."""
+def _is_restored(ctx: Context) -> bool:
+    """Return whether a resumed turn has its selection already, including tools that were loaded since."""
     return ctx.resumed and ctx.tools is not ctx.services.registry.tools

@@ -1,3 +1,3 @@
-"""The model that ships with Sophon: no key, no network, deterministic; it reads requests by rules and uses tools."""
+"""Offline model: rule-based and deterministic, without key or network; it parses requests and calls tools."""
 
 from sophon.models.offline.model import OfflineModel as OfflineModel

@@ -1,4 +1,4 @@
-"""The reply: which tools to call, or, once their results are there, what to say of them in plain English."""
+"""Reply of the offline model: the tool calls to make or, once their results are present, a text about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,111 +20,110 @@ from sophon.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Calls to be made, or the text."""
+    """Reply of the offline model: tool calls, or a text."""
 
     text: str = ""
     calls: Sequence[ToolCall] = ()
 
 
 def reply(request: ModelRequest) -> Reply:
-    """Answer a `reply` or `step` call; pure: the same request has the same reply."""
-    reading = read(request.messages)
+    """Build the reply to a `reply` or `step` request. Pure: the same request has the same reply."""
+    transcript = read(request.messages)
     plan = told_by_plan(request.messages)
     if plan is not None:
-        return Reply(_with_note(Remark(plan), reading, request))
+        return Reply(_add_note(Remark(plan), transcript, request))
     usable: Mapping[str, Tool] = {} if request.tool_choice == "none" else {tool.name: tool for tool in request.tools}
-    todo = errands(reading, usable)
-    wanted = calls(reading, todo, usable)
-    if wanted:
-        return Reply(calls=wanted)
-    return Reply(_with_note(_answer(reading, todo, usable), reading, request))
+    clauses = errands(transcript, usable)
+    selected = calls(transcript, clauses, usable)
+    if selected:
+        return Reply(calls=selected)
+    return Reply(_add_note(_answer(transcript, clauses, usable), transcript, request))
 
 
-def _answer(reading: Reading, todo: Sequence[Errand], tools: Mapping[str, Tool]) -> Remark:
+def _answer(transcript: Reading, clauses: Sequence[Errand], tools: Mapping[str, Tool]) -> Remark:
     parts: list[str] = []
-    lost: list[str] = []
-    introduces = False
-    for errand in todo:
-        said = _said(errand, reading, tools)
-        if said is None:
-            lost.append(errand.clause)
-        elif not (said.introduces and introduces):
-            parts.append(said.text)
-            introduces = introduces or said.introduces
-    parts += _leftovers(reading, todo)
-    if lost and not introduces:
-        said = unknown(lost, reading)
-        parts.append(said.text)
-        introduces = True
+    unmatched: list[str] = []
+    is_introduction = False
+    for progress in clauses:
+        answer = _answer_clause(progress, transcript, tools)
+        if answer is None:
+            unmatched.append(progress.clause)
+        elif not (answer.introduces and is_introduction):
+            parts.append(answer.text)
+            is_introduction = is_introduction or answer.introduces
+    parts += _describe_other_results(transcript, clauses)
+    if unmatched and not is_introduction:
+        parts.append(unknown(unmatched, transcript).text)
+        is_introduction = True
     if not parts:
-        return unknown(["an empty message"], reading)
-    return Remark(_joined(parts), introduces)
+        return unknown(["an empty message"], transcript)
+    return Remark(_join_parts(parts), is_introduction)
 
 
-def _said(errand: Errand, reading: Reading, tools: Mapping[str, Tool]) -> Remark | None:
-    finding = errand.finding
-    if errand.skill is None:
-        return remark(errand.clause, reading, errand.material)
-    if errand.wish is not None and finding is None:
-        return Remark(_undone(errand.wish, tools))
-    if finding is None:
+def _answer_clause(progress: Errand, transcript: Reading, tools: Mapping[str, Tool]) -> Remark | None:
+    result = progress.finding
+    if progress.skill is None:
+        return remark(progress.clause, transcript, progress.material)
+    if progress.wish is not None and result is None:
+        return Remark(_describe_omitted_call(progress.wish, tools))
+    if result is None:
         return None
-    if finding.trouble:
-        return Remark(_went_wrong(finding))
-    if finding.wish.tool == "memory.search" and not fitting(finding):
-        known = said_before(str(finding.wish.arguments.get("query", "")), reading)
-        if known is not None:
-            return Remark(known)
-    text = skill_of_finding(errand).tell(finding)
-    if finding.edited:
+    if result.trouble:
+        return Remark(_describe_failure(result))
+    if result.wish.tool == "memory.search" and not fitting(result):
+        statement = said_before(str(result.wish.arguments.get("query", "")), transcript)
+        if statement is not None:
+            return Remark(statement)
+    text = skill_of_finding(progress).tell(result)
+    if result.edited:
         text = f"The call was changed before it was approved. {text}"
-    return Remark(f"{text} {_undone(errand.wish, tools)}" if errand.wish is not None else text)
+    return Remark(f"{text} {_describe_omitted_call(progress.wish, tools)}" if progress.wish is not None else text)
 
 
-def _undone(wish: Wish, tools: Mapping[str, Tool]) -> str:
-    deed = skill_of(wish.tool).deed(wish)
-    if wish.tool in tools:
-        return f"I did not {deed}: this question has used up its rounds of tools."
-    return f"I could not {deed}: the tool {wish.tool} is not available to me here."
+def _describe_omitted_call(call: Wish, tools: Mapping[str, Tool]) -> str:
+    description = skill_of(call.tool).deed(call)
+    if call.tool in tools:
+        return f"I did not {description}: this question has used up its rounds of tools."
+    return f"I could not {description}: the tool {call.tool} is not available to me here."
 
 
-def _went_wrong(finding: Finding) -> str:
-    deed, why = skill_of(finding.wish.tool).deed(finding.wish), reason(finding.text)
-    if finding.trouble == "denied":
-        return f"I did not {deed}, because that was refused: {why}"
-    return f"I tried to {deed}, and it did not work: {why}"
+def _describe_failure(result: Finding) -> str:
+    description, why = skill_of(result.wish.tool).deed(result.wish), reason(result.text)
+    if result.trouble == "denied":
+        return f"I did not {description}, because that was refused: {why}"
+    return f"I tried to {description}, and it did not work: {why}"
 
 
-def _leftovers(reading: Reading, todo: Sequence[Errand]) -> list[str]:
-    """What came of calls that belong to no clause: made by another model, say, before this one took over."""
-    told = {_key(e.asked) for e in todo if e.asked is not None}
+def _describe_other_results(transcript: Reading, clauses: Sequence[Errand]) -> list[str]:
+    """Report results of calls that belong to no clause, such as calls of another model before a failover."""
+    described = {_call_key(e.asked) for e in clauses if e.asked is not None}
     parts: list[str] = []
-    for call, text in reading.made:
-        wish = Wish(call.name, call.arguments)
-        if _key(wish) in told or call.name == "load_tools" or _first_of_two(call, todo):
+    for executed, text in transcript.made:
+        call = Wish(executed.name, executed.arguments)
+        if _call_key(call) in described or executed.name == "load_tools" or _has_follow_up(executed, clauses):
             continue
-        finding = found(wish, text)
-        parts.append(_went_wrong(finding) if finding.trouble else skill_of(call.name).tell(finding))
+        result = found(call, text)
+        parts.append(_describe_failure(result) if result.trouble else skill_of(executed.name).tell(result))
     return parts
 
 
-def _first_of_two(call: ToolCall, todo: Sequence[Errand]) -> bool:
-    return any(e.skill is not None and e.skill.after is not None and e.skill.tool == call.name for e in todo)
+def _has_follow_up(call: ToolCall, clauses: Sequence[Errand]) -> bool:
+    return any(e.skill is not None and e.skill.after is not None and e.skill.tool == call.name for e in clauses)
 
 
-def _key(wish: Wish) -> tuple[str, bytes]:
-    return wish.tool, ToolCall("", wish.tool, wish.arguments).canonical()
+def _call_key(call: Wish) -> tuple[str, bytes]:
+    return call.tool, ToolCall("", call.tool, call.arguments).canonical()
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """Short sentences in one line, whatever has lines of its own in a paragraph of its own."""
+def _join_parts(parts: Sequence[str]) -> str:
+    """Join the parts: single-line parts with spaces, multi-line parts as separate paragraphs."""
     text = parts[0]
     for before, part in pairwise(parts):
         text += (" " if "\n" not in before and "\n" not in part else "\n\n") + part
     return text
 
 
-def _with_note(said: Remark, reading: Reading, request: ModelRequest) -> str:
-    if said.introduces or not reading.first or request.purpose != "reply":
-        return said.text
-    return _joined([said.text, NOTE])
+def _add_note(answer: Remark, transcript: Reading, request: ModelRequest) -> str:
+    if answer.introduces or not transcript.first or request.purpose != "reply":
+        return answer.text
+    return _join_parts([answer.text, NOTE])

@@ -1,4 +1,4 @@
-"""What the offline model can answer without a tool: greetings, itself, the conversation so far, summaries."""
+"""Small talk: answers without a tool to greetings, questions about the model or the conversation, and summaries."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,46 +10,46 @@ from sophon.models.offline.reading import Reading
 from sophon.models.offline.summaries import summary
 from sophon.models.offline.words import content_words, ended, to_you
 
-_LONGEST_QUOTE = 300
+_MAX_QUOTE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something said without a tool. `introduces`: it says what the model is, so the note at the end is not needed."""
+    """Answer without a tool. `introduces`: it says what the model is, so that the closing note is not needed."""
 
     text: str
     introduces: bool = False
 
 
 def is_talk(clause: str) -> bool:
-    """Whether a clause is about the model or the conversation itself, so that no tool is tried for it."""
-    return any(pattern.match(clause) for pattern, _ in _TALK)
+    """Return whether a clause is about the model or the conversation itself, so that no intent is matched."""
+    return any(pattern.match(clause) for pattern, _ in _SMALL_TALK_RULES)
 
 
 def remark(clause: str, reading: Reading, material: Sequence[str]) -> Remark | None:
-    """What to say to a clause that needs no tool, or None if the rules have nothing for it."""
-    for pattern, say in (*_TALK, *_REST):
-        found = pattern.match(clause)
-        if found is not None:
-            return say(found, reading, material)
+    """Return the answer to a clause that needs no tool, or None if no rule matches."""
+    for pattern, answer in (*_SMALL_TALK_RULES, *_OTHER_RULES):
+        match = pattern.match(clause)
+        if match is not None:
+            return answer(match, reading, material)
     return None
 
 
 def unknown(clauses: Sequence[str], reading: Reading) -> Remark:
-    """The honest answer to what no rule fits; in full the first time, short in a later reply."""
-    listed = " and ".join(f"“{_short(clause)}”" for clause in clauses)
+    """Return the answer to clauses that no rule matches; long in the first reply, short in later ones."""
+    listed = " and ".join(f"“{_shorten(clause)}”" for clause in clauses)
     return Remark(f"I have no rule for {listed}. {introduction() if reading.first else SHORT}", introduces=True)
 
 
 def said_before(query: str, reading: Reading) -> str | None:
-    """The person's latest earlier message that shares the most words with a query, as a sentence."""
-    wanted = set(content_words(query))
+    """Return the user's earlier statement that shares the most words with a query, as a sentence; None without any."""
+    query_words = set(content_words(query))
     best: tuple[int, str] = (0, "")
     for message in reading.earlier:
         if message.role == "user" and not message.origin and not message.content.rstrip().endswith("?"):
-            hits = len(wanted & set(content_words(message.content[:2000])))
+            hits = len(query_words & set(content_words(message.content[:2000])))
             best = max(best, (hits, message.content), key=lambda pair: (pair[0], pair[0] > 0))
-    return ended(f"Earlier in this conversation you said: {to_you(_short(best[1]))}") if best[0] else None
+    return ended(f"Earlier in this conversation you said: {to_you(_shorten(best[1]))}") if best[0] else None
 
 
 def _greet(*_: object) -> Remark:
@@ -60,28 +60,28 @@ def _introduce(*_: object) -> Remark:
     return Remark(introduction(), introduces=True)
 
 
-def _connect(*_: object) -> Remark:
+def _explain_connection(*_: object) -> Remark:
     return Remark(f"{WHAT}\n\n{CONNECT}", introduces=True)
 
 
-def _your_last(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
-    return Remark(_quoted(reading.earlier, "user", "You asked", "This is the first thing you have said to me."))
+def _quote_last_user_message(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+    return Remark(_quote_last(reading.earlier, "user", "You asked", "This is the first thing you have said to me."))
 
 
-def _your_first(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+def _quote_first_user_message(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
     earlier = reading.earlier[::-1]
-    return Remark(_quoted(earlier, "user", "First you said", "This is the first thing you have said to me."))
+    return Remark(_quote_last(earlier, "user", "First you said", "This is the first thing you have said to me."))
 
 
-def _my_last(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
-    return Remark(_quoted(reading.earlier, "assistant", "I said", "I have not said anything yet."))
+def _quote_last_reply(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
+    return Remark(_quote_last(reading.earlier, "assistant", "I said", "I have not said anything yet."))
 
 
 def _summarise(found: re.Match[str], reading: Reading, material: Sequence[str]) -> Remark:
     given, clause = (found["text"] or "").strip(), found[0].partition(":")[0]
     if given:
         texts: Sequence[str] = [given]
-    elif _CONVERSATION.search(clause) or not material:
+    elif _ABOUT_CONVERSATION.search(clause) or not material:
         texts = [ended(m.content) for m in reading.earlier if m.role == "user" and m.content]
     else:
         texts = material
@@ -90,41 +90,41 @@ def _summarise(found: re.Match[str], reading: Reading, material: Sequence[str]) 
     return Remark(summary(texts, clause))
 
 
-def _noted(found: re.Match[str], *_: object) -> Remark:
+def _acknowledge_statement(found: re.Match[str], *_: object) -> Remark:
     return Remark(
-        f"I keep that for this conversation only: {to_you(_short(found[0].rstrip('.!')))}. "
+        f"I keep that for this conversation only: {to_you(_shorten(found[0].rstrip('.!')))}. "
         "Say “remember that ...” and I write it to memory."
     )
 
 
-def _say(text: str) -> Callable[..., Remark]:
+def _fixed_answer(text: str) -> Callable[..., Remark]:
     return lambda *_: Remark(text)
 
 
-def _quoted(messages: Sequence[Message], role: str, lead: str, otherwise: str) -> str:
+def _quote_last(messages: Sequence[Message], role: str, lead: str, fallback: str) -> str:
     last = next((m for m in reversed(messages) if m.role == role and m.content and not m.origin), None)
-    return f"{lead}: “{_short(last.content)}”" if last is not None else otherwise
+    return f"{lead}: “{_shorten(last.content)}”" if last is not None else fallback
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rstrip() + " ..."
+    return text if len(text) <= _MAX_QUOTE_CHARACTERS else text[:_MAX_QUOTE_CHARACTERS].rstrip() + " ..."
 
 
-_CONVERSATION = re.compile(r"\b(?:conversation|chat|so far|we (?:talked|said|discussed))\b", re.IGNORECASE)
-_Say = Callable[[re.Match[str], Reading, Sequence[str]], Remark]
-_Row = tuple[re.Pattern[str], _Say]
+_ABOUT_CONVERSATION = re.compile(r"\b(?:conversation|chat|so far|we (?:talked|said|discussed))\b", re.IGNORECASE)
+_Answer = Callable[[re.Match[str], Reading, Sequence[str]], Remark]
+_Rule = tuple[re.Pattern[str], _Answer]
 
 
-def _rows(*rows: tuple[str, _Say]) -> tuple[_Row, ...]:
-    return tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), say) for pattern, say in rows)
+def _compile_rules(*rules: tuple[str, _Answer]) -> tuple[_Rule, ...]:
+    return tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), answer) for pattern, answer in rules)
 
 
-_TALK = _rows(
+_SMALL_TALK_RULES = _compile_rules(
     (r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|howdy)\b(?: \w{1,20}){0,2}\W*$", _greet),
-    (r"(?:many |thank|thanks|thx|cheers)\b.{0,60}$", _say("You are welcome.")),
-    (r"(?:bye|goodbye|see you|good night)\b.{0,30}$", _say("Goodbye.")),
-    (r"how are you\b", _say("I am a set of rules, so always the same. What can I do for you?")),
+    (r"(?:many |thank|thanks|thx|cheers)\b.{0,60}$", _fixed_answer("You are welcome.")),
+    (r"(?:bye|goodbye|see you|good night)\b.{0,30}$", _fixed_answer("Goodbye.")),
+    (r"how are you\b", _fixed_answer("I am a set of rules, so always the same. What can I do for you?")),
     (r"(?:who|what) are you\b|what(?: else)? (?:can|could) you do\b|help\W*$|what can i (?:do|ask|say)\b", _introduce),
     (
         r"what(?: language)? model\b|which(?: language)? model\b|are you (?:a|an|the|real|chatgpt|gpt|claude)\b",
@@ -133,25 +133,25 @@ _TALK = _rows(
     (
         r"how (?:do|can|could|would|should) (?:i|we) (?:connect|use|get|add|configure|set up|switch)\b"
         r".*\b(?:model|provider|key)\b",
-        _connect,
+        _explain_connection,
     ),
-    (r"what (?:did|have|was it) i (?:first|originally) (?:ask|say|said|asked|want|write)", _your_first),
-    (r"what was my first (?:question|message)", _your_first),
+    (r"what (?:did|have|was it) i (?:first|originally) (?:ask|say|said|asked|want|write)", _quote_first_user_message),
+    (r"what was my first (?:question|message)", _quote_first_user_message),
     (
         r"what (?:did|have|was it) i (?:just |last )?(?:ask|say|said|asked|write|written|told?)\b"
         r"|what was my (?:last |previous )?(?:question|message)",
-        _your_last,
+        _quote_last_user_message,
     ),
     (
         r"what (?:did|have|was it) you (?:just |last )?(?:say|said|answer|answered|tell|write)\b"
         r"|what was your (?:last |previous )?(?:answer|reply)|(?:please )?repeat (?:that|it|yourself)\b",
-        _my_last,
+        _quote_last_reply,
     ),
 )
-_REST = _rows(
+_OTHER_RULES = _compile_rules(
     (
         r"(?:summari[sz]e|sum up|give (?:me )?a summary|report|combine|recap)\b[^:\n]{0,80}(?::(?P<text>.+))?",
         _summarise,
     ),
-    (r"(?:my|i|i['’]m|our|we)\b[^?]{1,400}$", _noted),
+    (r"(?:my|i|i['’]m|our|we)\b[^?]{1,400}$", _acknowledge_statement),
 )

@@ -1,11 +1,11 @@
-"""What the offline model says of itself: what it is, what it can do, and how to have a real model instead."""
+"""Introduction texts of the offline model: what it is, what it can do, and how to connect a real model."""
 
 NOTE = "(I am Sophon's offline model: rules on this machine, no key and no network.)"
-"""The one sentence that ends its first reply in a conversation."""
+"""Sentence at the end of its first reply in a conversation."""
 
 WHAT = (
     "I am Sophon's offline model: a set of rules that runs on this machine, with no key and no network. "
-    "I understand plain requests and use the tools for them, and I know nothing that they do not tell me."
+    "I understand plain requests and use the tools for them, and I know only what the tools return."
 )
 CAN = (
     "What I can do:\n"
@@ -18,7 +18,7 @@ CAN = (
 )
 CONNECT = (
     "To talk to a real model, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama, and start Sophon again; "
-    "docs/models.md says how."
+    "see docs/models.md."
 )
 SHORT = (
     "I am Sophon's offline model, without key or network; say “help” for what I can do, and see docs/models.md for how "
@@ -27,5 +27,5 @@ SHORT = (
 
 
 def introduction() -> str:
-    """All of it, for whoever asks or greets."""
+    """Return the full introduction, for greetings and questions about the model."""
     return f"{WHAT}\n\n{CAN}\n\n{CONNECT}"

@@ -1,4 +1,4 @@
-"""The offline model: answers by rules and with tools, so that the whole chain runs without a key or a network."""
+"""Offline model: answers by rules and with tools, so that the whole chain runs without a key or a network."""
 
 import re
 
@@ -6,7 +6,7 @@ from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline.usage import CHARACTERS_PER_TOKEN, usage
 
 CONTEXT_WINDOW = 32_000
-"""Tokens. It could read more; a real window makes it run through the same context management as any other model."""
+"""Tokens. The rules have no limit; a realistic window exercises the same context management as any other model."""
 
 INFO = ModelInfo(
     name="offline",
@@ -22,11 +22,11 @@ _WORDS = re.compile(r"\S+\s*|\s+")
 
 
 class OfflineModel:
-    """A model of rules: it reads clauses, calls the tools that they ask for, and tells what these gave.
+    """Rule-based model: splits a request into clauses, calls the tools that they ask for, and reports the results.
 
-    Deterministic: the same request has the same response, ids of calls included; it has no clock, no state and no
-    chance. It never invents a result, and instructions inside results are only ever shown. It says what it is in its
-    first reply of a conversation. Text is streamed word by word; nothing is streamed beside tool calls.
+    Deterministic: the same request has the same response, call ids included; it uses no clock, state or randomness. It
+    never invents a result, and it never follows instructions inside results. It introduces itself in its first reply of
+    a conversation. Text is streamed word by word; a response with tool calls streams nothing.
     """
 
     @property
@@ -35,18 +35,18 @@ class OfflineModel:
         return INFO
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer a request of any purpose; raises nothing of its own."""
-        # Lazy: a hundred patterns are compiled for the rules, and `import sophon` must stay fast.
+        """Return the response to a request of any purpose; raises no errors of its own."""
+        # Lazy: importing the rules compiles a hundred patterns, and `import sophon` must stay fast.
         from sophon.models.offline.purposes import answer
 
-        answered = answer(request)
-        text = answered.text[: request.max_tokens * CHARACTERS_PER_TOKEN]
-        if request.on_text is not None and not answered.calls:
+        reply = answer(request)
+        text = reply.text[: request.max_tokens * CHARACTERS_PER_TOKEN]
+        if request.on_text is not None and not reply.calls:
             for match in _WORDS.finditer(text):
                 request.on_text(match[0])
         return ModelResponse(
             text=text,
-            tool_calls=list(answered.calls),
-            usage=usage(request, text, answered.calls),
-            finish_reason="tool_calls" if answered.calls else "stop" if text == answered.text else "length",
+            tool_calls=list(reply.calls),
+            usage=usage(request, text, reply.calls),
+            finish_reason="tool_calls" if reply.calls else "stop" if text == reply.text else "length",
         )

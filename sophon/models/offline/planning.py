@@ -1,4 +1,4 @@
-"""Plans and votes: the clauses of a request become steps, each with the tools that its words call for."""
+"""Plans and planning votes of the offline model: each clause of a request becomes a step with tool hints."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,92 +17,98 @@ from sophon.models.offline.table import skill_for, skill_of
 from sophon.models.offline.words import capitalised, content_words
 from sophon.tools.tool import Risk, Tool
 
-_OFFERED = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critical)\)", re.MULTILINE)
-_PROMPTS = ("That plan cannot be run:", "Break the user's request into steps", "Does the request below need")
-_REQUEST = "\n\nRequest:\n"
-_SUMS_UP = re.compile(r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer)\b", re.IGNORECASE)
+_TOOL_LINE = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critical)\)", re.MULTILINE)
+_PLANNING_PROMPTS = ("That plan cannot be run:", "Break the user's request into steps", "Does the request below need")
+_REQUEST_MARK = "\n\nRequest:\n"
+_SUMMARISING = re.compile(r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer)\b", re.IGNORECASE)
 
 
 def plan(request: ModelRequest) -> str:
-    """The JSON of contract.md for the request's last question."""
-    goal, _ = step_parts(_request(request.messages))
-    risks = _offered(request)
+    """Build the plan of the request's last question as JSON (goal, steps), in the format that planning expects."""
+    goal, _ = step_parts(_find_request(request.messages))
+    risks = _tool_risks(request)
     steps: list[dict[str, Any]] = []
-    skills: list[Skill | None] = []
+    intents: list[Skill | None] = []
     for clause in cut(goal):
         matched = skill_for(Ask(clause.text, "", {tool.name: tool for tool in request.tools}))
-        skill = matched[0] if matched else None
-        hints = _hints(clause, matched[1].tool if matched else "", skill, request.tools, risks)
-        needed = _needed(clause, skill, skills)
-        steps.append(_step(len(steps), clause, [f"step{at + 1}" for at in needed], hints, risks))
-        skills.append(skill)
+        intent = matched[0] if matched else None
+        hints = _tool_hints(clause, matched[1].tool if matched else "", intent, request.tools, risks)
+        dependencies = [f"step{index + 1}" for index in _dependencies(clause, intent, intents)]
+        steps.append(_step_to_json(len(steps), clause, dependencies, hints, risks))
+        intents.append(intent)
     return orjson.dumps({"goal": goal.strip(), "steps": steps}).decode()
 
 
 def vote(request: ModelRequest) -> str:
-    """Yes for a request of three clauses, or of two of which one follows the other."""
-    clauses = cut(step_parts(_request(request.messages))[0])
+    """Return "yes" for a request of at least three clauses, or of two if one depends on the other; else "no"."""
+    clauses = cut(step_parts(_find_request(request.messages))[0])
     ordered = any(clause.follows or refers_back(clause.text) for clause in clauses[1:])
     return "yes" if len(clauses) >= 3 or ordered else "no"
 
 
-def _step(
-    at: int, clause: Clause, needed: Sequence[str], hints: Sequence[str], risks: Mapping[str, Risk]
+def _step_to_json(
+    index: int, clause: Clause, dependencies: Sequence[str], hints: Sequence[str], risks: Mapping[str, Risk]
 ) -> dict[str, Any]:
     return {
-        "id": f"step{at + 1}",
+        "id": f"step{index + 1}",
         "description": capitalised(clause.text),
-        "depends_on": needed,
+        "depends_on": dependencies,
         "tool_hints": hints,
         "estimated_risk": max((risks.get(n, skill_of(n).risk) for n in hints), default=Risk.LOW).label,
         "model_hint": None,
     }
 
 
-def _needed(clause: Clause, skill: Skill | None, before: Sequence[Skill | None]) -> list[int]:
-    """All steps before one that looks back or sums up, the last one where the words say "then", and the writers of
-    what it reads.
+def _dependencies(clause: Clause, intent: Skill | None, earlier: Sequence[Skill | None]) -> list[int]:
+    """Return the indices of the steps that a step depends on.
+
+    A step that refers back or summarises depends on all steps before it; a sequential one ("then") on the last; a
+    reader on the earlier writers of the same resource.
     """
-    if not before:
+    if not earlier:
         return []
-    if refers_back(clause.text) or (skill is None and _SUMS_UP.match(clause.text)):
-        return list(range(len(before)))
-    needed = {len(before) - 1} if clause.follows else set[int]()
-    store = skill.store if skill is not None else ""
-    needed |= {at for at, s in enumerate(before) if store and s is not None and s.writes and s.store == store}
-    return sorted(needed)
+    if refers_back(clause.text) or (intent is None and _SUMMARISING.match(clause.text)):
+        return list(range(len(earlier)))
+    dependencies = {len(earlier) - 1} if clause.follows else set[int]()
+    resource = intent.store if intent is not None else ""
+    dependencies |= {
+        index
+        for index, other in enumerate(earlier)
+        if resource and other is not None and other.writes and other.store == resource
+    }
+    return sorted(dependencies)
 
 
-def _hints(
-    clause: Clause, tool: str, skill: Skill | None, tools: Iterable[Tool], risks: Mapping[str, Risk]
+def _tool_hints(
+    clause: Clause, tool: str, intent: Skill | None, tools: Iterable[Tool], risks: Mapping[str, Risk]
 ) -> list[str]:
-    """The tool of the skill, or those whose names or tags the clause speaks of; never one that is not offered."""
-    if skill is not None:
-        return [name for name in (tool, skill.leads_to) if name and (name in risks or not risks)]
-    said = set(folded_words(clause.text))
+    """Return the intent's tools, or those whose name or tag the clause mentions; only tools that are available."""
+    if intent is not None:
+        return [name for name in (tool, intent.leads_to) if name and (name in risks or not risks)]
+    words = set(folded_words(clause.text))
     return [
         t.name
         for t in tools
-        if set(folded_words(t.name.replace("_", " "))) <= said
-        or any(set(folded_words(tag)) <= said for tag in t.tags if content_words(tag))
+        if set(folded_words(t.name.replace("_", " "))) <= words
+        or any(set(folded_words(tag)) <= words for tag in t.tags if content_words(tag))
     ]
 
 
-def _offered(request: ModelRequest) -> dict[str, Risk]:
-    """The tools that the instructions list, with their risks, or those of the request; empty if there are none."""
-    listed = (found for m in request.messages if m.role == "system" for found in _OFFERED.findall(m.content))
-    offered = {name: Risk.parse(risk) for name, risk in listed}
-    return offered or {tool.name: tool.risk for tool in request.tools}
+def _tool_risks(request: ModelRequest) -> dict[str, Risk]:
+    """Return tool name -> risk from the list in the system prompt, else from the request's tools."""
+    listed = (found for m in request.messages if m.role == "system" for found in _TOOL_LINE.findall(m.content))
+    risks = {name: Risk.parse(risk) for name, risk in listed}
+    return risks or {tool.name: tool.risk for tool in request.tools}
 
 
-def _request(messages: Sequence[Message]) -> str:
-    """What the person asked, below the prompts of planning."""
+def _find_request(messages: Sequence[Message]) -> str:
+    """Return the user's request, without the planning prompt above it."""
     for message in reversed(messages):
         if message.role != "user":
             continue
-        _, found, request = message.content.partition(_REQUEST)
-        if found and message.content.startswith(_PROMPTS):
+        _, found, request = message.content.partition(_REQUEST_MARK)
+        if found and message.content.startswith(_PLANNING_PROMPTS):
             return request
-        if not message.content.startswith(_PROMPTS):
+        if not message.content.startswith(_PLANNING_PROMPTS):
             return message.content
     return ""

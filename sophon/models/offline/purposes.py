@@ -1,4 +1,4 @@
-"""What each purpose of a call is answered with."""
+"""Dispatch of a request to the offline rules by its purpose."""
 
 from sophon.models.model import ModelRequest
 from sophon.models.offline.answering import Reply, reply
@@ -8,13 +8,13 @@ from sophon.models.offline.usage import CHARACTERS_PER_TOKEN
 
 
 def answer(request: ModelRequest) -> Reply:
-    """The answer to a request of any purpose; pure."""
+    """Return the reply to a request of any purpose. Pure."""
     if request.purpose in ("reply", "step"):
         return reply(request)
-    return Reply(_internal(request))
+    return Reply(_text_for_purpose(request))
 
 
-def _internal(request: ModelRequest) -> str:
+def _text_for_purpose(request: ModelRequest) -> str:
     match request.purpose:
         case "plan":
             return plan(request)
@@ -25,11 +25,11 @@ def _internal(request: ModelRequest) -> str:
         case "title":
             return title(request.messages)
         case "memory":
-            return "[]"  # it cannot tell what is worth remembering, so it remembers what it is asked to
+            return "[]"  # it cannot judge what is worth remembering; it stores only what it is asked to
         case "simulation":
             return (
                 "Nothing was run. The offline model knows tools by rules only and cannot foresee what this call would "
                 f"do; it was asked about: {title(request.messages)}."
             )
         case _:
-            return "unsure: the offline model weighs nothing by its meaning; let a person or a real model judge this."
+            return "unsure: the offline model cannot judge meaning; let a person or a real model decide."

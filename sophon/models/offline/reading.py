@@ -1,4 +1,4 @@
-"""What a request holds for the offline model: the question, what came before it, and the calls made since."""
+"""Transcript parser: the current question, the messages before it, and the tool calls made since."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ from sophon.models.offline.skill import Finding, Wish
 _STEP_RESULTS = "\n\nResults of the steps before this one:\n\n"
 _STEP_ERROR = "\n\nA first try failed: "
 _STEP = re.compile(r"(?:^|(?<=\n\n))Step [^\s:(]{1,80}:\n")
-_ID = re.compile(r"call_(\d{1,9})")
-"""The layout of sophon.plans.step_prompt; a test holds the two together."""
+_CALL_ID = re.compile(r"call_(\d{1,9})")
+"""Id of a tool call made by the offline model. The other patterns follow the layout of `sophon.plans.step_prompt`; a
+test checks that they match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`material`: results that the prompt of a plan step brings along. `made`: calls since the question, with results.
+    """Parsed transcript of one request.
 
-    `rounds` counts the replies with calls since the question. `first`: nobody has answered in this conversation yet.
-    `last_id` is the highest number of an id of ours.
+    `material`: results that the prompt of a plan step contains. `earlier`: the messages before the question. `made`:
+    the calls since the question, with their results. `rounds`: the number of replies with calls since the question.
+    `first`: the conversation has no reply yet. `last_id`: the highest number in a call id of the offline model.
     """
 
     question: str
@@ -32,19 +34,19 @@ class Reading:
     last_id: int
 
     def finding(self, wish: Wish, clause: str) -> Finding | None:
-        """What came of the wish, if it was made since the question and has a result."""
+        """Return the result of a call if it was made since the question, else None."""
         canonical = ToolCall("", wish.tool, wish.arguments).canonical()
-        for call, text in reversed(self.made):
-            if call.name == wish.tool and call.canonical() == canonical:
+        for executed, text in reversed(self.made):
+            if executed.name == wish.tool and executed.canonical() == canonical:
                 return found(wish, text, clause)
         return None
 
 
 def read(messages: Sequence[Message]) -> Reading:
-    """Read a transcript. Notes of the framework (`origin`) are no questions; without any, the question is empty."""
-    at = last_question(messages)
-    earlier, since = messages[: max(at, 0)], messages[at + 1 :]
-    question, material = step_parts(messages[at].content) if at >= 0 else ("", [])
+    """Parse a transcript. Messages of the framework (`origin`) are not questions; the question may be empty."""
+    index = last_question(messages)
+    earlier, since = messages[: max(index, 0)], messages[index + 1 :]
+    question, material = step_parts(messages[index].content) if index >= 0 else ("", [])
     results = {m.tool_call_id: m.content for m in since if m.role == "tool"}
     made = [(call, results[call.id]) for m in since for call in m.tool_calls if call.id in results]
     return Reading(
@@ -54,18 +56,18 @@ def read(messages: Sequence[Message]) -> Reading:
         made=made,
         rounds=sum(1 for m in since if m.tool_calls),
         first=not any(m.role == "assistant" for m in earlier),
-        last_id=max((_number(call.id) for m in messages for call in m.tool_calls), default=0),
+        last_id=max((_parse_call_number(call.id) for m in messages for call in m.tool_calls), default=0),
     )
 
 
 def last_question(messages: Sequence[Message]) -> int:
-    """The index of the last message that a person wrote (or a plan step's prompt), -1 for none."""
-    users = [at for at in range(len(messages) - 1, -1, -1) if messages[at].role == "user"]
-    return next((at for at in users if not messages[at].origin), users[0] if users else -1)
+    """Return the index of the last message from the user (or a plan step's prompt), -1 for none."""
+    users = [index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "user"]
+    return next((index for index in users if not messages[index].origin), users[0] if users else -1)
 
 
 def step_parts(prompt: str) -> tuple[str, list[str]]:
-    """The description in a plan step's prompt and the results of the steps before it; any other text has no results."""
+    """Split a plan step's prompt into its description and the earlier results; any other text has no results."""
     prompt = prompt.rpartition(_STEP_ERROR)[0] or prompt
     description, mark, results = prompt.partition(_STEP_RESULTS)
     if not mark:
@@ -73,6 +75,6 @@ def step_parts(prompt: str) -> tuple[str, list[str]]:
     return description, [part.strip() for part in _STEP.split(results) if part.strip()]
 
 
-def _number(call_id: str) -> int:
-    match = _ID.fullmatch(call_id)
+def _parse_call_number(call_id: str) -> int:
+    match = _CALL_ID.fullmatch(call_id)
     return int(match[1]) if match else 0

@@ -1,4 +1,4 @@
-"""What a skill of the offline model is: how to see in a clause that a tool is wanted, and how to tell what it gave."""
+"""Intent: matches a clause to a tool call, and describes the call and its result in English."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,15 +7,15 @@ from typing import Any, Literal, TypeAlias
 from sophon.tools.tool import Risk, Tool
 
 Trouble: TypeAlias = Literal["", "denied", "failed"]
-"""How a call went wrong: not at all, it was refused and did not run, or it ran into an error."""
+"""How a call failed: "" not at all, "denied" without running, "failed" with an error."""
 
 Store: TypeAlias = Literal["", "memory", "files", "machine"]
-"""What a skill reads or changes; a reader waits for an earlier writer of the same store."""
+"""What an intent reads or changes; a reader waits for an earlier writer of the same resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A call that a clause asks for."""
+    """A tool call that a clause asks for."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -23,7 +23,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A clause with its surroundings: `material` is what the clauses before it came to, `tools` what is offered."""
+    """Input of the matchers: a clause, the results of the clauses before it (`material`) and the available tools."""
 
     clause: str
     material: str = ""
@@ -32,9 +32,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of a wish: the tool's text without fences, and the clause that asked for it ("" if unknown).
+    """Result of a call: the tool's text without fences, and the clause that asked for it ("" if unknown).
 
-    `edited`: a person changed the arguments before approving, and `wish` is what ran.
+    `edited`: an approver changed the arguments; `wish` is the call that ran.
     """
 
     wish: Wish
@@ -46,10 +46,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One row of the table: a tool, the clauses that call for it, and what to say of its result.
+    """One entry of the registry: a tool, a matcher for clauses, and texts about the call and its result.
 
-    `deed` names the call as an infinitive ("read notes.txt"), for what went wrong. `after` may ask for one more call,
-    of the tool `leads_to`, once the first result is there. `risk` and `group` are those of the built-in tool.
+    `match` returns the call for a clause, or None. `tell` describes a result. `deed` describes the call as an
+    infinitive ("read notes.txt"), for failures. `after` may return one more call, of the tool `leads_to`, from the
+    first result. `risk` and `group` are those of the built-in tool. `writes`: the call changes its `store`.
     """
 
     tool: str

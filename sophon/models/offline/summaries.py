@@ -1,4 +1,4 @@
-"""Summaries by extraction: the sentences with the most frequent content words, in their own order, nothing made up."""
+"""Extractive summaries and titles: the sentences with the most frequent content words, in their original order."""
 
 import re
 from collections import Counter
@@ -9,13 +9,13 @@ from sophon.models.offline.words import capitalised, content_words, ended, sente
 
 TITLE_WORDS = 6
 LONGEST_SUMMARY = 2000
-"""Characters of a compaction."""
+"""Maximum length of a compaction summary in characters."""
 
-_SHORTEST_SHARE = 60
-_LONGEST_SHARE = 240
-_MOST_SENTENCES = 400
-"""Sentences that are weighed at all."""
-_USUAL = 3
+_MIN_CHARACTERS_PER_MESSAGE = 60
+_MAX_CHARACTERS_PER_MESSAGE = 240
+_MAX_SCORED_SENTENCES = 400
+"""Sentences of a text that are scored; later ones are ignored."""
+_DEFAULT_COUNT = 3
 _PREFIX = re.compile(r"\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?)\b[,!:]? ", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"\W*(?:please )?(?:summari[sz]e|compress|condense|write a summary)\b", re.IGNORECASE)
 _ELEMENT = re.compile(r'<message role="(\w{1,20})">\n(.*?)\n</message>', re.DOTALL)
@@ -26,12 +26,12 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _ONE_TO_TEN = "one two three four five six seven eight nine ten"
-_NUMBERS = {word: n for n, word in enumerate(_ONE_TO_TEN.split(), 1)}
+_NUMBER_WORDS = {word: n for n, word in enumerate(_ONE_TO_TEN.split(), 1)}
 
 
 def key_sentences(text: str, count: int) -> list[str]:
-    """Up to `count` sentences of a text, those that say most of what it is about."""
-    parts = list(dict.fromkeys(sentences(text)))[:_MOST_SENTENCES]
+    """Return up to `count` sentences of a text, those with the highest scores, in their original order."""
+    parts = list(dict.fromkeys(sentences(text)))[:_MAX_SCORED_SENTENCES]
     if len(parts) <= count:
         return parts
     words = [content_words(part) for part in parts]
@@ -42,70 +42,71 @@ def key_sentences(text: str, count: int) -> list[str]:
 
 
 def summary(texts: Sequence[str], clause: str) -> str:
-    """The texts in as many steps or sentences as the clause asks for, three if it does not say.
+    """Summarise the texts in as many items or sentences as the clause asks for, by default three.
 
-    With less to say than was asked for, it says so instead of inventing something.
+    If the texts have fewer sentences than requested, the summary says so.
     """
-    asked = _COUNT.search(clause)
-    count = _number(asked["count"]) if asked else _USUAL
+    requested = _COUNT.search(clause)
+    count = _parse_count(requested["count"]) if requested else _DEFAULT_COUNT
     chosen = key_sentences("\n".join(texts), max(count, 1))
-    if asked is None or asked["unit"].lower().startswith("sentence"):
+    if requested is None or requested["unit"].lower().startswith("sentence"):
         return " ".join(ended(capitalised(part)) for part in chosen)
     if len(chosen) < count:
-        whole = {1: "the one result", 2: "both results"}.get(len(texts), f"all {len(texts)} results")
-        chosen.append(f"That covers {whole}; there is nothing more to sum up")
+        covered = {1: "the one result", 2: "both results"}.get(len(texts), f"all {len(texts)} results")
+        chosen.append(f"That covers {covered}; there is nothing more to sum up")
     return "\n".join(f"{at}. {ended(capitalised(part.lstrip('- ')))}" for at, part in enumerate(chosen, 1))
 
 
 def compacted(messages: Sequence[Message], most: int = LONGEST_SUMMARY) -> str:
-    """A conversation in short, at most half as long: who said what, a line per message; of too many, the person's.
+    """Compact a conversation to at most half its length: one line per message with its role.
 
-    The messages stand by themselves or as `<message role="...">` elements in one of them.
+    If there are too many messages, those of the user are preferred. The input is either the messages themselves or a
+    single message that contains them as `<message role="...">` elements.
     """
-    told = [m for m in _unpacked(messages) if sentences(m[1])]
-    if not told:
+    turns = [m for m in _unpack_messages(messages) if sentences(m[1])]
+    if not turns:
         return "Nothing has been said."
-    most = min(most, max(sum(len(text) for _, text in told) // 2, _SHORTEST_SHARE))
-    if len(told) > 1 and told[-1][0] == "user" and _INSTRUCTION.match(told[-1][1]):
-        told.pop()
-    if len(told) == 1:
-        return _cut("\n".join(key_sentences(told[0][1], most // _LONGEST_SHARE + 1)), most)
-    kept = _fewer(told, max(most // _SHORTEST_SHARE, 2))
-    share = min(_LONGEST_SHARE, most // max(len(kept), 1) - 10)
-    lines = [f"{_SPEAKERS.get(role, role)}: {_cut(' '.join(text.split()), share)}" for role, text in kept]
-    return _cut("\n".join(lines), most)
+    most = min(most, max(sum(len(text) for _, text in turns) // 2, _MIN_CHARACTERS_PER_MESSAGE))
+    if len(turns) > 1 and turns[-1][0] == "user" and _INSTRUCTION.match(turns[-1][1]):
+        turns.pop()
+    if len(turns) == 1:
+        return _shorten("\n".join(key_sentences(turns[0][1], most // _MAX_CHARACTERS_PER_MESSAGE + 1)), most)
+    kept = _reduce_messages(turns, max(most // _MIN_CHARACTERS_PER_MESSAGE, 2))
+    share = min(_MAX_CHARACTERS_PER_MESSAGE, most // max(len(kept), 1) - 10)
+    lines = [f"{_ROLE_LABELS.get(role, role)}: {_shorten(' '.join(text.split()), share)}" for role, text in kept]
+    return _shorten("\n".join(lines), most)
 
 
 def title(messages: Sequence[Message]) -> str:
-    """Up to six words of what the person first asked for."""
+    """Return a title: up to six words of the first user message."""
     first = next((m.content for m in messages if m.role == "user" and m.content.strip() and not m.origin), "")
     words = _PREFIX.sub("", " ".join(first[:500].split()), count=1).split()[:TITLE_WORDS]
     return capitalised(" ".join(words).strip(" .,;:!?\"'")) or "Conversation"
 
 
-def _fewer(told: Sequence[tuple[str, str]], most: int) -> Sequence[tuple[str, str]]:
-    """At most so many: without tool results first, then without answers, at last the first and the newest."""
+def _reduce_messages(turns: Sequence[tuple[str, str]], most: int) -> Sequence[tuple[str, str]]:
+    """Reduce to `most` messages: drop tool results, then replies, then all but the first and the newest."""
     for role in ("tool", "assistant"):
-        if len(told) > most:
-            told = [(who, text) for who, text in told if who != role]
-    return told if len(told) <= most else [told[0], *told[1 - most :]]
+        if len(turns) > most:
+            turns = [(who, text) for who, text in turns if who != role]
+    return turns if len(turns) <= most else [turns[0], *turns[1 - most :]]
 
 
-def _unpacked(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = [(m.role, m.content) for m in messages if m.role != "system"]
-    if len(told) == 1 and (elements := _ELEMENT.findall(told[0][1])):
+def _unpack_messages(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    turns: list[tuple[str, str]] = [(m.role, m.content) for m in messages if m.role != "system"]
+    if len(turns) == 1 and (elements := _ELEMENT.findall(turns[0][1])):
         return [(role, text) for role, text in elements]
-    return told
+    return turns
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return text[: max(most - 4, 0)].rsplit(" ", 1)[0] + " ..."
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else _NUMBERS.get(text.lower(), _USUAL)
+def _parse_count(text: str) -> int:
+    return int(text) if text.isdigit() else _NUMBER_WORDS.get(text.lower(), _DEFAULT_COUNT)
 
 
-_SPEAKERS = {"user": "User", "assistant": "Assistant", "tool": "Tool result", "summary": "Before"}
+_ROLE_LABELS = {"user": "User", "assistant": "Assistant", "tool": "Tool result", "summary": "Before"}

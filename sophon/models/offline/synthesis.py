@@ -1,6 +1,6 @@
-"""The last call of a plan: answers the person from what each step came to.
+"""Plan synthesis: the answer to the user from the results of the plan's steps.
 
-Reads the layout of sophon.plans.synthesis_prompt; a test holds the two together.
+Parses the layout of `sophon.plans.synthesis_prompt`; a test checks that both match.
 """
 
 import re
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from sophon.messages import Message
 from sophon.models.offline.words import ended, to_you
 
-_BEGINNING = "The request was worked on by a plan. Its goal: "
-_END = "\n\nAnswer the user's request from these results."
-_STEP = re.compile(
-    r"^Step (?P<id>[^\s(]{1,80}) \((?P<what>.*)\), (?P<status>pending|running|completed|failed|skipped|cancelled):$",
+_PROMPT_PREFIX = "The request was worked on by a plan. Its goal: "
+_PROMPT_SUFFIX = "\n\nAnswer the user's request from these results."
+_STEP_HEADING = re.compile(
+    r"^Step (?P<id>[^\s(]{1,80}) \((?P<text>.*)\), (?P<status>pending|running|completed|failed|skipped|cancelled):$",
     re.MULTILINE,
 )
-_SUMS_UP = re.compile(r"\W*(?:summari[sz]e|sum up|recap|combine|report|give (?:me )?a summary)\b", re.IGNORECASE)
+_SUMMARISING = re.compile(r"\W*(?:summari[sz]e|sum up|recap|combine|report|give (?:me )?a summary)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class StepTold:
-    """A step as the synthesis is told of it; `text` is its result, or the reason why there is none."""
+    """A step in the synthesis prompt; `text` is its result, or the reason why there is none."""
 
     description: str
     status: str
@@ -29,28 +29,28 @@ class StepTold:
 
 
 def told_by_plan(messages: Sequence[Message]) -> str | None:
-    """The answer from a plan's results, or None if the request is no synthesis."""
-    if not messages or messages[-1].role == "tool" or not messages[-1].content.startswith(_BEGINNING):
+    """Return the answer from a plan's results, or None if the last message is not a synthesis prompt."""
+    if not messages or messages[-1].role == "tool" or not messages[-1].content.startswith(_PROMPT_PREFIX):
         return None
     steps = told_steps(messages[-1].content)
-    return _answer(steps) if steps else None
+    return _answer_from_steps(steps) if steps else None
 
 
 def told_steps(prompt: str) -> list[StepTold]:
-    """The steps in a synthesis prompt, in plan order."""
-    text = prompt.rpartition(_END)[0] or prompt
-    heads = list(_STEP.finditer(text))
+    """Parse the steps of a synthesis prompt, in plan order."""
+    text = prompt.rpartition(_PROMPT_SUFFIX)[0] or prompt
+    heads = list(_STEP_HEADING.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return [
-        StepTold(head["what"], head["status"], text[head.end() : end].strip())
+        StepTold(head["text"], head["status"], text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     ]
 
 
-def _answer(steps: Sequence[StepTold]) -> str:
-    """A last step that sums up speaks for the others; else every result stands by itself, in plan order."""
+def _answer_from_steps(steps: Sequence[StepTold]) -> str:
+    """Answer with the last step alone if it summarises, else with every result in plan order."""
     done = [step for step in steps if step.status == "completed"]
-    if done and done[-1] is steps[-1] and _SUMS_UP.match(done[-1].description):
+    if done and done[-1] is steps[-1] and _SUMMARISING.match(done[-1].description):
         done = done[-1:]
     parts = [step.text for step in done if step.text]
     parts += [

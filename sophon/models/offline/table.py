@@ -1,4 +1,4 @@
-"""The table of skills, in the order in which they are tried on a clause: the first that matches has it."""
+"""Intent registry: all intents in matching order; the first that matches a clause is used."""
 
 from sophon.models.offline.skill import Ask, Skill, Wish
 from sophon.models.offline.skills.arithmetic import ARITHMETIC
@@ -23,18 +23,18 @@ SKILLS: tuple[Skill, ...] = (
     DATES,
     RECALL,
 )
-_BY_TOOL = {skill.tool: skill for skill in (*SKILLS, FORGOTTEN) if skill is not FORGET}
+_BY_TOOL = {intent.tool: intent for intent in (*SKILLS, FORGOTTEN) if intent is not FORGET}
 
 
 def skill_for(ask: Ask) -> tuple[Skill, Wish] | None:
-    """The skill that a clause calls for and the call that it wishes for, or None."""
-    for skill in SKILLS:
-        wish = skill.match(ask)
-        if wish is not None:
-            return skill, wish
+    """Return the first intent that matches the clause, and its call, or None."""
+    for intent in SKILLS:
+        call = intent.match(ask)
+        if call is not None:
+            return intent, call
     return None
 
 
 def skill_of(tool: str) -> Skill:
-    """The skill that can tell a tool's results; any tool that no row knows is told as it is."""
+    """Return the intent that describes a tool's results; `NAMED` for any tool without an intent of its own."""
     return _BY_TOOL.get(tool, NAMED)

@@ -1,4 +1,4 @@
-"""What a call is taken to have used: an estimate that is the same on every machine."""
+"""Usage estimate of the offline model, identical on every machine."""
 
 from collections.abc import Iterable
 
@@ -7,26 +7,32 @@ from sophon.models.model import ModelRequest
 from sophon.tools.tool import Tool
 
 CHARACTERS_PER_TOKEN = 4
-"""The common rule of thumb for English."""
+"""Common rule of thumb for English."""
 
-_PER_MESSAGE = 4
-_PER_PARAMETER = 16
+_TOKENS_PER_MESSAGE = 4
+_TOKENS_PER_PARAMETER = 16
 
 
 def usage(request: ModelRequest, text: str, calls: Iterable[ToolCall]) -> Usage:
-    """Tokens of a request and of its answer; what frames a message, a call or a tool counts a little too."""
-    told = sum(_PER_MESSAGE + tokens(m.content) + _called(m.tool_calls) for m in request.messages)
-    return Usage(told + sum(_described(tool) for tool in request.tools), tokens(text) + _called(calls))
+    """Estimate the tokens of a request and its reply, with a small overhead per message, call and tool."""
+    messages = sum(_TOKENS_PER_MESSAGE + tokens(m.content) + _tool_call_tokens(m.tool_calls) for m in request.messages)
+    return Usage(
+        messages + sum(_definition_tokens(tool) for tool in request.tools), tokens(text) + _tool_call_tokens(calls)
+    )
 
 
 def tokens(text: str) -> int:
-    """A token for every four characters, rounded up."""
+    """Estimate the tokens of a text: one per four characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _called(calls: Iterable[ToolCall]) -> int:
-    return sum(_PER_MESSAGE - (-len(call.canonical()) // CHARACTERS_PER_TOKEN) for call in calls)
+def _tool_call_tokens(calls: Iterable[ToolCall]) -> int:
+    return sum(_TOKENS_PER_MESSAGE - (-len(call.canonical()) // CHARACTERS_PER_TOKEN) for call in calls)
 
 
-def _described(tool: Tool) -> int:
-    return _PER_MESSAGE + tokens(tool.description) + _PER_PARAMETER * len(tool.parameters.get("properties") or ())
+def _definition_tokens(tool: Tool) -> int:
+    return (
+        _TOKENS_PER_MESSAGE
+        + tokens(tool.description)
+        + _TOKENS_PER_PARAMETER * len(tool.parameters.get("properties") or ())
+    )

@@ -1,17 +1,17 @@
-"""Small rules about words: quotes, sentences, you and I, and content words."""
+"""English text rules: quotes, sentences, content words, and first to second person."""
 
 import re
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+){0,5}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s(?=\S)|\n")
-_SMALL = """
+_STOP_WORD_LIST = """
     a about all an and any anything are as at be been called can did do does everything find for from had has have he
     her him his how i if in into is it its know knows me mine my named of on or our please recall remember say says
     search she so some something tell that the their them there these they this those to told up us was we were what
     whats when where which who whom whose why will with would you your yours look
 """
-_STOP = frozenset(_SMALL.split())
-_SECOND = {
+_STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
+_SECOND_PERSON = {
     "i am": "you are",
     "i was": "you were",
     "i": "you",
@@ -28,16 +28,16 @@ _SECOND = {
     "me": "you",
     "myself": "yourself",
 }
-_PERSON = re.compile(r"(?<![\w'’])(?:i am|i was|i['’](?:m|ve|ll|d)|i|my|mine|me|myself)(?![\w'’])", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"(?<![\w'’])(?:i am|i was|i['’](?:m|ve|ll|d)|i|my|mine|me|myself)(?![\w'’])", re.IGNORECASE)
 
 
 def capitalised(text: str) -> str:
-    """The text with its first letter in upper case, the rest as it is."""
+    """Return the text with its first letter in upper case and the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def unquoted(text: str) -> str:
-    """The text without the pair of quotes or backticks around it."""
+    """Return the text without the pair of quotes or backticks around it."""
     text = text.strip()
     if len(text) >= 2 and (text[0] + text[-1] in ('""', "''", "``", "“”", "‘’")):
         return text[1:-1]
@@ -45,22 +45,22 @@ def unquoted(text: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry meaning, in lower case and in order, each once."""
+    """Return the words other than stop words, in lower case and in order, without duplicates."""
     words = (match[0].lower() for match in _WORD.finditer(text))
-    return list(dict.fromkeys(w.removesuffix("'s").removesuffix("’s") for w in words if w not in _STOP))
+    return list(dict.fromkeys(w.removesuffix("'s").removesuffix("’s") for w in words if w not in _STOP_WORDS))
 
 
 def to_you(text: str) -> str:
-    """What a person said of themselves, said back to them: "my cat" becomes "your cat"."""
-    return _PERSON.sub(lambda match: _SECOND.get(match[0].lower(), match[0]), text)
+    """Convert first person to second person: "my cat" becomes "your cat"."""
+    return _FIRST_PERSON.sub(lambda match: _SECOND_PERSON.get(match[0].lower(), match[0]), text)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text, without those that are only marks."""
+    """Split a text into sentences and lines, without those that consist of punctuation only."""
     return [part.strip() for part in _SENTENCE.split(text) if part.strip(" .-*#>`~")]
 
 
 def ended(text: str) -> str:
-    """The text with a full stop, unless it ends in a mark of its own."""
+    """Return the text with a full stop at the end, unless it ends in `.`, `!`, `?`, `:` or a backtick."""
     text = text.rstrip()
     return text if not text or text[-1] in ".!?:`" else text + "."

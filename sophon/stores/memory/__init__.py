@@ -1,4 +1,4 @@
-"""A store that lives as long as the process: the default of an embedded chain."""
+"""The in-memory store: the default of an embedded chain; its data ends with the process."""
 
 from sophon.stores.memory.store import InMemoryStore
 

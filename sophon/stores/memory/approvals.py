@@ -1,4 +1,4 @@
-"""Questions and answers in memory."""
+"""In-memory approval store."""
 
 from dataclasses import replace
 from datetime import datetime

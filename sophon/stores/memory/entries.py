@@ -1,4 +1,4 @@
-"""Memory entries in memory."""
+"""In-memory store of long-term memory entries."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The event log in memory."""
+"""In-memory event log."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from sophon.stores.memory.sessions import InMemorySessions
 
 
 @dataclass(slots=True)
-class _Log:
+class _SessionLog:
     last: int = 0
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
 
-    def drop(self, upto: int) -> int:
-        """Drop the events up to a seq; how many there were."""
-        count = max(0, upto - self.last + len(self.events))
+    def drop(self, up_to: int) -> int:
+        """Drop the events up to a seq; return how many."""
+        count = max(0, up_to - self.last + len(self.events))
         del self.events[:count]
         return count
 
@@ -29,7 +29,7 @@ class InMemoryEvents:
     def __init__(self, clock: Clock, sessions: InMemorySessions) -> None:
         self._clock = clock
         self._sessions = sessions
-        self._logs: defaultdict[str, _Log] = defaultdict(_Log)
+        self._logs: defaultdict[str, _SessionLog] = defaultdict(_SessionLog)
         sessions.on_delete(self._forget)
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
@@ -50,7 +50,7 @@ class InMemoryEvents:
         if log is None:
             return []
         start = max(0, seq - log.last + len(log.events))
-        return [_copied(event) for event in log.events[start : start + max(limit, 0)]]
+        return [_copy(event) for event in log.events[start : start + max(limit, 0)]]
 
     async def last(self, session_id: str) -> int:
         """See `EventLog.last`."""
@@ -74,5 +74,5 @@ def _last_before(events: Sequence[LoggedEvent], before: datetime) -> int:
     return max((event.seq for event in events if event.at is not None and event.at < before), default=0)
 
 
-def _copied(event: LoggedEvent) -> LoggedEvent:
+def _copy(event: LoggedEvent) -> LoggedEvent:
     return LoggedEvent(event.name, dict(event.data), event.task_id, event.seq, event.at)

@@ -1,4 +1,4 @@
-"""The journal in memory; runs are kept below the turn that they belong to, so that forgetting one looks at no other."""
+"""In-memory journal. Runs are grouped by their turn, so that deleting one turn scans no other."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""The channels' notes in memory."""
+"""In-memory channel state."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from sophon.clock import Clock
 from sophon.stores.note_contracts import Note
 
-Key = tuple[str, str, str, str]
+_EntryKey = tuple[str, str, str, str]
 
 
 class InMemoryNotes:
@@ -14,17 +14,17 @@ class InMemoryNotes:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._notes: dict[Key, Note] = {}
+        self._notes: dict[_EntryKey, Note] = {}
 
     async def put(self, note: Note) -> None:
         """See `ChannelNotes.put`."""
-        self._keep(note)
+        self._store(note)
 
     async def add(self, note: Note) -> bool:
         """See `ChannelNotes.add`."""
         if _key(note) in self._notes:
             return False
-        self._keep(note)
+        self._store(note)
         return True
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> Note | None:
@@ -52,9 +52,9 @@ class InMemoryNotes:
             del self._notes[key]
         return len(old)
 
-    def _keep(self, note: Note) -> None:
+    def _store(self, note: Note) -> None:
         self._notes[_key(note)] = replace(note, value=dict(note.value), at=self._clock.now())
 
 
-def _key(note: Note) -> Key:
+def _key(note: Note) -> _EntryKey:
     return note.channel, note.account, note.kind, note.key

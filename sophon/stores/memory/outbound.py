@@ -1,4 +1,4 @@
-"""The outbound ledger in memory."""
+"""In-memory outbox."""
 
 import itertools
 from collections import defaultdict
@@ -7,12 +7,12 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores import outbound_moves as moves
+from sophon.stores import outbound_moves as transitions
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
 
 
 class InMemoryOutbound:
-    """The outbound ledger of an `InMemoryStore`; see `OutboundLedger`. `runs` are the ids of the runs there are."""
+    """The outbox of an `InMemoryStore`; see `OutboundLedger`. `runs` holds the ids of the existing runs."""
 
     def __init__(self, clock: Clock, runs: Collection[str]) -> None:
         self._clock = clock
@@ -23,7 +23,7 @@ class InMemoryOutbound:
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """See `OutboundLedger.add`."""
-        new = moves.kept(entries, self._clock.now())
+        new = transitions.kept(entries, self._clock.now())
         for entry in new:
             if entry.run_id is not None and entry.run_id not in self._runs:
                 raise NotFound("run", entry.run_id)
@@ -42,38 +42,40 @@ class InMemoryOutbound:
         for entry in map(self._entries.__getitem__, self._open):
             if entry.channel == channel:
                 first.setdefault((entry.account, entry.chat), entry)
-        wanted = [
+        due = [
             entry
             for entry in first.values()
             if entry.status != "sending" and (entry.not_before is None or entry.not_before <= now)
         ]
-        return wanted[: max(limit, 0)]
+        return due[: max(limit, 0)]
 
     async def sending(self, entry_id: str) -> OutboundEntry:
         """See `OutboundLedger.sending`."""
-        return self._keep(moves.sending(self._get(entry_id)))
+        return self._store(transitions.sending(self._get(entry_id)))
 
     async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
         """See `OutboundLedger.sent`."""
-        return self._keep(moves.sent(self._get(entry_id), platform_id))
+        return self._store(transitions.sent(self._get(entry_id), platform_id))
 
     async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """See `OutboundLedger.refused`."""
-        return self._keep(moves.refused(self._get(entry_id), retry_at, error))
+        return self._store(transitions.refused(self._get(entry_id), retry_at, error))
 
     async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
         """See `OutboundLedger.ambiguous`."""
-        return self._keep(moves.ambiguous(self._get(entry_id), error, retry_at))
+        return self._store(transitions.ambiguous(self._get(entry_id), error, retry_at))
 
     async def dead(self, entry_id: str, error: str) -> OutboundEntry:
         """See `OutboundLedger.dead`."""
-        return self._keep(moves.dead(self._get(entry_id), error))
+        return self._store(transitions.dead(self._get(entry_id), error))
 
     async def interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `OutboundLedger.interrupted`."""
-        left = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
+        interrupted = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
         return [
-            self._keep(moves.ambiguous(entry, moves.LEFT_BEHIND, None)) for entry in left if entry.channel == channel
+            self._store(transitions.ambiguous(entry, transitions.LEFT_BEHIND, None))
+            for entry in interrupted
+            if entry.channel == channel
         ]
 
     async def get(self, entry_id: str) -> OutboundEntry:
@@ -89,17 +91,17 @@ class InMemoryOutbound:
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `OutboundLedger.list`."""
-        wanted = (
+        selected = (
             entry
             for entry in self._entries.values()
             if (run_id is None or entry.run_id == run_id)
             and (channel is None or entry.channel == channel)
             and (status is None or entry.status == status)
         )
-        return list(itertools.islice(wanted, max(limit, 0)))
+        return list(itertools.islice(selected, max(limit, 0)))
 
     def forget(self, run_id: str) -> None:
-        """Drop the entries of a run."""
+        """Delete the entries of a run."""
         for entry_id in self._by_run.pop(run_id, []):
             del self._entries[entry_id]
             self._open.pop(entry_id, None)
@@ -110,8 +112,8 @@ class InMemoryOutbound:
             raise NotFound("outbound entry", entry_id)
         return entry
 
-    def _keep(self, entry: OutboundEntry) -> OutboundEntry:
+    def _store(self, entry: OutboundEntry) -> OutboundEntry:
         self._entries[entry.id] = entry
-        if not moves.is_open(entry.status):
+        if not transitions.is_open(entry.status):
             self._open.pop(entry.id, None)
         return entry

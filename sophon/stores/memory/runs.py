@@ -1,4 +1,4 @@
-"""Runs in memory."""
+"""In-memory run store."""
 
 import itertools
 from collections import defaultdict
@@ -29,7 +29,7 @@ from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, finished, no_ru
 
 
 class InMemoryRuns:
-    """The runs of an `InMemoryStore`; see `RunStore`. `rows` is the dict that it keeps them in, by id and in order."""
+    """The runs of an `InMemoryStore`; see `RunStore`. `rows` maps ids to runs in order of acceptance."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class InMemoryRuns:
         self._by_session: defaultdict[str, list[str]] = defaultdict(list)
         self._inbound: dict[InboundKey, str] = {}
         self._keys: dict[str, InboundKey] = {}
-        sessions.on_delete(self._forget)
+        sessions.on_delete(self._delete_session)
 
     async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
         """See `RunStore.accept`."""
@@ -97,7 +97,7 @@ class InMemoryRuns:
         run = self._get(run_id)
         if run.over:
             return Finished(first=False, seq=await self._events.last(run.session_id))
-        # The one thing that can fail comes first: a bad record leaves everything as it was.
+        # The only step that can fail comes first: an invalid record then leaves everything unchanged.
         recorded = await self._sessions.append(run.session_id, records) if records else 0
         await self._outbound.add(of_run(run_id, outbound))
         seq = await self._events.append(run.session_id, events(recorded))
@@ -137,12 +137,12 @@ class InMemoryRuns:
     ) -> list[Run]:
         """See `RunStore.list`."""
         among = self._rows if session_id is None else self._by_session.get(session_id, [])
-        wanted = (
+        selected = (
             run
             for run in map(self._rows.__getitem__, reversed(among))
             if (owner is None or run.owner == owner) and (status is None or run.status == status)
         )
-        return list(itertools.islice(wanted, max(limit, 0)))
+        return list(itertools.islice(selected, max(limit, 0)))
 
     def _get(self, run_id: str) -> Run:
         run = self._rows.get(run_id)
@@ -150,7 +150,7 @@ class InMemoryRuns:
             raise no_run(run_id, itertools.islice(reversed(self._rows), NEAR_AMONG))
         return run
 
-    def _forget(self, session_id: str) -> None:
+    def _delete_session(self, session_id: str) -> None:
         for run_id in self._by_session.pop(session_id, []):
             del self._rows[run_id]
             self._unfinished.pop(run_id, None)

@@ -1,4 +1,4 @@
-"""Conversations in memory; the list of messages and the newest compaction are kept up to date as records come in."""
+"""In-memory session store. The message list and the newest compaction are updated on each append."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -20,19 +20,19 @@ class _Session:
     updated_at: datetime
     title: str = ""
     model: str | None = None
-    said: int = 0
+    message_count: int = 0
     compaction: Compaction | None = None
     log: list[SessionRecord] = field(default_factory=list[SessionRecord])
     messages: list[Message] = field(default_factory=list[Message])
     known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
-    def take(self, records: Sequence[SessionRecord]) -> None:
-        """Add records that are already the store's own; the cost depends on the new ones only."""
+    def extend(self, records: Sequence[SessionRecord]) -> None:
+        """Append the store's own copies of records; the cost depends on the new ones only."""
         self.log += records
         for record in records:
             if record.kind == "message" and record.message is not None:
                 self.messages.append(record.message)
-                self.said += is_said(record)
+                self.message_count += is_said(record)
             else:
                 self.compaction = compaction_of(record) or self.compaction
 
@@ -44,10 +44,10 @@ class InMemorySessions:
         self._clock = clock
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count()
-        self._heirs: list[Callable[[str], None]] = []
+        self._delete_callbacks: list[Callable[[str], None]] = []
 
     async def history(self, session_id: str) -> History:
-        """One shallow copy of the list of messages; see `SessionStore.history`."""
+        """See `SessionStore.history`. Makes one shallow copy of the message list."""
         session = self._sessions.get(session_id)
         if session is None:
             return History([])
@@ -63,7 +63,7 @@ class InMemorySessions:
         new = stamped(records, last_seq, now)
         if session is None:
             session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
-        session.take(new)
+        session.extend(new)
         session.updated_at = now
         return last_seq + len(new)
 
@@ -102,22 +102,22 @@ class InMemorySessions:
         source = self._get(session_id)
         check_cut(upto)
         if new_id in self._sessions:
-            raise InputError(f"there is a session {new_id!r} already; choose another id")
+            raise InputError(f"session {new_id!r} exists already; choose another id")
         now = self._clock.now()
         fork = _Session(next(self._numbers), source.owner, now, now, title=source.title, model=source.model)
-        fork.take([copied(record) for record in source.log if upto is None or record.seq <= upto])
+        fork.extend([copied(record) for record in source.log if upto is None or record.seq <= upto])
         self._sessions[new_id] = fork
 
     async def delete(self, session_id: str) -> None:
         """See `SessionStore.delete`."""
         self._get(session_id)
         del self._sessions[session_id]
-        for forget in self._heirs:
+        for forget in self._delete_callbacks:
             forget(session_id)
 
     def on_delete(self, forget: Callable[[str], None]) -> None:
-        """Have it called with the id of each session that is deleted: for the rooms whose things go with it."""
-        self._heirs.append(forget)
+        """Register a callback that gets the id of each deleted session, for data that is deleted with it."""
+        self._delete_callbacks.append(forget)
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._sessions
@@ -137,7 +137,7 @@ def _summary(session_id: str, session: _Session) -> SessionSummary:
         session_id,
         session.title,
         session.owner,
-        session.said,
+        session.message_count,
         session.created_at,
         session.updated_at,
         session.model,

@@ -1,4 +1,4 @@
-"""The nine rooms of a store in memory, tied together."""
+"""The in-memory store, composed of its nine repositories."""
 
 from sophon.clock import Clock, SystemClock
 from sophon.stores.memory.approvals import InMemoryApprovals
@@ -14,10 +14,10 @@ from sophon.stores.run_contracts import Run
 
 
 class InMemoryStore:
-    """Everything in plain dicts and lists, gone with the process. `clock` dates what is written; the machine's own.
+    """Store in plain dicts and lists. `clock` dates what is written; default: the system clock.
 
-    It belongs to one event loop: no method waits for anything, so that each is atomic without a lock. Closing it
-    forgets nothing.
+    It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
+    nothing.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
@@ -34,7 +34,7 @@ class InMemoryStore:
         self.runs = InMemoryRuns(clock, runs, self.sessions, self.outbound, self.events)
 
     async def open(self) -> None:
-        """Nothing to connect to."""
+        """Do nothing: there is nothing to connect to."""
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to release."""

@@ -1,4 +1,4 @@
-"""The books in memory: sums only, so that they do not grow with the number of calls."""
+"""In-memory usage store. Keeps sums only, so its size does not grow with the number of calls."""
 
 import itertools
 from collections import defaultdict
@@ -8,23 +8,23 @@ from typing import TypeAlias
 from sophon.messages import Usage
 from sophon.stores.contracts import Limits, Period, Reservation, Spent, UsageRow, UsageTotal
 
-_Key: TypeAlias = tuple[str, str, str]
+_TotalKey: TypeAlias = tuple[str, str, str]
 """Day, provider, model."""
 
-_Sum: TypeAlias = list[int]
+_UsageSums: TypeAlias = list[int]
 """Calls, input tokens, output tokens, micro-USD, cached input tokens."""
 
 
 class InMemoryUsage:
-    """The books of an `InMemoryStore`; see `UsageStore`."""
+    """The usage and budget reservations of an `InMemoryStore`; see `UsageStore`."""
 
     def __init__(self) -> None:
         self._tokens: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._micros: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._open: dict[str, Reservation] = {}
         self._ids = itertools.count(1)
-        self._totals: dict[_Key, _Sum] = {}
-        self._by_session: defaultdict[str, dict[_Key, _Sum]] = defaultdict(dict)
+        self._totals: dict[_TotalKey, _UsageSums] = {}
+        self._by_session: defaultdict[str, dict[_TotalKey, _UsageSums]] = defaultdict(dict)
 
     async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
         """See `UsageStore.reserve`."""
@@ -32,7 +32,7 @@ class InMemoryUsage:
         claimed = claim.input_tokens + claim.output_tokens
         tokens = self._tokens.get(day, 0) + claimed
         micros = self._micros.get(month, 0) + claim.cost_micros
-        if _passes(tokens, limits.daily_tokens) or _passes(micros, limits.monthly_micros):
+        if _exceeds(tokens, limits.daily_tokens) or _exceeds(micros, limits.monthly_micros):
             return Spent(tokens - claimed, micros - claim.cost_micros)
         self._tokens[day], self._micros[month] = tokens, micros
         reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, claim.cost_micros)
@@ -42,19 +42,19 @@ class InMemoryUsage:
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
         """See `UsageStore.settle`."""
         if reservation is not None:
-            self._give_back(reservation.id)
+            self._release(reservation.id)
         provider, usage, period = row.provider, row.usage, row.period
         day, month = (provider, period.day), (provider, period.month)
         self._tokens[day] += usage.input_tokens + usage.output_tokens
         self._micros[month] += usage.cost_micros
         key = (period.day, provider, row.model)
-        _count(self._totals, key, usage)
-        _count(self._by_session[row.session_id], key, usage)
+        _add_usage(self._totals, key, usage)
+        _add_usage(self._by_session[row.session_id], key, usage)
         return Spent(self._tokens[day], self._micros[month])
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
-        self._give_back(reservation.id)
+        self._release(reservation.id)
 
     async def spent(self, provider: str, period: Period) -> Spent:
         """See `UsageStore.spent`."""
@@ -66,21 +66,23 @@ class InMemoryUsage:
 
     async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
         """See `UsageStore.totals`."""
-        sums: Mapping[_Key, _Sum] = self._totals if session_id is None else self._by_session.get(session_id, {})
-        return [_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
+        sums: Mapping[_TotalKey, _UsageSums] = (
+            self._totals if session_id is None else self._by_session.get(session_id, {})
+        )
+        return [_to_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
 
-    def _give_back(self, reservation_id: str) -> None:
+    def _release(self, reservation_id: str) -> None:
         reservation = self._open.pop(reservation_id, None)
         if reservation is not None:
             self._tokens[reservation.provider, reservation.period.day] -= reservation.tokens
             self._micros[reservation.provider, reservation.period.month] -= reservation.micros
 
 
-def _passes(amount: int, limit: int | None) -> bool:
+def _exceeds(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
 
 
-def _count(sums: dict[_Key, _Sum], key: _Key, usage: Usage) -> None:
+def _add_usage(sums: dict[_TotalKey, _UsageSums], key: _TotalKey, usage: Usage) -> None:
     found = sums.get(key)
     if found is None:
         found = sums[key] = [0, 0, 0, 0, 0]
@@ -91,7 +93,7 @@ def _count(sums: dict[_Key, _Sum], key: _Key, usage: Usage) -> None:
     found[4] += usage.cached_input_tokens
 
 
-def _total(key: _Key, found: _Sum) -> UsageTotal:
+def _to_total(key: _TotalKey, found: _UsageSums) -> UsageTotal:
     day, provider, model = key
     calls, input_tokens, output_tokens, cost_micros, cached = found
     return UsageTotal(day, provider, model, calls, Usage(input_tokens, output_tokens, cost_micros, cached))

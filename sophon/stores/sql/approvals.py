@@ -1,4 +1,4 @@
-"""Questions and answers in SQL."""
+"""SQL approval store."""
 
 from datetime import datetime
 from functools import partial
@@ -22,7 +22,7 @@ class SqlApprovals:
 
     async def ask(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.ask`."""
-        return await self._database.write(partial(_ask, request=request, at=at))
+        return await self._database.write(partial(_get_or_create, request=request, at=at))
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.decide`."""
@@ -42,7 +42,7 @@ class SqlApprovals:
         return await self._database.read(lambda connection: [_record(row) for row in connection.execute(query)])
 
 
-def _ask(connection: Connection, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
     question = {
         "id": request.id,
         "session_id": request.session_id,

@@ -1,9 +1,9 @@
-"""Claims on a budget that are open: taken, given back, and dropped when whoever took them is gone.
+"""Budget reservations in SQL: create, close, release; release stale ones of dead processes.
 
-`spending` holds what is used and claimed; a row of `claims` remembers each claim, and who made it, so that it can be
-given back in their stead. A claim is stale when it is older than an hour (a claim lasts for one attempt at a model), or
-when the process that made it no longer runs on this machine: killed, it can neither settle nor release. Stale claims
-are dropped when the store is opened and before a claim is refused.
+The table `spending` holds usage plus open reservations. A row of `claims` stores each reservation and the process that
+made it, so that another process can release it. A reservation is stale when it is older than an hour (it lasts for one
+attempt), or when its process no longer runs on this machine: a killed process can neither settle nor release. Stale
+reservations are released when the store is opened and before a reservation is refused.
 """
 
 import os
@@ -26,10 +26,10 @@ from sophon.stores.sql.schema import claims, spending
 OLDEST_CLAIM = timedelta(hours=1)
 NO_LIMIT = 2**63 - 1
 
-_BEGIN = Prepared(lambda _: insert(claims))
-_OPEN = Prepared(lambda _: select(claims.c.tokens, claims.c.micros).where(claims.c.id == bindparam("which")))
-_END = Prepared(lambda _: delete(claims).where(claims.c.id == bindparam("which")))
-_SPENT = Prepared(
+_INSERT = Prepared(lambda _: insert(claims))
+_SELECT_AMOUNTS = Prepared(lambda _: select(claims.c.tokens, claims.c.micros).where(claims.c.id == bindparam("which")))
+_DELETE = Prepared(lambda _: delete(claims).where(claims.c.id == bindparam("which")))
+_SELECT_SPENDING = Prepared(
     lambda _: select(spending.c.amount).where(
         spending.c.provider == bindparam("provider"), spending.c.period == bindparam("period")
     )
@@ -38,7 +38,7 @@ _SPENT = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """A process; `process` is drawn once in its life, because a restarted container has the same host and pid."""
+    """Process that made a reservation. `process` is a random id: a restarted container has the same host and pid."""
 
     host: str
     pid: int
@@ -46,63 +46,63 @@ class Claimant:
 
 
 def this_process() -> Claimant:
-    """The process that asks."""
-    return _claimant(os.getpid())
+    """Return the current process."""
+    return _owner_of_pid(os.getpid())
 
 
-def take(connection: Connection, claim: Reservation, limits: Limits, clock: Clock) -> bool:
-    """Claim tokens and cost, if neither passes its limit with it."""
+def take(connection: Connection, wanted: Reservation, limits: Limits, clock: Clock) -> bool:
+    """Reserve tokens and cost if neither passes its limit; return whether it did."""
     daily = NO_LIMIT if limits.daily_tokens is None else limits.daily_tokens
     monthly = NO_LIMIT if limits.monthly_micros is None else limits.monthly_micros
-    if _raise(connection, claim.provider, claim.period.day, claim.tokens, daily) is None:
+    if _add_amount(connection, wanted.provider, wanted.period.day, wanted.tokens, daily) is None:
         return False
-    if _raise(connection, claim.provider, claim.period.month, claim.micros, monthly) is None:
-        _raise(connection, claim.provider, claim.period.day, -claim.tokens)
+    if _add_amount(connection, wanted.provider, wanted.period.month, wanted.micros, monthly) is None:
+        _add_amount(connection, wanted.provider, wanted.period.day, -wanted.tokens)
         return False
-    me = this_process()
-    _BEGIN.run(
+    owner = this_process()
+    _INSERT.run(
         connection,
         {
-            "id": claim.id,
-            "provider": claim.provider,
-            "day": claim.period.day,
-            "month": claim.period.month,
-            "tokens": claim.tokens,
-            "micros": claim.micros,
+            "id": wanted.id,
+            "provider": wanted.provider,
+            "day": wanted.period.day,
+            "month": wanted.period.month,
+            "tokens": wanted.tokens,
+            "micros": wanted.micros,
             "at": clock.now(),
-            "host": me.host,
-            "pid": me.pid,
-            "process": me.process,
+            "host": owner.host,
+            "pid": owner.pid,
+            "process": owner.process,
         },
     )
     return True
 
 
-def end(connection: Connection, claim_id: str) -> tuple[int, int]:
-    """Take a claim off the list, and give the tokens and micro-USD to be given back; 0 if it has ended already."""
-    claim = _OPEN.row(connection, {"which": claim_id})
-    if claim is None:
+def end(connection: Connection, reservation_id: str) -> tuple[int, int]:
+    """Delete a reservation; return the tokens and micro-USD that it held, 0 if it was closed already."""
+    row = _SELECT_AMOUNTS.row(connection, {"which": reservation_id})
+    if row is None:
         return 0, 0
-    _END.run(connection, {"which": claim_id})
-    return claim[0], claim[1]
+    _DELETE.run(connection, {"which": reservation_id})
+    return row[0], row[1]
 
 
-def give_back(connection: Connection, claim_id: str, provider: str, period: Period) -> None:
-    """End a claim with nothing used; one that has ended already is left alone."""
-    tokens, micros = end(connection, claim_id)
+def give_back(connection: Connection, reservation_id: str, provider: str, period: Period) -> None:
+    """Release a reservation without usage; does nothing if it was closed already."""
+    tokens, micros = end(connection, reservation_id)
     if tokens or micros:
         charge(connection, provider, period, -tokens, -micros)
 
 
 def charge(connection: Connection, provider: str, period: Period, tokens: int, micros: int) -> Spent:
-    """Add to what is spent, whatever the limits, and give the new state."""
-    spent_tokens = _raise(connection, provider, period.day, tokens)
-    spent_micros = _raise(connection, provider, period.month, micros)
+    """Add usage regardless of the limits, and return the new totals."""
+    spent_tokens = _add_amount(connection, provider, period.day, tokens)
+    spent_micros = _add_amount(connection, provider, period.month, micros)
     return Spent(spent_tokens or 0, spent_micros or 0)
 
 
 def drop_stale(connection: Connection, clock: Clock) -> int:
-    """Give back every stale claim; how many there were."""
+    """Release every stale reservation; return how many."""
     oldest, me = clock.now() - OLDEST_CLAIM, this_process()
     stale = [row for row in connection.execute(select(claims)).all() if row.at < oldest or _is_orphan(row, me)]
     for row in stale:
@@ -110,35 +110,35 @@ def drop_stale(connection: Connection, clock: Clock) -> int:
     return len(stale)
 
 
-def _raise(connection: Connection, provider: str, period: str, amount: int, limit: int = NO_LIMIT) -> int | None:
-    """The new amount of the period, or None and no change if it would pass the limit."""
+def _add_amount(connection: Connection, provider: str, period: str, amount: int, limit: int = NO_LIMIT) -> int | None:
+    """Add to the period's amount and return it; None, changing nothing, if it would pass the limit."""
     key = {"provider": provider, "period": period}
-    found = _SPENT.row(connection, key)
+    found = _SELECT_SPENDING.row(connection, key)
     total = amount + (found[0] if found is not None else 0)
     if total > limit:
         return None
-    # Nobody else writes between the two: a write transaction has the database to itself.
-    _SET.run(connection, {**key, "amount": total})
+    # Atomic: a write transaction has exclusive access, so nobody writes between the two statements.
+    _UPSERT_SPENDING.run(connection, {**key, "amount": total})
     return total
 
 
-def _setting(dialect: str) -> UpdateBase:
+def _build_upsert(dialect: str) -> UpdateBase:
     put = insert_into(dialect, spending)
     key = [spending.c.provider, spending.c.period]
     return put.on_conflict_do_update(index_elements=key, set_={"amount": put.excluded.amount})
 
 
-def _is_orphan(claim: Row[Any], me: Claimant) -> bool:
-    if claim.host != me.host:
+def _is_orphan(reservation: Row[Any], me: Claimant) -> bool:
+    if reservation.host != me.host:
         return False
-    if claim.pid == me.pid:
-        return bool(claim.process != me.process)
-    return not _runs(claim.pid)
+    if reservation.pid == me.pid:
+        return bool(reservation.process != me.process)
+    return not _is_process_alive(reservation.pid)
 
 
-def _runs(pid: int) -> bool:
+def _is_process_alive(pid: int) -> bool:
     if os.name != "posix":
-        # There os.kill would end the process instead of asking for it; the hour has to do.
+        # On Windows os.kill would terminate the process; only the age limit applies there.
         return True
     try:
         os.kill(pid, 0)
@@ -150,8 +150,8 @@ def _runs(pid: int) -> bool:
 
 
 @cache
-def _claimant(pid: int) -> Claimant:
+def _owner_of_pid(pid: int) -> Claimant:
     return Claimant(platform.node(), pid, secrets.token_hex(8))
 
 
-_SET = Prepared(_setting)
+_UPSERT_SPENDING = Prepared(_build_upsert)

@@ -1,12 +1,12 @@
-"""All that is not the same in SQLite and PostgreSQL: drivers, how a connection is set up, how a writer begins.
+"""Everything that differs between SQLite and PostgreSQL: drivers, connection set-up, write locks.
 
-Both give the same promise: a write transaction has the database to itself from its first statement on, whatever other
-processes do, so that what is read and then written in it is atomic. SQLite does so by BEGIN IMMEDIATE, PostgreSQL by an
-advisory lock that ends with the transaction. Who has to wait longer than `patience_seconds` gets an error.
+Both guarantee that a write transaction has exclusive access from its first statement on, also across processes, so
+that a read followed by a write in it is atomic. SQLite does so by BEGIN IMMEDIATE, PostgreSQL by an advisory lock that
+ends with the transaction. A caller that waits longer than `patience_seconds` gets an error.
 
-SQLite 3.24 (2018) or newer will do: systems that are still in use come with 3.26 and 3.34, so nothing here says
-RETURNING. WAL, so that readers and the writer do not wait for each other; `synchronous=FULL`, so that a commit has
-reached the disk; Python's own transaction control switched off, because it begins too late and too lightly.
+SQLite 3.24 (2018) or newer is required: systems still in use ship 3.26 and 3.34, so nothing here uses RETURNING.
+Settings: WAL, so that readers and the writer do not block each other; `synchronous=FULL`, so that a commit has reached
+the disk; Python's own transaction control off, because it begins too late and without the write lock.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 READERS = 2
 WRITE_LOCK = 5070146863
-"""The key of PostgreSQL's advisory lock: an arbitrary number that is always the same."""
+"""Key of PostgreSQL's advisory lock: an arbitrary constant."""
 
 DRIVERS = {
     "sqlite": "sqlite+pysqlite",
@@ -31,13 +31,13 @@ DRIVERS = {
     "postgresql+asyncpg": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-"""Schemes as users write them -> the one driver that is used for each database."""
+"""SQLAlchemy driver by URL scheme; one driver per database."""
 
 _RETRY_SECONDS = 0.01
 
 
 def engine_for(url: URL, mode: Literal["read", "write"], patience_seconds: float) -> Engine:
-    """An engine for one writer or for `READERS` readers; it connects when it is first used."""
+    """Create an engine for one writer or for `READERS` readers; it connects on first use."""
     size = 1 if mode == "write" else READERS
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url, mode, size, patience_seconds)
@@ -55,13 +55,13 @@ def engine_for(url: URL, mode: Literal["read", "write"], patience_seconds: float
 
 
 def make_ready(engine: Engine, patience_seconds: float) -> None:
-    """What a database needs once, before the first write: SQLite its folder's file in WAL mode."""
+    """Switch an SQLite file to WAL mode; needed once per database, before the first write."""
     if engine.dialect.name != "sqlite":
         return
     deadline = time.monotonic() + patience_seconds
     connection = engine.raw_connection()
     try:
-        # Two processes that switch at once do not wait for each other, whatever the busy timeout: one is refused.
+        # The busy timeout does not apply to concurrent switches of two processes: one fails and must retry.
         while not _switch_to_wal(connection.cursor(), give_up=time.monotonic() > deadline):
             time.sleep(_RETRY_SECONDS)
     finally:
@@ -69,12 +69,12 @@ def make_ready(engine: Engine, patience_seconds: float) -> None:
 
 
 def insert_into(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT that knows `on_conflict_do_update` and `on_conflict_do_nothing`, which both spell alike."""
+    """Return an INSERT that supports `on_conflict_do_update` and `on_conflict_do_nothing`."""
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
 def name_of(url: URL) -> str:
-    """The database for a person: the file, or the URL without its password."""
+    """Return the database's name for messages: the file, or the URL without its password."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database or ""))
     return url.render_as_string(hide_password=True)
@@ -85,23 +85,23 @@ def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience
         url,
         pool_size=size,
         max_overflow=0,
-        # A connection is only ever used by one thread at a time, but it may be closed by another.
+        # One thread uses a connection at a time, but another may close it.
         connect_args={"timeout": patience_seconds, "check_same_thread": False, "isolation_level": None},
     )
-    event.listen(engine, "connect", _set_up_writer if mode == "write" else _set_up_reader)
+    event.listen(engine, "connect", _configure_writer if mode == "write" else _configure_reader)
     event.listen(engine, "begin", _begin_immediate if mode == "write" else _begin)
     return engine
 
 
-def _set_up_writer(connection: DBAPIConnection, _: object) -> None:
-    _run(connection, "PRAGMA foreign_keys=ON", "PRAGMA synchronous=FULL")
+def _configure_writer(connection: DBAPIConnection, _: object) -> None:
+    _execute(connection, "PRAGMA foreign_keys=ON", "PRAGMA synchronous=FULL")
 
 
-def _set_up_reader(connection: DBAPIConnection, _: object) -> None:
-    _run(connection, "PRAGMA query_only=ON")
+def _configure_reader(connection: DBAPIConnection, _: object) -> None:
+    _execute(connection, "PRAGMA query_only=ON")
 
 
-def _run(connection: DBAPIConnection, *statements: str) -> None:
+def _execute(connection: DBAPIConnection, *statements: str) -> None:
     cursor = connection.cursor()
     for statement in statements:
         cursor.execute(statement)

@@ -1,4 +1,4 @@
-"""Memory entries in SQL; they are ranked in Python, so that every store gives the same answers."""
+"""SQL store of long-term memory entries. Ranking happens in Python, so that every store returns the same results."""
 
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ class SqlEntries:
 
     async def forget(self, entry_id: str) -> None:
         """See `MemoryStore.forget`."""
-        await self._database.write(partial(_forget, entry_id=entry_id))
+        await self._database.write(partial(_delete, entry_id=entry_id))
 
     async def all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.all`."""
@@ -40,7 +40,7 @@ class SqlEntries:
 
 
 def _write(connection: Connection, entry: MemoryEntry) -> None:
-    # A replaced entry counts as new: it gets the next number.
+    # A replaced entry counts as new and gets the next number.
     connection.execute(delete(memories).where(memories.c.id == entry.id))
     connection.execute(
         insert(memories),
@@ -55,7 +55,7 @@ def _write(connection: Connection, entry: MemoryEntry) -> None:
     )
 
 
-def _forget(connection: Connection, entry_id: str) -> None:
+def _delete(connection: Connection, entry_id: str) -> None:
     if not connection.execute(delete(memories).where(memories.c.id == entry_id)).rowcount:
         raise NotFound("memory entry", entry_id)
 

@@ -1,4 +1,4 @@
-"""The event log in SQL: a row per event, and one per session that keeps the last seq."""
+"""SQL event log: a row per event, and a row per session with its last seq."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,18 +14,18 @@ from sophon.stores.sql.schema import event_logs, events, sessions
 from sophon.stores.sql.sessions import missing_session
 
 EXPIRE_AT_ONCE = 5000
-"""Events that are dropped in one transaction: other writers get a turn in between."""
+"""Events deleted per transaction; other writers run in between."""
 
-_OF_SESSION = event_logs.c.session_id == bindparam("which")
-_PLACE = Prepared(lambda _: select(event_logs.c.number, event_logs.c.last_seq).where(_OF_SESSION))
-_GROW = Prepared(
-    lambda _: update(event_logs).where(_OF_SESSION).values(last_seq=event_logs.c.last_seq + bindparam("more"))
+_BY_SESSION = event_logs.c.session_id == bindparam("which")
+_SELECT_POSITION = Prepared(lambda _: select(event_logs.c.number, event_logs.c.last_seq).where(_BY_SESSION))
+_ADVANCE_SEQ = Prepared(
+    lambda _: update(event_logs).where(_BY_SESSION).values(last_seq=event_logs.c.last_seq + bindparam("more"))
 )
-_ADD = Prepared(lambda _: insert(events))
-_AFTER = (
+_INSERT_EVENTS = Prepared(lambda _: insert(events))
+_SELECT_AFTER = (
     select(events.c.name, events.c.data, events.c.task_id, events.c.seq, events.c.at)
     .join(event_logs, events.c.log == event_logs.c.number)
-    .where(_OF_SESSION, events.c.seq > bindparam("after"))
+    .where(_BY_SESSION, events.c.seq > bindparam("after"))
     .order_by(events.c.seq)
     .limit(bindparam("most"))
 )
@@ -48,7 +48,7 @@ class SqlEvents:
         """See `EventLog.after`."""
         wanted = {"which": session_id, "after": seq, "most": max(limit, 0)}
         return await self._database.read(
-            lambda connection: [LoggedEvent(*row) for row in connection.execute(_AFTER, wanted)]
+            lambda connection: [LoggedEvent(*row) for row in connection.execute(_SELECT_AFTER, wanted)]
         )
 
     async def last(self, session_id: str) -> int:
@@ -60,7 +60,7 @@ class SqlEvents:
         return await self._database.write(partial(_trim, session_id=session_id, keep=max(keep, 0)))
 
     async def expire(self, before: datetime) -> int:
-        """See `EventLog.expire`. Done in several transactions if there is much to drop."""
+        """See `EventLog.expire`. Uses several transactions if there is much to delete."""
         dropped = 0
         while more := await self._database.write(partial(_expire, before=before)):
             dropped += more
@@ -68,45 +68,45 @@ class SqlEvents:
 
 
 def add_events(connection: Connection, session_id: str, new: Sequence[LoggedEvent], at: datetime) -> int:
-    """Number events and add them to a session's log; its last seq. NotFound if there is no such session."""
+    """Number events, append them to a session's log and return its last seq. Raises NotFound for an unknown session."""
     growth = {"which": session_id, "more": len(new)}
-    if not _GROW.run(connection, growth):
-        _begin_log(connection, session_id)
-        _GROW.run(connection, growth)
-    place = _PLACE.row(connection, {"which": session_id})
-    assert place is not None
-    number, last_seq = place
+    if not _ADVANCE_SEQ.run(connection, growth):
+        _create_log(connection, session_id)
+        _ADVANCE_SEQ.run(connection, growth)
+    found = _SELECT_POSITION.row(connection, {"which": session_id})
+    assert found is not None
+    number, last_seq = found
     rows = [
         {"log": number, "seq": seq, "name": event.name, "task_id": event.task_id, "data": event.data, "at": at}
         for seq, event in enumerate(new, start=last_seq - len(new) + 1)
     ]
     if rows:
-        _ADD.run_many(connection, rows)
+        _INSERT_EVENTS.run_many(connection, rows)
     return last_seq
 
 
 def last_event(connection: Connection, session_id: str) -> int:
-    """The last seq of a session's log."""
-    place = _PLACE.row(connection, {"which": session_id})
-    return place[1] if place is not None else 0
+    """Return the last seq of a session's log."""
+    found = _SELECT_POSITION.row(connection, {"which": session_id})
+    return found[1] if found is not None else 0
 
 
-def _begin_log(connection: Connection, session_id: str) -> None:
+def _create_log(connection: Connection, session_id: str) -> None:
     if connection.execute(select(sessions.c.number).where(sessions.c.id == session_id)).first() is None:
         raise missing_session(connection, session_id)
     connection.execute(insert(event_logs), {"session_id": session_id, "last_seq": 0})
 
 
 def _trim(connection: Connection, session_id: str, keep: int) -> int:
-    place = _PLACE.row(connection, {"which": session_id})
-    return _drop(connection, place[0], place[1] - keep) if place is not None else 0
+    found = _SELECT_POSITION.row(connection, {"which": session_id})
+    return _drop(connection, found[0], found[1] - keep) if found is not None else 0
 
 
 def _expire(connection: Connection, before: datetime) -> int:
     old = select(events.c.log, events.c.seq).where(events.c.at < before).limit(EXPIRE_AT_ONCE).subquery()
     ends = connection.execute(select(old.c.log, func.max(old.c.seq)).group_by(old.c.log)).all()
-    return sum(_drop(connection, log, upto) for log, upto in ends)
+    return sum(_drop(connection, log, up_to) for log, up_to in ends)
 
 
-def _drop(connection: Connection, log: int, upto: int) -> int:
-    return connection.execute(delete(events).where(events.c.log == log, events.c.seq <= upto)).rowcount
+def _drop(connection: Connection, log: int, up_to: int) -> int:
+    return connection.execute(delete(events).where(events.c.log == log, events.c.seq <= up_to)).rowcount

@@ -1,10 +1,10 @@
-"""What went wrong with a database, in one line for the person who runs the host."""
+"""Map database errors to a StoreError with a one-line message for the operator."""
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sophon.errors import StoreError
 
-_SENTENCES = (
+_MESSAGES = (
     ("not a database", "the file is no SQLite database; move it away, or choose another file"),
     ("malformed", "the file is damaged; restore it from a backup, or move it away"),
     ("database is locked", "another process keeps it locked; end that process, or try again"),
@@ -13,11 +13,11 @@ _SENTENCES = (
     ("readonly database", "the file may not be written; check its permissions"),
     ("disk is full", "the disk is full"),
 )
-"""A part of the driver's message -> what to tell a person."""
+"""Part of the driver's message -> message for the operator."""
 
 
 def store_error(store: str, error: Exception) -> StoreError:
-    """The error for one of SQLAlchemy, of a driver, or of the file system."""
+    """Return the StoreError for an error of SQLAlchemy, of a driver, or of the file system."""
     if isinstance(error, ModuleNotFoundError):
         return StoreError(
             store, f"the driver {error.name!r} is not installed; try `pip install '{error.name}[binary]'`"
@@ -25,7 +25,7 @@ def store_error(store: str, error: Exception) -> StoreError:
     if isinstance(error, OSError):
         return StoreError(store, f"{error.strerror or error}: {error.filename!r}")
     text = str(error.orig if isinstance(error, DBAPIError) else error)
-    for part, sentence in _SENTENCES:
+    for part, sentence in _MESSAGES:
         if part in text:
             return StoreError(store, sentence)
     first = text.strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The journal in SQL."""
+"""SQL journal."""
 
 from functools import partial
 from typing import Any
@@ -37,15 +37,15 @@ class SqlJournal:
 
     async def forget(self, run_id: str) -> None:
         """See `Journal.forget`."""
-        await self._database.write(partial(_forget, run_id=run_id))
+        await self._database.write(partial(_delete, run_id=run_id))
 
 
 def _put(connection: Connection, run_id: str, call_id: str, tool: str, result: dict[str, Any] | None) -> None:
     row = {"run_id": run_id, "call_id": call_id, "turn": _turn_of(run_id), "tool": tool, "result": result}
-    _PUT.run(connection, row)
+    _UPSERT.run(connection, row)
 
 
-def _putting(dialect: str) -> UpdateBase:
+def _build_upsert(dialect: str) -> UpdateBase:
     put = insert_into(dialect, journal)
     now = {"tool": put.excluded.tool, "result": put.excluded.result}
     return put.on_conflict_do_update(index_elements=[journal.c.run_id, journal.c.call_id], set_=now)
@@ -61,9 +61,9 @@ def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
     }
 
 
-def _forget(connection: Connection, run_id: str) -> None:
+def _delete(connection: Connection, run_id: str) -> None:
     steps = f"{run_id}/"
-    # No LIKE: in SQLite it takes upper and lower case for the same.
+    # No LIKE: SQLite's is case-insensitive.
     begins = func.substr(journal.c.run_id, 1, len(escaped(steps)), type_=SafeText) == steps
     connection.execute(
         delete(journal).where(journal.c.turn == _turn_of(run_id), or_(journal.c.run_id == run_id, begins))
@@ -74,4 +74,4 @@ def _turn_of(run_id: str) -> str:
     return run_id.partition("/")[0]
 
 
-_PUT = Prepared(_putting)
+_UPSERT = Prepared(_build_upsert)

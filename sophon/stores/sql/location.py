@@ -1,4 +1,4 @@
-"""Where a store's URL leads to: the scheme as users write it, relative paths from the host's folder."""
+"""Parse a store's URL: choose the driver, resolve relative paths against the host's folder."""
 
 from pathlib import Path
 
@@ -10,20 +10,20 @@ from sophon.stores.sql.dialects import DRIVERS
 
 
 def located(url: str, folder: Path) -> URL:
-    """The URL with its driver, and the path of an SQLite file made absolute; StoreError when it cannot be used."""
+    """Return the URL with its driver and an absolute SQLite path. Raises StoreError for an unusable URL."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(repr(url), "it is no URL; write for example sqlite:///data/sophon.db") from error
+        raise StoreError(repr(url), "it is no URL; use for example sqlite:///data/sophon.db") from error
     driver = DRIVERS.get(parsed.drivername)
     if driver is None:
         known = ", ".join(["memory", "sqlite", "postgresql"])
-        raise StoreError(repr(parsed.drivername), f"there is no such kind of store; choose from {known}")
+        raise StoreError(repr(parsed.drivername), f"unknown kind of store; choose from {known}")
     parsed = parsed.set(drivername=driver)
-    return _on_disk(parsed, folder) if parsed.get_backend_name() == "sqlite" else parsed
+    return _with_absolute_path(parsed, folder) if parsed.get_backend_name() == "sqlite" else parsed
 
 
-def _on_disk(url: URL, folder: Path) -> URL:
+def _with_absolute_path(url: URL, folder: Path) -> URL:
     path = url.database
     if not path or path == ":memory:" or path.startswith("file:"):
         raise StoreError(

@@ -1,4 +1,4 @@
-"""The channels' notes in SQL."""
+"""SQL channel state."""
 
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,7 @@ class SqlNotes:
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> Note | None:
         """See `ChannelNotes.get`."""
-        found = await self._database.read(partial(_find, where=_is(channel, account, kind, key)))
+        found = await self._database.read(partial(_select, where=_has_key(channel, account, kind, key)))
         return found[0] if found else None
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[Note]:
@@ -38,30 +38,30 @@ class SqlNotes:
             where &= notes.c.channel == channel
         if account is not None:
             where &= notes.c.account == account
-        return await self._database.read(partial(_find, where=where))
+        return await self._database.read(partial(_select, where=where))
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
         """See `ChannelNotes.remove`."""
-        return await self._database.write(partial(_remove, where=_is(channel, account, kind, key))) > 0
+        return await self._database.write(partial(_remove, where=_has_key(channel, account, kind, key))) > 0
 
     async def expire(self, kind: str, before: datetime) -> int:
         """See `ChannelNotes.expire`."""
         return await self._database.write(partial(_remove, where=and_(notes.c.kind == kind, notes.c.at < before)))
 
 
-def _is(channel: str, account: str, kind: str, key: str) -> ColumnElement[bool]:
+def _has_key(channel: str, account: str, kind: str, key: str) -> ColumnElement[bool]:
     return and_(notes.c.channel == channel, notes.c.account == account, notes.c.kind == kind, notes.c.key == key)
 
 
 def _put(connection: Connection, note: Note, at: datetime) -> None:
     if not _add(connection, note, at):
-        where = _is(note.channel, note.account, note.kind, note.key)
+        where = _has_key(note.channel, note.account, note.kind, note.key)
         connection.execute(update(notes).where(where).values(value=dict(note.value), at=at))
 
 
 def _add(connection: Connection, note: Note, at: datetime) -> bool:
-    if _find(connection, _is(note.channel, note.account, note.kind, note.key)):
-        return False  # a write has the database to itself: nobody adds one between these lines
+    if _select(connection, _has_key(note.channel, note.account, note.kind, note.key)):
+        return False  # atomic: a write transaction has exclusive access
     row = {
         "channel": note.channel,
         "account": note.account,
@@ -74,13 +74,13 @@ def _add(connection: Connection, note: Note, at: datetime) -> bool:
     return True
 
 
-def _find(connection: Connection, where: ColumnElement[bool]) -> list[Note]:
-    return [_note(row) for row in connection.execute(select(notes).where(where).order_by(notes.c.number))]
+def _select(connection: Connection, where: ColumnElement[bool]) -> list[Note]:
+    return [_to_entry(row) for row in connection.execute(select(notes).where(where).order_by(notes.c.number))]
 
 
 def _remove(connection: Connection, where: ColumnElement[bool]) -> int:
     return connection.execute(delete(notes).where(where)).rowcount
 
 
-def _note(row: Row[Any]) -> Note:
+def _to_entry(row: Row[Any]) -> Note:
     return Note(row.channel, row.account, row.kind, row.key, row.value, row.at)

@@ -1,52 +1,54 @@
-"""The outbound ledger in SQL."""
+"""SQL outbox."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores import outbound_moves as moves
+from sophon.stores import outbound_moves as transitions
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import insert_into
 from sophon.stores.sql.prepared import Prepared
 from sophon.stores.sql.schema import outbound, runs
 
-_ADD = Prepared(
+_INSERT = Prepared(
     lambda dialect: insert_into(dialect, outbound).on_conflict_do_nothing(),
     [column.name for column in outbound.c if column is not outbound.c.number],
 )
-_RUN = Prepared(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
-_FIND = select(outbound).where(outbound.c.id == bindparam("which"))
-_CHANGE = update(outbound).where(outbound.c.id == bindparam("which"))
-_FIRST = (
+_SELECT_RUN = Prepared(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
+_SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
+_UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
+_FIRST_OPEN_PER_CHAT = (
     select(func.min(outbound.c.number))
     .where(outbound.c.channel == bindparam("channel"), outbound.c.open)
     .group_by(outbound.c.account, outbound.c.chat)
 )
-_DUE = (
+_SELECT_DUE = (
     select(outbound)
     .where(
-        outbound.c.number.in_(_FIRST),
+        outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
         outbound.c.status != "sending",
         or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
     )
     .order_by(outbound.c.number)
     .limit(bindparam("most"))
 )
-_LEFT = (
+_SELECT_SENDING = (
     select(outbound)
     .where(outbound.c.channel == bindparam("channel"), outbound.c.open, outbound.c.status == "sending")
     .order_by(outbound.c.number)
 )
 
+_Transition: TypeAlias = Callable[[OutboundEntry], OutboundEntry]
+
 
 class SqlOutbound:
-    """The outbound ledger of an `SqlStore`; see `OutboundLedger`."""
+    """The outbox of an `SqlStore`; see `OutboundLedger`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -54,35 +56,37 @@ class SqlOutbound:
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """See `OutboundLedger.add`."""
-        return await self._database.write(partial(_add, new=moves.kept(entries, self._clock.now())))
+        return await self._database.write(partial(_add, new=transitions.kept(entries, self._clock.now())))
 
     async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
         """See `OutboundLedger.due`."""
-        return await self._database.read(partial(_find, query=_DUE, channel=channel, now=now, most=max(limit, 0)))
+        return await self._database.read(
+            partial(_find, query=_SELECT_DUE, channel=channel, now=now, most=max(limit, 0))
+        )
 
     async def sending(self, entry_id: str) -> OutboundEntry:
         """See `OutboundLedger.sending`."""
-        return await self._move(entry_id, moves.sending)
+        return await self._apply_transition(entry_id, transitions.sending)
 
     async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
         """See `OutboundLedger.sent`."""
-        return await self._move(entry_id, partial(moves.sent, platform_id=platform_id))
+        return await self._apply_transition(entry_id, partial(transitions.sent, platform_id=platform_id))
 
     async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """See `OutboundLedger.refused`."""
-        return await self._move(entry_id, partial(moves.refused, retry_at=retry_at, error=error))
+        return await self._apply_transition(entry_id, partial(transitions.refused, retry_at=retry_at, error=error))
 
     async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
         """See `OutboundLedger.ambiguous`."""
-        return await self._move(entry_id, partial(moves.ambiguous, error=error, retry_at=retry_at))
+        return await self._apply_transition(entry_id, partial(transitions.ambiguous, error=error, retry_at=retry_at))
 
     async def dead(self, entry_id: str, error: str) -> OutboundEntry:
         """See `OutboundLedger.dead`."""
-        return await self._move(entry_id, partial(moves.dead, error=error))
+        return await self._apply_transition(entry_id, partial(transitions.dead, error=error))
 
     async def interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `OutboundLedger.interrupted`."""
-        return await self._database.write(partial(_interrupted, channel=channel))
+        return await self._database.write(partial(_recover_interrupted, channel=channel))
 
     async def get(self, entry_id: str) -> OutboundEntry:
         """See `OutboundLedger.get`."""
@@ -103,55 +107,59 @@ class SqlOutbound:
                 query = query.where(column == value)
         return await self._database.read(partial(_find, query=query))
 
-    async def _move(self, entry_id: str, move: Callable[[OutboundEntry], OutboundEntry]) -> OutboundEntry:
-        return await self._database.write(partial(_move, entry_id=entry_id, move=move))
+    async def _apply_transition(
+        self, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
+    ) -> OutboundEntry:
+        return await self._database.write(partial(_apply_transition, entry_id=entry_id, transition=transition))
 
 
 def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
-    """Add entries as `kept` gives them, of runs that exist; how many were new."""
-    return sum(_ADD.run(connection, _row(entry)) for entry in new)
+    """Insert entries as `kept` returns them, of existing runs; return how many were new."""
+    return sum(_INSERT.run(connection, _to_row(entry)) for entry in new)
 
 
 def _find(connection: Connection, query: Select[Any], **values: Any) -> list[OutboundEntry]:
-    return [_entry(row) for row in connection.execute(query, values)]
+    return [_to_entry(row) for row in connection.execute(query, values)]
 
 
 def _add(connection: Connection, new: Sequence[OutboundEntry]) -> int:
     for run_id in dict.fromkeys(entry.run_id for entry in new):
-        if run_id is not None and _RUN.row(connection, {"which": run_id}) is None:
+        if run_id is not None and _SELECT_RUN.row(connection, {"which": run_id}) is None:
             raise NotFound("run", run_id)
     return add_entries(connection, new)
 
 
-def _move(connection: Connection, entry_id: str, move: Callable[[OutboundEntry], OutboundEntry]) -> OutboundEntry:
-    entry = move(_get(connection, entry_id))
+def _apply_transition(
+    connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
+) -> OutboundEntry:
+    entry = transition(_get(connection, entry_id))
     changes = {
         "status": entry.status,
-        "open": moves.is_open(entry.status),
+        "open": transitions.is_open(entry.status),
         "attempts": entry.attempts,
         "doubtful": entry.doubtful,
         "not_before": entry.not_before,
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
     }
-    connection.execute(_CHANGE.values(changes), {"which": entry_id})
+    connection.execute(_UPDATE.values(changes), {"which": entry_id})
     return entry
 
 
-def _interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
-    left = connection.execute(_LEFT, {"channel": channel}).all()
-    doubt = partial(moves.ambiguous, error=moves.LEFT_BEHIND, retry_at=None)
-    return [_move(connection, row.id, doubt) for row in left]
+def _recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
+    interrupted = connection.execute(_SELECT_SENDING, {"channel": channel}).all()
+    mark = partial(transitions.ambiguous, error=transitions.LEFT_BEHIND, retry_at=None)
+    return [_apply_transition(connection, row.id, mark) for row in interrupted]
 
 
 def _get(connection: Connection, entry_id: str) -> OutboundEntry:
-    row = connection.execute(_FIND, {"which": entry_id}).one_or_none()
+    row = connection.execute(_SELECT, {"which": entry_id}).one_or_none()
     if row is None:
         raise NotFound("outbound entry", entry_id)
-    return _entry(row)
+    return _to_entry(row)
 
 
-def _row(entry: OutboundEntry) -> dict[str, Any]:
+def _to_row(entry: OutboundEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         "run_id": entry.run_id,
@@ -163,7 +171,7 @@ def _row(entry: OutboundEntry) -> dict[str, Any]:
         "position": entry.position,
         "not_before": entry.not_before,
         "status": entry.status,
-        "open": moves.is_open(entry.status),
+        "open": transitions.is_open(entry.status),
         "attempts": entry.attempts,
         "doubtful": entry.doubtful,
         "last_error": entry.last_error,
@@ -172,7 +180,7 @@ def _row(entry: OutboundEntry) -> dict[str, Any]:
     }
 
 
-def _entry(row: Row[Any]) -> OutboundEntry:
+def _to_entry(row: Row[Any]) -> OutboundEntry:
     return OutboundEntry(
         row.id,
         row.run_id,

@@ -1,4 +1,4 @@
-"""Rows of runs: the statements of the hot path, and how a run lies in its row."""
+"""SQL statements of the run store's hot path, and the mapping between a `Run` and its row."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ KNOWN = Prepared(
         )
     )
 )
-# The columns that are not named are NULL.
+# All other columns are NULL.
 ADD = Prepared(
     lambda _: insert(runs),
     [
@@ -67,7 +67,7 @@ END = Prepared(
 
 
 def new_row(run: Run, at: datetime) -> dict[str, Any]:
-    """The row of a run that is accepted now."""
+    """Return the row of a run that is accepted at `at`."""
     return {
         "id": run.id,
         "session_id": run.session_id,
@@ -85,12 +85,12 @@ def new_row(run: Run, at: datetime) -> dict[str, Any]:
 
 
 def error_row(error: RunError | None) -> dict[str, str] | None:
-    """What lies in the column `error`."""
+    """Return the JSON of the column `error`."""
     return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
 
 
 def run_of(values: Sequence[Any]) -> Run:
-    """The run, from the columns of `FACTS`."""
+    """Return the run from the columns of `FACTS`."""
     *facts, waiting_for, response, error, cancel_requested = values
     failure = RunError(**error) if error is not None else None
     fields: list[Any] = [*facts, tuple(waiting_for), response, failure, bool(cancel_requested)]

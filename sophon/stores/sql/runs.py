@@ -1,4 +1,4 @@
-"""Runs in SQL: a row per run, a row per inbound message that was accepted with a key."""
+"""SQL run store: a row per run, and a row per inbound message that was accepted with a key."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from sophon.stores.run_contracts import (
     no_events,
 )
 from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, no_run, suspended, taken
-from sophon.stores.sql import run_rows as rows
+from sophon.stores.sql import run_rows as statements
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.events import add_events, last_event
 from sophon.stores.sql.outbound import add_entries
@@ -35,7 +35,7 @@ from sophon.stores.sql.sessions import add_records, open_session
 
 
 @dataclass(frozen=True, slots=True)
-class _Ending:
+class _Finish:
     outcome: RunOutcome
     at: datetime
     records: Sequence[SessionRecord]
@@ -77,8 +77,8 @@ class SqlRuns:
     ) -> Finished:
         """See `RunStore.finish`."""
         now = self._clock.now()
-        ending = _Ending(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), events)
-        return await self._database.write(partial(_finish, run_id=run_id, ending=ending))
+        write = _Finish(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), events)
+        return await self._database.write(partial(_finish, run_id=run_id, write=write))
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""
@@ -90,12 +90,14 @@ class SqlRuns:
 
     async def ahead(self, run_id: str) -> int:
         """See `RunStore.ahead`."""
-        return await self._database.read(partial(_ahead, run_id=run_id))
+        return await self._database.read(partial(_count_ahead, run_id=run_id))
 
     async def unfinished(self) -> list[Run]:
         """See `RunStore.unfinished`."""
-        query = select(*rows.FACTS).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)
-        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(query)])
+        query = select(*statements.FACTS).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)
+        return await self._database.read(
+            lambda connection: [statements.run_of(row) for row in connection.execute(query)]
+        )
 
     async def list(
         self,
@@ -106,34 +108,36 @@ class SqlRuns:
         limit: int = 100,
     ) -> list[Run]:
         """See `RunStore.list`."""
-        query = select(*rows.FACTS).order_by(runs.c.number.desc()).limit(max(limit, 0))
+        query = select(*statements.FACTS).order_by(runs.c.number.desc()).limit(max(limit, 0))
         for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
             if value is not None:
                 query = query.where(column == value)
-        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(query)])
+        return await self._database.read(
+            lambda connection: [statements.run_of(row) for row in connection.execute(query)]
+        )
 
 
 def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> Accepted:
     source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
-    known = rows.KNOWN.record(connection, source) if source else None
+    known = statements.KNOWN.record(connection, source) if source else None
     if known is not None:
-        return Accepted(rows.run_of(known), created=False)
-    if rows.PLACE.row(connection, {"which": run.id}) is not None:
+        return Accepted(statements.run_of(known), created=False)
+    if statements.PLACE.row(connection, {"which": run.id}) is not None:
         raise taken(run.id)
     open_session(connection, run.session_id, run.owner, at)
-    rows.ADD.run(connection, rows.new_row(run, at))
-    place = rows.PLACE.row(connection, {"which": run.id})
-    assert place is not None
+    statements.ADD.run(connection, statements.new_row(run, at))
+    inserted = statements.PLACE.row(connection, {"which": run.id})
+    assert inserted is not None
     if source:
-        rows.REMEMBER.run(connection, {**source, "run": place[0]})
-    return Accepted(accepted(run, place[0], at), created=True)
+        statements.REMEMBER.run(connection, {**source, "run": inserted[0]})
+    return Accepted(accepted(run, inserted[0], at), created=True)
 
 
 def _begin(connection: Connection, run_id: str, at: datetime) -> Begun:
-    answer = begun(_get(connection, run_id), at)
-    if answer.verdict == "begun":
-        run = answer.run
-        rows.BEGIN.run(
+    result = begun(_get(connection, run_id), at)
+    if result.verdict == "begun":
+        run = result.run
+        statements.BEGIN.run(
             connection,
             {
                 "which": run_id,
@@ -143,14 +147,14 @@ def _begin(connection: Connection, run_id: str, at: datetime) -> Begun:
                 "new_waiting_for": run.waiting_for,
             },
         )
-    return answer
+    return result
 
 
 def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
-    kept = rows.CHECKPOINT.run(connection, {"which": run_id, "running": "running", "state": state})
-    if not kept and rows.PLACE.row(connection, {"which": run_id}) is None:
-        raise _missing(connection, run_id)
-    return bool(kept)
+    updated = statements.CHECKPOINT.run(connection, {"which": run_id, "running": "running", "state": state})
+    if not updated and statements.PLACE.row(connection, {"which": run_id}) is None:
+        raise _not_found(connection, run_id)
+    return bool(updated)
 
 
 def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
@@ -158,51 +162,51 @@ def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], wait
     run = suspended(found, state, waiting_for)
     if run is not found:
         changes = {"status": run.status, "checkpoint": run.checkpoint, "waiting_for": run.waiting_for}
-        connection.execute(rows.SUSPEND.values(changes), {"which": run_id})
+        connection.execute(statements.SUSPEND.values(changes), {"which": run_id})
     return run
 
 
-def _finish(connection: Connection, run_id: str, ending: _Ending) -> Finished:
-    standing = rows.STANDING.record(connection, {"which": run_id})
-    if standing is None:
-        raise _missing(connection, run_id)
-    session_id, finished_at = standing
+def _finish(connection: Connection, run_id: str, write: _Finish) -> Finished:
+    found = statements.STANDING.record(connection, {"which": run_id})
+    if found is None:
+        raise _not_found(connection, run_id)
+    session_id, finished_at = found
     if finished_at is not None:
         return Finished(first=False, seq=last_event(connection, session_id))
-    outcome = ending.outcome
-    rows.END.run(
+    outcome = write.outcome
+    statements.END.run(
         connection,
         {
             "which": run_id,
             "new_status": outcome.status,
-            "new_finished_at": ending.at,
+            "new_finished_at": write.at,
             "new_checkpoint": None,
             "new_waiting_for": (),
             "new_response": outcome.response,
-            "new_error": rows.error_row(outcome.error),
+            "new_error": statements.error_row(outcome.error),
         },
     )
-    recorded = add_records(connection, session_id, ending.records, owner="") if ending.records else 0
-    add_entries(connection, ending.outbound)
-    events = ending.events(recorded)
+    recorded = add_records(connection, session_id, write.records, owner="") if write.records else 0
+    add_entries(connection, write.outbound)
+    events = write.events(recorded)
     if not events:
         return Finished(True, last_event(connection, session_id), recorded)
-    return Finished(True, add_events(connection, session_id, events, ending.at), recorded)
+    return Finished(True, add_events(connection, session_id, events, write.at), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:
-    connection.execute(rows.CANCEL, {"which": run_id})
+    connection.execute(statements.CANCEL, {"which": run_id})
     return _get(connection, run_id)
 
 
 def _get(connection: Connection, run_id: str) -> Run:
-    found = rows.FIND.record(connection, {"which": run_id})
+    found = statements.FIND.record(connection, {"which": run_id})
     if found is None:
-        raise _missing(connection, run_id)
-    return rows.run_of(found)
+        raise _not_found(connection, run_id)
+    return statements.run_of(found)
 
 
-def _ahead(connection: Connection, run_id: str) -> int:
+def _count_ahead(connection: Connection, run_id: str) -> int:
     run = _get(connection, run_id)
     if run.status != "queued":
         return 0
@@ -210,6 +214,6 @@ def _ahead(connection: Connection, run_id: str) -> int:
     return connection.execute(select(func.count()).select_from(runs).where(*before)).scalar_one()
 
 
-def _missing(connection: Connection, run_id: str) -> Exception:
+def _not_found(connection: Connection, run_id: str) -> Exception:
     newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(NEAR_AMONG))
     return no_run(run_id, newest.scalars())

@@ -1,18 +1,18 @@
-"""The tables. A change here needs a migration in `migrations/versions/` and its number in `upgrade.REVISIONS`."""
+"""Table definitions. A change needs a migration in `migrations/versions/` and its number in `upgrade.REVISIONS`."""
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
 from sophon.stores.sql.columns import Json, SafeText, UtcTime
 
-# SQLite numbers rows by itself only in a column that is declared INTEGER.
-_Number = BigInteger().with_variant(Integer, "sqlite")
+# SQLite generates row numbers only for a column that is declared INTEGER.
+_RowNumber = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
 
 sessions = Table(
     "sessions",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("owner", SafeText, nullable=False),
     Column("title", SafeText, nullable=False),
@@ -26,7 +26,7 @@ sessions = Table(
 records = Table(
     "records",
     metadata,
-    Column("session", _Number, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
+    Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("run_id", SafeText, nullable=False),
@@ -36,8 +36,8 @@ records = Table(
     Column("at", UtcTime, nullable=False),
 )
 
-# Per provider, one row for each day (the amount is in tokens) and one for each month (in micro-USD), open claims
-# included: what a claim has to be compared with is one row, whatever the books hold.
+# One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
+# a reservation is compared with one row, however many attempts are stored.
 spending = Table(
     "spending",
     metadata,
@@ -64,7 +64,7 @@ claims = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("day", Text, nullable=False),
     Column("month", Text, nullable=False),
     Column("provider", SafeText, nullable=False),
@@ -84,7 +84,7 @@ attempts = Table(
 approvals = Table(
     "approvals",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("session_id", SafeText, nullable=False),
     Column("request", Json, nullable=False),
@@ -94,7 +94,7 @@ approvals = Table(
     Index("approvals_by_session", "session_id"),
 )
 
-# `turn` is the first part of the run id: a turn and its plan steps are found together.
+# `turn` is the first part of the run id: it selects a turn with its plan steps.
 journal = Table(
     "journal",
     metadata,
@@ -109,7 +109,7 @@ journal = Table(
 memories = Table(
     "memories",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("scope", SafeText, nullable=False),
     Column("category", Text, nullable=False),
@@ -119,11 +119,11 @@ memories = Table(
     Index("memories_by_scope", "scope"),
 )
 
-# AUTOINCREMENT, so that the order of a run is never given again. Whatever `finished_at` is NULL in has no outcome yet.
+# AUTOINCREMENT, so that a run's order is never reused. A run has no outcome while `finished_at` is NULL.
 runs = Table(
     "runs",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("owner", SafeText, nullable=False),
@@ -153,15 +153,15 @@ inbound = Table(
     Column("channel", SafeText, primary_key=True),
     Column("account", SafeText, primary_key=True),
     Column("external_id", SafeText, primary_key=True),
-    Column("run", _Number, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
+    Column("run", _RowNumber, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
     Index("inbound_by_run", "run"),
 )
 
-# `open` is derived from the status: neither sent nor dead, which is what is looked for all the time.
+# `open` is derived from the status (neither sent nor dead); it is indexed because every delivery loop selects by it.
 outbound = Table(
     "outbound",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("run_id", SafeText, ForeignKey("runs.id", ondelete="CASCADE")),
     Column("channel", SafeText, nullable=False),
@@ -183,11 +183,11 @@ outbound = Table(
     sqlite_autoincrement=True,
 )
 
-# The last seq is kept apart from the events: it goes on when all of them have been dropped.
+# The last seq is stored apart from the events, so that numbering continues after all of them were dropped.
 event_logs = Table(
     "event_logs",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False, unique=True),
     Column("last_seq", BigInteger, nullable=False),
 )
@@ -195,7 +195,7 @@ event_logs = Table(
 events = Table(
     "events",
     metadata,
-    Column("log", _Number, ForeignKey("event_logs.number", ondelete="CASCADE"), primary_key=True),
+    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
@@ -207,7 +207,7 @@ events = Table(
 notes = Table(
     "notes",
     metadata,
-    Column("number", _Number, primary_key=True),
+    Column("number", _RowNumber, primary_key=True),
     Column("channel", SafeText, nullable=False),
     Column("account", SafeText, nullable=False),
     Column("kind", SafeText, nullable=False),

@@ -1,4 +1,4 @@
-"""Conversations in SQL: a row per session, a row per record of its log."""
+"""SQL session store: a row per session, and a row per record."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,15 +17,15 @@ from sophon.stores.sql.prepared import Prepared
 from sophon.stores.sql.schema import records, sessions
 
 NEAR_AMONG = 1000
-"""How many of the newest ids are compared with one that does not exist."""
+"""How many of the newest ids are searched for ones similar to an unknown id."""
 
-# Statements are built once: SQLAlchemy spends more on building one than SQLite on running it.
+# Built once: SQLAlchemy spends more time on building a statement than SQLite on executing it.
 _BY_ID = sessions.c.id == bindparam("which")
-_FIND = select(sessions).where(_BY_ID)
+_SELECT_SESSION = select(sessions).where(_BY_ID)
 _NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
-_NEW = insert(sessions)
-_PLACE = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
-_GROW = Prepared(
+_INSERT_SESSION = insert(sessions)
+_SELECT_POSITION = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
+_ADVANCE_SEQ = Prepared(
     lambda _: (
         update(sessions)
         .where(_BY_ID)
@@ -36,15 +36,15 @@ _GROW = Prepared(
         )
     )
 )
-_ADD = Prepared(lambda _: insert(records))
-_TALK = (
+_INSERT_RECORDS = Prepared(lambda _: insert(records))
+_SELECT_CONVERSATION = (
     select(records.c.kind, records.c.message, records.c.data)
     .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
     .order_by(records.c.seq)
 )
-_LOG = (select(records).where(records.c.session == bindparam("session"), records.c.seq > bindparam("after"))).order_by(
-    records.c.seq
-)
+_SELECT_RECORDS = (
+    select(records).where(records.c.session == bindparam("session"), records.c.seq > bindparam("after"))
+).order_by(records.c.seq)
 
 
 class SqlSessions:
@@ -66,8 +66,10 @@ class SqlSessions:
         return await self._database.write(partial(add_records, session_id=session_id, new=new, owner=owner))
 
     async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
-        """See `SessionStore.ensure`. One that exists costs a read only."""
-        found = await self._database.read(lambda connection: connection.execute(_FIND, {"which": session_id}).first())
+        """See `SessionStore.ensure`. An existing session costs a read only."""
+        found = await self._database.read(
+            lambda connection: connection.execute(_SELECT_SESSION, {"which": session_id}).first()
+        )
         if found is not None:
             return _summary(found)
         return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
@@ -88,11 +90,11 @@ class SqlSessions:
 
     async def rename(self, session_id: str, title: str) -> None:
         """See `SessionStore.rename`."""
-        await self._database.write(partial(_change, session_id=session_id, column="title", value=title))
+        await self._database.write(partial(_update_column, session_id=session_id, column="title", value=title))
 
     async def choose_model(self, session_id: str, model: str | None) -> None:
         """See `SessionStore.choose_model`."""
-        await self._database.write(partial(_change, session_id=session_id, column="model", value=model))
+        await self._database.write(partial(_update_column, session_id=session_id, column="model", value=model))
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
         """See `SessionStore.fork`."""
@@ -105,9 +107,9 @@ class SqlSessions:
 
 
 def add_records(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
-    """Add stamped records to a session, which is made if there is none; its last seq."""
-    said = [is_said(record) for record in new]
-    number, last_seq = _grow(connection, session_id, len(new), sum(said), owner, new[0].at)
+    """Append stamped records to a session, creating it if needed; return its last seq."""
+    visible = [is_said(record) for record in new]
+    number, last_seq = _advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
     before = last_seq - len(new)
     rows = [
         {
@@ -117,25 +119,25 @@ def add_records(connection: Connection, session_id: str, new: Sequence[SessionRe
             "run_id": record.run_id,
             "message": record.message.to_json() if record.message else None,
             "data": record.data,
-            "said": was_said,
+            "said": is_visible,
             "at": record.at,
         }
-        for record, was_said in zip(new, said, strict=True)
+        for record, is_visible in zip(new, visible, strict=True)
     ]
-    _ADD.run_many(connection, rows)
+    _INSERT_RECORDS.run_many(connection, rows)
     return last_seq
 
 
 def open_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
-    """Make a session without a record, if there is none."""
-    if _PLACE.row(connection, {"which": session_id}) is not None:
+    """Create a session without records unless it exists."""
+    if _SELECT_POSITION.row(connection, {"which": session_id}) is not None:
         return
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
-    _new(connection, {**fresh, "created_at": now, "updated_at": now})
+    _insert_session(connection, {**fresh, "created_at": now, "updated_at": now})
 
 
 def missing_session(connection: Connection, session_id: str) -> Exception:
-    """The error for a session that does not exist, with the near ids among the newest."""
+    """Return the NotFound error for an unknown session, with similar ids among the newest."""
     newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_AMONG))
     return no_session(session_id, newest.scalars())
 
@@ -146,12 +148,12 @@ def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) 
 
 
 def _history(connection: Connection, session_id: str) -> History:
-    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
     if session is None:
         return History([])
     messages: list[Message] = []
     newest = None
-    for row in connection.execute(_TALK, {"session": session.number}):
+    for row in connection.execute(_SELECT_CONVERSATION, {"session": session.number}):
         if row.kind == "message":
             messages.append(Message.from_json(row.message))
         else:
@@ -161,26 +163,26 @@ def _history(connection: Connection, session_id: str) -> History:
 
 
 def _last_seq(connection: Connection, session_id: str) -> int:
-    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
     return session.last_seq if session else 0
 
 
-def _grow(
+def _advance_seq(
     connection: Connection, session_id: str, more: int, more_said: int, owner: str, now: datetime | None
 ) -> tuple[int, int]:
-    """The session's number and its new last seq; a session that does not exist is made."""
+    """Advance the last seq, creating the session if needed; return its row number and the last seq."""
     facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
-    _GROW.run(connection, facts)
-    grown = _PLACE.row(connection, {"which": session_id})
+    _ADVANCE_SEQ.run(connection, facts)
+    grown = _SELECT_POSITION.row(connection, {"which": session_id})
     if grown is not None:
         return grown[0], grown[1]
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
-    return _new(connection, {**fresh, "created_at": now, "updated_at": now}), more
+    return _insert_session(connection, {**fresh, "created_at": now, "updated_at": now}), more
 
 
-def _new(connection: Connection, facts: Mapping[str, Any]) -> int:
-    """A row of its own for a session that is not there yet; its number."""
-    key = connection.execute(_NEW, facts).inserted_primary_key
+def _insert_session(connection: Connection, facts: Mapping[str, Any]) -> int:
+    """Insert a session; return its row number."""
+    key = connection.execute(_INSERT_SESSION, facts).inserted_primary_key
     assert key is not None
     return int(key[0])
 
@@ -196,11 +198,11 @@ def _records(connection: Connection, session_id: str, after: int) -> list[Sessio
             row.seq,
             row.at,
         )
-        for row in connection.execute(_LOG, {"session": session.number, "after": after})
+        for row in connection.execute(_SELECT_RECORDS, {"session": session.number, "after": after})
     ]
 
 
-def _change(connection: Connection, session_id: str, column: str, value: str | None) -> None:
+def _update_column(connection: Connection, session_id: str, column: str, value: str | None) -> None:
     changed = connection.execute(update(sessions).where(_BY_ID).values({column: value}), {"which": session_id})
     if not changed.rowcount:
         raise missing_session(connection, session_id)
@@ -209,27 +211,27 @@ def _change(connection: Connection, session_id: str, column: str, value: str | N
 def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None, now: datetime) -> None:
     source = _find(connection, session_id)
     check_cut(upto)
-    if connection.execute(_FIND, {"which": new_id}).one_or_none() is not None:
-        raise InputError(f"there is a session {new_id!r} already; choose another id")
+    if connection.execute(_SELECT_SESSION, {"which": new_id}).one_or_none() is not None:
+        raise InputError(f"session {new_id!r} exists already; choose another id")
     last_seq = source.last_seq if upto is None else min(upto, source.last_seq)
     kept = (records.c.session == source.number) & (records.c.seq <= last_seq)
     said = connection.execute(select(func.count()).where(kept, records.c.said)).scalar_one()
     same = {"owner": source.owner, "title": source.title, "model": source.model}
     facts = {"id": new_id, "last_seq": last_seq, "said": said, "created_at": now, "updated_at": now}
-    number = _new(connection, same | facts)
+    number = _insert_session(connection, same | facts)
     copied = [column for column in records.c if column is not records.c.session]
     log = select(literal(number), *copied).where(kept)
     connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
 
 
 def _delete(connection: Connection, session_id: str) -> None:
-    # The records go with it: the foreign key cascades.
+    # The foreign key cascades to the records.
     if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
         raise missing_session(connection, session_id)
 
 
 def _find(connection: Connection, session_id: str) -> Row[Any]:
-    session = connection.execute(_FIND, {"which": session_id}).one_or_none()
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
     if session is None:
         raise missing_session(connection, session_id)
     return session

@@ -1,4 +1,4 @@
-"""The nine rooms of a store in SQL, tied together."""
+"""The SQL store, composed of its nine repositories."""
 
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,14 @@ PATIENCE_SECONDS = 10.0
 class SqlStore:
     """A store in an SQLite file (`sqlite:///data/sophon.db`) or a PostgreSQL database (`postgresql://...`).
 
-    A relative path is relative to `folder`, the working directory by default. `patience_seconds` is how long a lock
-    that another process holds is waited for, 10 by default. PostgreSQL needs the package psycopg.
+    A relative path is relative to `folder`, the working directory by default. `patience_seconds` is the time-out for a
+    lock of another process, 10 by default. PostgreSQL needs the package psycopg.
 
-    Several processes may use one database at once. What an awaited method has returned from is on disk, in whatever
-    way the process ends. A call that is cancelled while it waits is carried out all the same. Closing writes what is
-    queued; a store that was closed can be opened again.
+    Several processes may use one database concurrently. When an awaited method returns, its effect is on disk, however
+    the process ends. A call that is cancelled while it waits is executed nevertheless. Closing completes queued writes;
+    a closed store can be opened again.
 
-    Raises StoreError: the URL, the file or the server cannot be used, the schema is newer than this Sophon.
+    Raises StoreError if the URL, file or server cannot be used, or the schema is newer than this version of Sophon.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class SqlStore:
         self.notes = SqlNotes(self._database, clock)
 
     async def open(self) -> None:
-        """Connect, bring the schema up to date, drop claims of dead processes. Opening twice does no harm."""
+        """Connect, migrate the schema, release reservations of dead processes. Opening twice is allowed."""
         await self._database.open()
 
     async def close(self) -> None:
-        """Write what is under way, close the connections, end the threads. Closing twice does no harm."""
+        """Complete pending writes, close the connections, end the threads. Closing twice is allowed."""
         await self._database.close()

@@ -1,4 +1,4 @@
-"""The version of the schema, and how an older one is brought up to it."""
+"""Schema version check and migration (Alembic)."""
 
 from pathlib import Path
 
@@ -7,22 +7,23 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, selec
 from sophon.errors import StoreError
 
 REVISIONS = ("0001", "0002", "0003")
-"""The migrations, oldest first. Kept here as well, so that a current schema is known without importing Alembic."""
+"""The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
-"""Not Alembic's usual name, which another program in the same database may already use."""
+"""Alembic's version table, renamed because another program in the same database may use the default name."""
 
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", Text))
 
 
 def is_current(connection: Connection, store: str) -> bool:
-    """Whether there is nothing to do; StoreError for a newer schema, or for tables that are not ours."""
+    """Return whether no migration is needed; StoreError for a newer schema, or for tables of another program."""
     inspector = inspect(connection)
     if not inspector.has_table(VERSION_TABLE):
-        strange = inspector.get_table_names()
-        if strange:
+        other_tables = inspector.get_table_names()
+        if other_tables:
             raise StoreError(
-                store, f"it holds tables of another program ({', '.join(strange[:3])}); give Sophon one of its own"
+                store,
+                f"it holds tables of another program ({', '.join(other_tables[:3])}); give Sophon one of its own",
             )
         return False
     version = connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
@@ -34,8 +35,8 @@ def is_current(connection: Connection, store: str) -> bool:
 
 
 def upgrade(connection: Connection) -> None:
-    """Run the migrations that are missing, inside the transaction of the connection."""
-    # Heavy, and needed once in the life of a database.
+    """Run the missing migrations inside the connection's transaction."""
+    # Imported lazily: heavy, and needed once per database.
     from alembic import command
     from alembic.config import Config
 

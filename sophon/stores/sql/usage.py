@@ -1,4 +1,4 @@
-"""The books in SQL: a row per attempt, and running sums that claims are measured against."""
+"""SQL usage store: a row per attempt, and running totals that reservations are compared with."""
 
 import asyncio
 import secrets
@@ -14,23 +14,25 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared import Prepared
 from sophon.stores.sql.schema import attempts, claims, spending
 
-_ADD = Prepared(lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number])
+_INSERT_ATTEMPT = Prepared(
+    lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number]
+)
 
 
 class SqlUsage:
-    """The books of an `SqlStore`; see `UsageStore`. Claims hold across processes."""
+    """The usage and budget reservations of an `SqlStore`; see `UsageStore`. Reservations hold across processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
-        """See `UsageStore.reserve`. Cancelled while it waits, it leaves nothing reserved."""
+        """See `UsageStore.reserve`. A cancelled call leaves nothing reserved."""
         wanted = Reservation(f"rsv_{secrets.token_hex(10)}", provider, period, claim.total_tokens, claim.cost_micros)
         try:
             return await self._database.write(partial(_reserve, wanted=wanted, limits=limits, clock=self._clock))
         except asyncio.CancelledError:
-            # The claim is or will be written; its release stands behind it in the queue.
+            # The reservation is or will be written; its release is queued behind it.
             await self.release(wanted)
             raise
 
@@ -43,7 +45,7 @@ class SqlUsage:
         await self._database.write(
             partial(
                 give_back,
-                claim_id=reservation.id,
+                reservation_id=reservation.id,
                 provider=reservation.provider,
                 period=reservation.period,
             )
@@ -77,7 +79,7 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
     if reservation is not None and (reservation.provider, reservation.period) != (row.provider, period):
         charge(connection, reservation.provider, reservation.period, -tokens, -micros)
         tokens = micros = 0
-    _ADD.run(
+    _INSERT_ATTEMPT.run(
         connection,
         {
             "day": period.day,
@@ -104,16 +106,16 @@ def _spent(connection: Connection, provider: str, period: Period) -> Spent:
 
 def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
     key = (attempts.c.day, attempts.c.provider, attempts.c.model)
-    sums = [_sum(attempts.c[name]) for name in Usage().to_json()]
+    sums = [_sum_of(attempts.c[name]) for name in Usage().to_json()]
     query = select(*key, func.count().label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
     wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
     found = [
         UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(row[at]) for at in range(4, 8))))
         for row in connection.execute(wanted)
     ]
-    # Sorted here: databases have ideas of their own about the order of texts.
+    # Sorted in Python: collations differ between databases.
     return sorted(found, key=lambda total: (total.day, total.provider, total.model))
 
 
-def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
+def _sum_of(column: ColumnElement[int]) -> ColumnElement[int]:
     return func.sum(column)

@@ -1,9 +1,9 @@
-"""The one writer of a process: a thread that commits all that waits for it in one transaction.
+"""The writer thread: group commit of all queued writes in one transaction.
 
-Each unit of work is a function of the connection; all of a batch are answered after the commit. When one fails, the
-batch is undone and run again with a savepoint around each, so that it does not spoil its neighbours: savepoints would
-cost every batch what only few batches need. While a commit is under way the next batch gathers: the more is written
-at once, the less a write costs. Source: reference/performance.md section 3, rule 13.
+Each unit of work is a function of the connection; all of a batch are answered after the commit. If one fails, the
+batch is rolled back and run again with a savepoint around each, so that a failure affects only its own caller.
+Savepoints would cost every batch what only few batches need. While a commit runs, the next batch collects: the more
+is written at once, the less each write costs. Source: reference/performance.md section 3, rule 13.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 from sqlalchemy import Connection, Engine
 
 MAX_BATCH = 256
-"""Units of work in one transaction: other processes get a turn between two batches."""
+"""Units of work per transaction; other processes may write between two batches."""
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class _Job(Generic[T]):
     error: BaseException | None = None
 
     def answer(self) -> None:
-        """In the caller's loop. A caller that was cancelled has gone; what it asked for is done all the same."""
+        """Resolve the future, in the caller's loop. The work of a cancelled caller was done all the same."""
         if self.future.done():
             return
         if self.error is not None:
@@ -40,22 +40,22 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """A thread with a connection of its own and a queue of work. `let_go` is called in it at the very end."""
+    """A thread with its own connection and a queue of work. It calls `let_go` last."""
 
     def __init__(self, engine: Engine, let_go: Callable[[], None]) -> None:
         self._engine = engine
-        self._let_go = let_go
+        self._on_close = let_go
         self._queue: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
-        self._ended: _Job[None] | None = None
-        # A daemon: a program that forgets to close the store still ends, and what was acknowledged is on disk.
+        self._closed_job: _Job[None] | None = None
+        # A daemon, so that a program that does not close the store still exits; acknowledged writes are on disk.
         self._thread = threading.Thread(target=self._run, name="sophon-writer", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[Connection], T]) -> asyncio.Future[T]:
-        """Queue a unit of work; the future has its result after the commit, or what it raised.
+        """Queue a unit of work; the future gets its result after the commit, or its exception.
 
-        It is done even if the caller stops waiting. It may run twice, the first time undone; so it must do nothing
-        but use the connection.
+        It is executed even if the caller stops waiting. It may run twice, the first time rolled back, so it must have
+        no effect outside the connection.
         """
         loop = asyncio.get_running_loop()
         job = _Job(work, loop.create_future(), loop)
@@ -63,28 +63,28 @@ class Writer:
         return job.future
 
     async def close(self) -> None:
-        """Do what is queued, then end the thread."""
+        """Execute what is queued, then end the thread."""
         loop = asyncio.get_running_loop()
-        self._ended = _Job(lambda _: None, loop.create_future(), loop)
+        self._closed_job = _Job(lambda _: None, loop.create_future(), loop)
         self._queue.put(None)
-        await self._ended.future
+        await self._closed_job.future
         self._thread.join()
 
     def _run(self) -> None:
-        open_ = True
-        while open_:
-            batch, open_ = self._next_batch()
+        is_open = True
+        while is_open:
+            batch, is_open = self._next_batch()
             if batch:
-                self._commit(batch, _run_plainly)
-                _answer(batch)
+                self._commit(batch, _run_job)
+                _resolve(batch)
         try:
-            self._let_go()
+            self._on_close()
         finally:
-            if self._ended is not None:
-                _answer([self._ended])
+            if self._closed_job is not None:
+                _resolve([self._closed_job])
 
     def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
-        """What waits, at least one; False when there will be no more."""
+        """Return the queued jobs, at least one; False if the queue was closed."""
         batch: list[_Job[Any]] = []
         job = self._queue.get()
         while job is not None:
@@ -105,42 +105,42 @@ class Writer:
                 for job in batch:
                     run(job, connection)
                 working = False
-        except Exception as error:  # noqa: BLE001 - every waiting caller is told, and the thread must live on
-            # Never after a commit that failed: a server may have lost the connection and kept the transaction.
-            if working and run is _run_plainly and len(batch) > 1:
-                self._commit(batch, _run_guarded)
+        except Exception as error:  # noqa: BLE001 - every caller gets the error, and the thread must go on
+            # Never retry after a failed commit: the server may have committed before the connection was lost.
+            if working and run is _run_job and len(batch) > 1:
+                self._commit(batch, _run_in_savepoint)
                 return
             for job in batch:
                 job.error = job.error or error
 
 
-def _run_plainly(job: _Job[Any], connection: Connection) -> None:
+def _run_job(job: _Job[Any], connection: Connection) -> None:
     job.result = job.work(connection)
 
 
-def _run_guarded(job: _Job[Any], connection: Connection) -> None:
+def _run_in_savepoint(job: _Job[Any], connection: Connection) -> None:
     connection.exec_driver_sql("SAVEPOINT job")
     try:
-        _run_plainly(job, connection)
-    except Exception as error:  # noqa: BLE001 - it is the caller's, who gets it
+        _run_job(job, connection)
+    except Exception as error:  # noqa: BLE001 - raised in the caller
         job.error = error
-        # When the database itself has ended the transaction this fails too, and with it the whole batch.
+        # If the database has ended the transaction itself, this fails too, and with it the whole batch.
         connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
     connection.exec_driver_sql("RELEASE SAVEPOINT job")
 
 
-def _answer(batch: list[_Job[Any]]) -> None:
-    """Wake each event loop once."""
+def _resolve(batch: list[_Job[Any]]) -> None:
+    """Resolve the futures, waking each event loop once."""
     for loop in {job.loop for job in batch}:
         mine = [job for job in batch if job.loop is loop]
         if not loop.is_closed():
             try:
-                loop.call_soon_threadsafe(_answer_all, mine)
+                loop.call_soon_threadsafe(_resolve_all, mine)
             except RuntimeError:
-                # It was closed this very moment: nobody waits there any more.
+                # The loop was closed in between: nobody waits in it.
                 continue
 
 
-def _answer_all(jobs: list[_Job[Any]]) -> None:
+def _resolve_all(jobs: list[_Job[Any]]) -> None:
     for job in jobs:
         job.answer()

@@ -1,4 +1,4 @@
-"""The tools that are there without being written: time, arithmetic, memory, files, web, shell."""
+"""Built-in tools: time, arithmetic, memory, files, HTTP, shell, and loading of tool groups."""
 
 from sophon.tools.builtin.calculator import calculator
 from sophon.tools.builtin.files import files_list, files_read, files_write
@@ -11,8 +11,8 @@ from sophon.tools.tool import Tool
 
 __all__ = ["builtin_tools"]
 
-# What is wanted most, and the way to the rest, stand first: places that no score fills are given in this order.
-_ALL = (
+# Ordered by expected use; slots of the tool filter without a scored tool are filled in this order.
+_BUILTIN_TOOLS = (
     datetime_now,
     memory_search,
     load_tools,
@@ -29,5 +29,5 @@ _ALL = (
 
 
 def builtin_tools() -> list[Tool]:
-    """All built-in tools, always in the same order; the objects are shared, the list is new."""
-    return list(_ALL)
+    """Return all built-in tools in a fixed order; a new list of shared objects."""
+    return list(_BUILTIN_TOOLS)

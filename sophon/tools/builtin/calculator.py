@@ -1,4 +1,4 @@
-"""Arithmetic that is exact where it can be, and that no expression can make slow."""
+"""Built-in tool `calculator`: exact arithmetic with bounded run time."""
 
 from sophon.tools.builtin.arithmetic import evaluate, shown
 from sophon.tools.tool import Risk, tool

@@ -1,4 +1,4 @@
-"""Text files inside one folder, which no path leads out of."""
+"""Built-in tools `files.read`, `files.list` and `files.write`: text files inside one sandboxed folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from sophon.tools.builtin.folder import Folder
 from sophon.tools.tool import Risk, tool
 
 PAGE = 7000
-"""Characters that one reading gives unless more are asked for: a result holds 8000 with its frame."""
+"""Default number of characters of one read: a tool result has 8000, including its fence."""
 
 MAX_PAGE = 200_000
 
@@ -34,8 +34,8 @@ async def files_read(
 
     Args:
         path: Relative to the files folder, such as notes/today.txt.
-        offset: The character to begin with; for what did not fit into the answer before.
-        limit: How many characters at most.
+        offset: The character to start at; use it to continue a previous read.
+        limit: Maximum number of characters.
     """
     content = await ctx.services.clock.in_thread(lambda: files_folder(ctx).read(path))
     return page(as_text(content, path), offset, limit)
@@ -50,7 +50,7 @@ async def files_read(
     tags=("file", "files", "folder", "directory", "list", "folders", "directories"),
 )
 async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]]:
-    """List what lies in a folder: names, kinds and sizes in bytes.
+    """List the entries of a folder: names, kinds and sizes in bytes.
 
     Args:
         path: A folder, relative to the files folder.
@@ -70,7 +70,7 @@ async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]
     tags=("file", "files", "write", "save", "create", "append", "document"),
 )
 async def files_write(ctx: Context, path: str, content: str, append: bool = False) -> str:
-    """Write a text file, in place of what it held or behind it; missing folders are made.
+    """Write a text file, replacing or appending to its content; missing folders are created.
 
     Args:
         path: Relative to the files folder, such as notes/today.txt.
@@ -83,31 +83,31 @@ async def files_write(ctx: Context, path: str, content: str, append: bool = Fals
 
 
 def files_root(ctx: Context) -> Path:
-    """The folder of the file tools, relative to the host's folder."""
+    """Return the root folder of the file tools, resolved against the host's folder."""
     return ctx.services.folder / ctx.settings.tools.files_root
 
 
 def files_folder(ctx: Context) -> Folder:
-    """The folder of the file tools, ready for use."""
+    """Return the sandboxed folder of the file tools."""
     return Folder(files_root(ctx))
 
 
 def as_text(content: bytes, path: str) -> str:
-    """The text of a file in UTF-8, with or without its mark; raises ToolError for any other content."""
+    """Decode a UTF-8 file, with or without byte order mark; raises ToolError for any other content."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ToolError(f"{path!r} is no text file in UTF-8: byte {error.start} is none") from error
+        raise ToolError(f"{path!r} is not a UTF-8 text file: invalid byte at position {error.start}") from error
     if "\0" in text:
         raise ToolError(f"{path!r} is a binary file; only text can be read")
     return text
 
 
 def page(text: str, offset: int, limit: int) -> str:
-    """`limit` characters from `offset` on, and how to go on where there are more; raises ToolError past the end."""
+    """Return `limit` characters from `offset` on, with a note on how to continue; raises ToolError past the end."""
     if offset and offset >= len(text):
         raise ToolError(f"the file has {len(text)} characters; an offset of {offset} is past its end")
     end = offset + limit
     if end >= len(text):
         return text[offset:]
-    return f"{text[offset:end]}\n[characters {offset} to {end} of {len(text)}; go on with offset={end}]"
+    return f"{text[offset:end]}\n[characters {offset} to {end} of {len(text)}; continue with offset={end}]"

@@ -1,7 +1,7 @@
-"""A folder that nothing gets out of: every path is walked from its root, one name at a time, and no link is followed.
+"""Sandboxed folder: every path is opened from its root, one component at a time, and no link is followed.
 
-Each name is opened relative to the open folder before it with O_NOFOLLOW, so that a link that is put in place between
-a check and its use is refused as well. Rejected: resolving the path and comparing prefixes, which that race defeats.
+Each component is opened relative to the open parent folder with O_NOFOLLOW, so a link that is created between check
+and use (TOCTOU) is rejected too. Rejected alternative: resolving the path and comparing prefixes, which has that race.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from pathlib import Path
 from sophon.errors import ToolError
 
 MAX_BYTES = 10_000_000
-"""Of a file that is read or written."""
+"""Maximum size of a file that is read or written."""
 
 MAX_ENTRIES = 2000
-"""Of a folder that is listed."""
+"""Maximum number of listed entries."""
 
 _REASONS = {
     errno.ENOENT: "it does not exist",
@@ -33,13 +33,13 @@ _REASONS = {
     errno.ENAMETOOLONG: "a name in it is too long",
     errno.ENOSPC: "the disk is full",
     errno.EROFS: "the disk is read-only",
-    errno.ENXIO: "it is no ordinary file",
+    errno.ENXIO: "it is not a regular file",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something in a folder: `kind` is file, folder, link or other; `bytes` is the size of a file."""
+    """Entry of a folder: `kind` is file, folder, link or other; `bytes` is the size of a file."""
 
     name: str
     kind: str
@@ -47,97 +47,107 @@ class Entry:
 
 
 class Folder:
-    """Reads, lists and writes below `root`, which is made when something is first written.
+    """Sandboxed access to files below `root`, which is created at the first write.
 
-    All methods block and belong in a worker thread. Paths are relative, with `/`; all raise ToolError. Needs a system
-    with openat (Linux, macOS, BSD). Hard links cannot be told from files.
+    All methods block and must run in a worker thread. Paths are relative, with `/`; all methods raise ToolError.
+    Requires a system with openat (Linux, macOS, BSD). Hard links are not detected.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def read(self, path: str) -> bytes:
-        """A whole file."""
-        with self._parent(path) as (folder, name), _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
-            return _content(path, file)
+        """Read a whole file."""
+        with (
+            self._open_parent(path) as (folder, name),
+            _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file,
+        ):
+            return _read_content(path, file)
 
     def locate(self, path: str) -> tuple[Path, int]:
-        """Where a file really lies, with no link on the way, and its bytes; nothing of it is read."""
-        with self._parent(path) as (folder, name), _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
-            return self._root.resolve().joinpath(*_parts(path)), _regular(path, file).st_size
+        """Return the absolute path of a file, free of links, and its size in bytes, without reading it."""
+        with (
+            self._open_parent(path) as (folder, name),
+            _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file,
+        ):
+            return self._root.resolve().joinpath(*_split_path(path)), _stat_file(path, file).st_size
 
     def list(self, path: str) -> list[Entry]:
-        """What lies in a folder, by name; at most 2000 entries. A root that has not been made yet is empty."""
-        parts = _parts(path)
+        """List a folder, sorted by name; at most 2000 entries. A root that does not exist yet is empty."""
+        parts = _split_path(path)
         try:
             root = self._open_root(path, make=False)
         except FileNotFoundError:
             if parts:
-                raise _refusal(path, errno.ENOENT) from None
+                raise _build_error(path, errno.ENOENT) from None
             return []
-        with _walked(path, root, parts, make=False) as folder, _named(path), os.scandir(folder) as entries:
-            found = [_entry(entry) for entry, _ in zip(entries, range(MAX_ENTRIES), strict=False)]
+        with (
+            _open_folder(path, root, parts, make=False) as folder,
+            _tool_errors(path),
+            os.scandir(folder) as entries,
+        ):
+            found = [_build_entry(entry) for entry, _ in zip(entries, range(MAX_ENTRIES), strict=False)]
         return sorted(found, key=lambda entry: entry.name)
 
     def write(self, path: str, content: bytes, *, append: bool = False) -> None:
-        """Put `content` in place of a file, or behind what it holds, whole or not at all; folders are made."""
-        with _WRITING, self._parent(path, make=True) as (folder, name):
-            mode, before = _existing(path, name, folder, read=append)
+        """Replace a file, or append to it, atomically; missing folders are created."""
+        with _WRITE_LOCK, self._open_parent(path, make=True) as (folder, name):
+            mode, before = _read_existing(path, name, folder, read=append)
             if len(before) + len(content) > MAX_BYTES:
                 raise ToolError(f"{path!r} would be larger than {MAX_BYTES} bytes")
-            with _named(path):
-                _replace(folder, name, before + content, mode)
+            with _tool_errors(path):
+                _replace_atomically(folder, name, before + content, mode)
 
     @contextmanager
-    def _parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
-        parts = _parts(path)
+    def _open_parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
+        parts = _split_path(path)
         if not parts:
-            raise _refusal(path, errno.EISDIR)
+            raise _build_error(path, errno.EISDIR)
         try:
             root = self._open_root(path, make=make)
         except FileNotFoundError:
-            raise _refusal(path, errno.ENOENT) from None
-        with _walked(path, root, parts[:-1], make=make) as folder:
+            raise _build_error(path, errno.ENOENT) from None
+        with _open_folder(path, root, parts[:-1], make=make) as folder:
             yield folder, parts[-1]
 
     def _open_root(self, path: str, *, make: bool) -> int:
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
             raise ToolError("files are not available: this system cannot open a file relative to a folder")
         if make:
-            with _named(path):
+            with _tool_errors(path):
                 self._root.mkdir(parents=True, exist_ok=True)
         try:
-            # The root itself is the operator's, and may be reached through links.
+            # The root is set by the operator and may contain links.
             return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise _refusal(path, error.errno) from error
+            raise _build_error(path, error.errno) from error
 
 
 # Two appends to one file would each replace what the other wrote.
-_WRITING = threading.Lock()
+_WRITE_LOCK = threading.Lock()
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     """The names in a relative path; `.` and empty ones count for nothing."""
     if "\0" in path or not path.isprintable():
-        raise ToolError(f"{path!r} is no path: it has a control character")
+        raise ToolError(f"{path!r} is not a valid path: it has a control character")
     if path.startswith(("/", "~")) or "\\" in path:
-        raise ToolError(f"{path!r} is no path here; give one relative to the files folder, such as notes/today.txt")
+        raise ToolError(f"{path!r} is not a valid path; give one relative to the files folder, such as notes/today.txt")
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise ToolError(f"{path!r} leads upwards; '..' is not allowed")
+        raise ToolError(f"{path!r} leaves the folder; '..' is not allowed")
     return parts
 
 
 @contextmanager
-def _walked(path: str, root: int, parts: list[str], *, make: bool) -> Generator[int, None, None]:
-    """The folder at the end of `parts`, open; `root` is closed as well."""
+def _open_folder(path: str, root: int, parts: list[str], *, make: bool) -> Generator[int, None, None]:
+    """Open the folder at the end of `parts`; closes it and `root` on exit."""
     folder = root
     try:
         for part in parts:
-            with _named(path):
+            with _tool_errors(path):
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(part, dir_fd=folder)
@@ -150,8 +160,8 @@ def _walked(path: str, root: int, parts: list[str], *, make: bool) -> Generator[
 
 
 @contextmanager
-def _opened(path: str, name: str, flags: int, folder: int) -> Generator[int, None, None]:
-    with _named(path):
+def _open_file(path: str, name: str, flags: int, folder: int) -> Generator[int, None, None]:
+    with _tool_errors(path):
         file = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         yield file
@@ -159,36 +169,36 @@ def _opened(path: str, name: str, flags: int, folder: int) -> Generator[int, Non
         os.close(file)
 
 
-def _regular(path: str, file: int) -> os.stat_result:
+def _stat_file(path: str, file: int) -> os.stat_result:
     about = os.fstat(file)
     if not stat.S_ISREG(about.st_mode):
-        raise _refusal(path, errno.EISDIR if stat.S_ISDIR(about.st_mode) else errno.ENXIO)
+        raise _build_error(path, errno.EISDIR if stat.S_ISDIR(about.st_mode) else errno.ENXIO)
     return about
 
 
-def _content(path: str, file: int) -> bytes:
-    _regular(path, file)
-    with _named(path), os.fdopen(file, "rb", closefd=False) as stream:
+def _read_content(path: str, file: int) -> bytes:
+    _stat_file(path, file)
+    with _tool_errors(path), os.fdopen(file, "rb", closefd=False) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ToolError(f"{path!r} is larger than {MAX_BYTES} bytes")
     return content
 
 
-def _existing(path: str, name: str, folder: int, *, read: bool) -> tuple[int | None, bytes]:
-    """The permissions of a file that is to be replaced, None if there is none, and its content if that is needed."""
-    with _named(path):
+def _read_existing(path: str, name: str, folder: int, *, read: bool) -> tuple[int | None, bytes]:
+    """Return the permissions of an existing file, None if it does not exist, and its content if `read`."""
+    with _tool_errors(path):
         try:
             os.lstat(name, dir_fd=folder)
         except FileNotFoundError:
             return None, b""
-    with _opened(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
-        about = _regular(path, file)
-        return stat.S_IMODE(about.st_mode), _content(path, file) if read else b""
+    with _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
+        about = _stat_file(path, file)
+        return stat.S_IMODE(about.st_mode), _read_content(path, file) if read else b""
 
 
-def _replace(folder: int, name: str, content: bytes, mode: int | None) -> None:
-    """Write beside the file, then rename: a crash leaves the old content or the new, never a part."""
+def _replace_atomically(folder: int, name: str, content: bytes, mode: int | None) -> None:
+    """Write a temporary file next to the file, then rename it: a crash leaves the old or the new content."""
     temporary = f".{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.open(temporary, flags, 0o666, dir_fd=folder)
@@ -206,8 +216,8 @@ def _replace(folder: int, name: str, content: bytes, mode: int | None) -> None:
     os.fsync(folder)
 
 
-def _entry(entry: os.DirEntry[str]) -> Entry:
-    # A name that is no text on this disk still has to be shown as one.
+def _build_entry(entry: os.DirEntry[str]) -> Entry:
+    # A file name may be invalid UTF-8.
     name = os.fsencode(entry.name).decode("utf-8", "replace")
     if entry.is_symlink():
         return Entry(name, "link")
@@ -219,14 +229,14 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
 
 
 @contextmanager
-def _named(path: str) -> Generator[None, None, None]:
-    """Let the system's errors speak of the path that was asked for, and of nothing outside the folder."""
+def _tool_errors(path: str) -> Generator[None, None, None]:
+    """Convert OSError to ToolError with the requested path, so that nothing outside the folder is disclosed."""
     try:
         yield
     except OSError as error:
-        raise _refusal(path, error.errno) from error
+        raise _build_error(path, error.errno) from error
 
 
-def _refusal(path: str, number: int | None) -> ToolError:
+def _build_error(path: str, number: int | None) -> ToolError:
     reason = _REASONS.get(number or 0) or os.strerror(number or 0).lower()
     return ToolError(f"{path!r} cannot be used: {reason}")

@@ -1,4 +1,4 @@
-"""The functions, constants and bounds of the calculator."""
+"""Functions, constants and bounds of the arithmetic evaluator."""
 
 import math
 from collections.abc import Callable
@@ -8,26 +8,26 @@ from fractions import Fraction
 from sophon.errors import ToolError
 
 Number = Fraction | float
-"""A fraction is exact; a float is the nearest there is."""
+"""Number of the evaluator: an exact Fraction, or a float approximation."""
 
 MAX_BITS = 13_000
-"""Of a numerator or denominator: about 3900 decimal digits, below the length that Python refuses to print (4300)."""
+"""Maximum size of a numerator or denominator: about 3900 decimal digits, below Python's limit for printing (4300)."""
 
 MAX_FACTORIAL = 1000
 MAX_PLACES = 100
-"""Of `round`."""
+"""Maximum number of places of `round`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the calculator: `arity` is the least and the most arguments it takes."""
+    """Function of the calculator: `arity` is the minimum and maximum number of arguments."""
 
     compute: Callable[..., Number]
     arity: tuple[int, int] = (1, 1)
 
     @property
     def takes(self) -> str:
-        """How many arguments, in words."""
+        """Number of arguments as text."""
         least, most = self.arity
         if most > 2:
             return f"{least} argument or more"
@@ -35,7 +35,7 @@ class Function:
 
 
 def checked(value: Number) -> Number:
-    """`value` itself; raises ToolError where it is too large to go on with, or no number."""
+    """Return `value`; raises ToolError if it is too large or not finite."""
     if isinstance(value, int):
         value = Fraction(value)
     if isinstance(value, float):
@@ -47,10 +47,10 @@ def checked(value: Number) -> Number:
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """`base ** exponent`, exact for whole exponents; the size of the result is known before it is worked out."""
+    """Return `base ** exponent`, exact for integer exponents; the result's size is checked before computing it."""
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-        # 1, 0 and -1 stay what they are, however often they are multiplied.
+        # Powers of 1, 0 and -1 never grow.
         if abs(base) not in (0, 1) and (bits - 1) * abs(exponent.numerator) > MAX_BITS:
             raise ToolError("the result of ** is too large: it has more than 3900 digits")
         if abs(base) in (0, 1):
@@ -80,29 +80,29 @@ def _square_root(value: Number) -> Number:
 
 def _logarithm(value: Number, base: Number | None = None) -> Number:
     if base is None:
-        return _natural(value)
-    exact = _whole_logarithm(value, base)
-    return _natural(value) / _natural(base) if exact is None else exact
+        return _natural_logarithm(value)
+    exact = _integer_logarithm(value, base)
+    return _natural_logarithm(value) / _natural_logarithm(base) if exact is None else exact
 
 
-def _natural(value: Number) -> float:
-    # A fraction may be far beyond what a float holds, while its logarithm is a small number.
+def _natural_logarithm(value: Number) -> float:
+    # A fraction may exceed the range of a float although its logarithm is small.
     if isinstance(value, Fraction) and value > 0:
         return math.log(value.numerator) - math.log(value.denominator)
     return math.log(value)
 
 
-def _whole_logarithm(value: Number, base: Number) -> Number | None:
-    """The logarithm where it is a whole number, such as log(1000, 10): floats would give 2.9999999999999996."""
+def _integer_logarithm(value: Number, base: Number) -> Number | None:
+    """Return the logarithm if it is an integer, such as log(1000, 10), for which floats give 2.9999999999999996."""
     if value <= 0 or base <= 1 or isinstance(value, float) or isinstance(base, float):
         return None
-    near = round(_natural(value) / _natural(base))
+    near = round(_natural_logarithm(value) / _natural_logarithm(base))
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     return Fraction(near) if bits * abs(near) <= 2 * MAX_BITS and base**near == value else None
 
 
-def _rounded(value: Number, places: Number = Fraction(0)) -> Number:
-    """Halves are rounded away from zero, as on paper; a float is taken as the decimal it is shown as."""
+def _round_half_away_from_zero(value: Number, places: Number = Fraction(0)) -> Number:
+    """Round half away from zero; a float is rounded as the decimal of its repr."""
     if places != int(places) or _absolute(places) > MAX_PLACES:
         raise ToolError(f"round takes a whole number of places between -{MAX_PLACES} and {MAX_PLACES}")
     exact = Fraction(repr(value)) if isinstance(value, float) else value
@@ -117,10 +117,10 @@ def _factorial(value: Number) -> Number:
     return Fraction(math.factorial(int(value)))
 
 
-def _circular(function: Callable[[float], float]) -> Callable[[Number], Number]:
+def _trigonometric(function: Callable[[float], float]) -> Callable[[Number], Number]:
     def compute(angle: Number) -> Number:
         result = function(float(angle))
-        # sin(pi) is 0; that pi is not quite pi as a float is nothing the person asked about.
+        # sin(pi) must be 0 although the float pi is not exactly pi.
         return Fraction(0) if abs(result) < 1e-15 and _absolute(angle) > 1 else result
 
     return compute
@@ -150,18 +150,18 @@ CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 FUNCTIONS: dict[str, Function] = {
     "sqrt": Function(_square_root),
     "abs": Function(_absolute),
-    "round": Function(_rounded, (1, 2)),
+    "round": Function(_round_half_away_from_zero, (1, 2)),
     "min": Function(min, (1, 100)),
     "max": Function(max, (1, 100)),
     "floor": Function(_floor),
     "ceil": Function(_ceiling),
     "log": Function(_logarithm, (1, 2)),
-    "ln": Function(_natural),
+    "ln": Function(_natural_logarithm),
     "log10": Function(_decimal_logarithm),
     "log2": Function(_binary_logarithm),
     "exp": Function(math.exp),
-    "sin": Function(_circular(math.sin)),
-    "cos": Function(_circular(math.cos)),
-    "tan": Function(_circular(math.tan)),
+    "sin": Function(_trigonometric(math.sin)),
+    "cos": Function(_trigonometric(math.cos)),
+    "tan": Function(_trigonometric(math.tan)),
     "factorial": Function(_factorial),
 }

@@ -1,4 +1,4 @@
-"""The web, behind the SSRF guard: reading is one tool, and everything that sends is another one, which asks first."""
+"""Built-in tools `http.request` (GET, HEAD) and `http.send` (needs approval), behind the SSRF guard."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sophon.tools.http_client import FetchedResponse, SafeHttpClient
 
 MAX_BODY = 1_000_000
-"""Characters that can be sent."""
+"""Maximum length of a request body, in characters."""
 
-# One client for each set of services: it keeps the TLS context, which is dear to make.
+# One client for each set of services: it keeps the TLS context, which is expensive to create.
 _CLIENTS: "WeakKeyDictionary[TurnServices, SafeHttpClient]" = WeakKeyDictionary()
 
 
@@ -36,11 +36,11 @@ async def http_request(
     method: Literal["GET", "HEAD"] = "GET",
     headers: dict[str, str] = {},  # noqa: B006 - never changed; None would tell the model that null is welcome
 ) -> str:
-    """Fetch a web page or an API's answer. To send data use http.send.
+    """Fetch a web page or an API response. To send data use http.send.
 
     Args:
         url: An http or https address on the public internet.
-        method: HEAD gives the headers only.
+        method: HEAD returns the headers only.
         headers: Request headers; no credentials.
     """
     return answer(await _fetch(ctx, method, url, headers, None), with_headers=method == "HEAD")
@@ -64,28 +64,28 @@ async def http_send(
 
     Args:
         url: An http or https address on the public internet.
-        method: What to do there.
-        body: What to send; JSON is sent as such.
+        method: The HTTP method.
+        body: The request body; JSON is sent with the JSON content type.
         headers: Request headers; no credentials.
     """
     return answer(await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False)
 
 
 def answer(response: "FetchedResponse", *, with_headers: bool) -> str:
-    """What the model reads of an answer: a line on the answer itself, then the headers or the body.
+    """Format a response for the model: a status line, then the headers or the body.
 
-    JSON that came with a 2xx stands alone, so that it can be read, and cut, as JSON.
+    The JSON body of a 2xx response is returned alone, so that it can be parsed and truncated as JSON.
     """
-    kind = response.headers.get("content-type", "")
+    content_type = response.headers.get("content-type", "")
     if with_headers:
-        shown = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
+        content = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     else:
-        shown = response.text
-        if "json" in kind and 200 <= response.status < 300 and not response.truncated:
-            return shown
-    end = "\n[the body was longer and has been cut off]" if response.truncated else ""
-    about = f"{response.status} {_phrase(response.status)}".rstrip()
-    return f"HTTP {about}, {response.url}{f' ({kind})' if kind else ''}\n\n{shown}{end}"
+        content = response.text
+        if "json" in content_type and 200 <= response.status < 300 and not response.truncated:
+            return content
+    end = "\n[the body was longer and has been truncated]" if response.truncated else ""
+    status_line = f"{response.status} {_status_phrase(response.status)}".rstrip()
+    return f"HTTP {status_line}, {response.url}{f' ({content_type})' if content_type else ''}\n\n{content}{end}"
 
 
 async def _fetch(
@@ -98,7 +98,7 @@ async def _fetch(
 
 
 def _client(services: TurnServices) -> "SafeHttpClient":
-    from sophon.tools.http_client import SafeHttpClient  # lazy: it brings httpx, and `import sophon` must stay fast
+    from sophon.tools.http_client import SafeHttpClient  # lazy: it imports httpx, and `import sophon` must stay fast
 
     client = _CLIENTS.get(services)
     if client is None:
@@ -114,7 +114,7 @@ def _with_content_type(headers: Mapping[str, str], body: str) -> dict[str, str]:
     return dict(headers) | ({"content-type": kind} if body else {})
 
 
-def _phrase(status: int) -> str:
+def _status_phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a model gets at tools that were not offered to it."""
+"""Built-in tool `load_tools`: offers the tools of a group that the tool filter left out."""
 
 from sophon.context import Context
 from sophon.errors import ToolError
@@ -7,8 +7,8 @@ from sophon.tools.tool import Risk, tool
 
 @tool(risk=Risk.NONE, idempotent=True, tags=("tool", "tools", "capability", "capabilities"))
 async def load_tools(ctx: Context, group: str) -> str:
-    """Make the other tools of a group available when none of the offered ones fits. Groups that come built in: time,
-    math, memory, files, web, system.
+    """Make all tools of a group available when none of the offered ones fits. Built-in groups: time, math, memory,
+    files, web, system.
 
     Args:
         group: The name of a group.
@@ -18,7 +18,7 @@ async def load_tools(ctx: Context, group: str) -> str:
     if wanted is None:
         raise ToolError(f"there is no group {group!r}; the groups are {', '.join(groups) or 'none'}")
     tools = groups[wanted]
-    # A list is the filter's choice for this turn, shared by its branches; otherwise everything is offered already.
+    # A list is the tool filter's selection, shared by the turn's branches; otherwise all tools are offered already.
     if isinstance(ctx.tools, list):
         offered = {tool.name for tool in ctx.tools}
         ctx.tools.extend(tool for tool in tools if tool.name not in offered)

@@ -1,4 +1,4 @@
-"""What the agent remembers beyond a conversation: written, searched and forgotten by its owner only."""
+"""Built-in tools `memory.write`, `memory.search` and `memory.forget`: long-term memory, scoped to its owner."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from sophon.stores.contracts import MemoryEntry
 from sophon.tools.tool import Risk, tool
 
 MAX_LENGTH = 4000
-"""Characters of an entry."""
+"""Maximum length of an entry, in characters."""
 
 Category = Literal["fact", "preference", "observation"]
 
@@ -89,7 +89,7 @@ async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name 
         id: The entry's id, as memory.search shows it.
     """
     memory = ctx.services.store.memory
-    # Nobody forgets what belongs to somebody else, and nobody learns that it exists.
+    # Entries of other owners cannot be deleted, and their existence is not disclosed.
     entry = next((entry for entry in await memory.all(scope=_scope(ctx)) if entry.id == id), None)
     if entry is None:
         raise ToolError(f"there is no memory {id!r}; memory.search shows the ids")

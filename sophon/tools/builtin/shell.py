@@ -1,4 +1,4 @@
-"""Commands on the machine itself, the one tool that always asks."""
+"""Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
 from sophon.context import Context
 from sophon.tools.builtin.command import Finished, run_command
@@ -16,18 +16,18 @@ from sophon.tools.tool import Risk, tool
     tags=("command", "shell", "run", "terminal", "execute", "bash", "script", "system", "process"),
 )
 async def system_execute(ctx: Context, command: str) -> str:
-    """Run a shell command in the files folder; it ends after 60 seconds, with everything that it started.
+    """Run a shell command in the files folder; it is killed after 60 seconds, with all processes that it started.
 
     Args:
-        command: What /bin/sh is to run. It gets no input and no secrets from the environment.
+        command: The command for /bin/sh. It gets no input and no secrets from the environment.
     """
     return shown(await run_command(command, files_root(ctx)))
 
 
 def shown(finished: Finished) -> str:
-    """The exit code first: it must survive when the rest is cut."""
-    how = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
-    parts = [how]
+    """Format a result; the exit code comes first, so that truncation keeps it."""
+    status = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
+    parts = [status]
     for name, text in (("stdout", finished.stdout), ("stderr", finished.stderr)):
         if text:
             parts.append(f"--- {name}\n{text.rstrip()}")

@@ -1,4 +1,4 @@
-"""The date and the time of day, anywhere."""
+"""Built-in tool `datetime.now`: date, time and weekday in any time zone, and lookup of time zones by name."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from sophon.errors import ToolError
 from sophon.tools.tool import Risk, tool
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Large cities that share the zone of another one and so have no entry in the IANA database.
+# Large cities without an entry of their own in the IANA database, by zone.
 CITIES = {
     "Asia/Calcutta": ("Bangalore", "Bengaluru", "Chennai", "Delhi", "Hyderabad", "Mumbai", "New Delhi"),
     "Asia/Shanghai": ("Beijing", "Guangzhou", "Shenzhen"),
@@ -36,7 +36,7 @@ CITIES = {
 }
 
 _OFFSET = re.compile(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
-_NOT_CITIES = ("Etc/", "posix/", "right/", "SystemV/")
+_NON_CITY_PREFIXES = ("Etc/", "posix/", "right/", "SystemV/")
 
 
 @tool(
@@ -46,7 +46,7 @@ _NOT_CITIES = ("Etc/", "posix/", "right/", "SystemV/")
     tags=("time", "date", "today", "now", "clock", "day", "weekday", "timezone", "datetime", "hour"),
 )
 async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:
-    """Tell the current date, the time of day and the weekday, in UTC or anywhere else.
+    """Return the current date, the time of day and the weekday, in UTC or any time zone.
 
     Args:
         timezone: An IANA name such as Europe/Berlin, a large city, or an offset such as UTC+02:00.
@@ -54,18 +54,18 @@ async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:
     clock = ctx.services.clock
     now = clock.now()
     if timezone.strip().upper() != "UTC":
-        # A zone is read from disk when it is first asked for.
+        # The first use of a zone reads it from disk.
         now = now.astimezone(await clock.in_thread(lambda: zone(timezone)))
     return f"{now.isoformat(timespec='seconds')} ({DAYS[now.weekday()]})"
 
 
 def zone(name: str) -> tzinfo:
-    """The time zone of an IANA name, a city or an offset, in any case; raises ToolError with near names."""
+    """Return the time zone of an IANA name, a city or an offset, ignoring case; raises ToolError with similar names."""
     offset = _OFFSET.fullmatch(name.strip())
     if offset:
-        return _fixed(name, offset)
-    wanted = _plain(name)
-    known = _zones()
+        return _build_fixed_offset(name, offset)
+    wanted = _normalize_name(name)
+    known = _index_zones()
     if wanted not in known:
         near = dict.fromkeys(known[each] for each in difflib.get_close_matches(wanted, known, n=3, cutoff=0.6))
         hint = f"did you mean {' or '.join(near)}?" if near else "give an IANA name such as Europe/Berlin"
@@ -73,26 +73,26 @@ def zone(name: str) -> tzinfo:
     return ZoneInfo(known[wanted])
 
 
-def _fixed(name: str, offset: re.Match[str]) -> tzinfo:
+def _build_fixed_offset(name: str, offset: re.Match[str]) -> tzinfo:
     minutes = int(offset[2]) * 60 + int(offset[3] or 0)
     if minutes > 14 * 60:
-        raise ToolError(f"{name!r} is no time zone: no offset is larger than 14 hours")
+        raise ToolError(f"{name!r} is not a time zone: the largest offset is 14 hours")
     return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes))
 
 
 @cache
-def _zones() -> dict[str, str]:
-    """Whole names, last parts and cities, all as `_plain` gives them, to IANA names; the shorter name wins."""
+def _index_zones() -> dict[str, str]:
+    """Map full names, last components and cities, normalised, to IANA names; the shorter name wins."""
     names = sorted(available_timezones(), key=lambda each: (each.count("/"), each))
-    zones = {_plain(name): name for name in names}
+    zones = {_normalize_name(name): name for name in names}
     for name in names:
-        if not name.startswith(_NOT_CITIES):
-            zones.setdefault(_plain(name.rpartition("/")[2]), name)
+        if not name.startswith(_NON_CITY_PREFIXES):
+            zones.setdefault(_normalize_name(name.rpartition("/")[2]), name)
     for name, cities in CITIES.items():
         for city in cities:
-            zones.setdefault(_plain(city), name)
+            zones.setdefault(_normalize_name(city), name)
     return zones
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[\s_]+", " ", name.strip()).casefold()

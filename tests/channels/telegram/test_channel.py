@@ -40,10 +40,10 @@ async def test_a_webhook_in_the_way_of_polling_is_removed_and_nothing_pending_dr
     ("fields", "environment", "told"),
     [
         ({}, {}, "TELEGRAM_TOKEN is empty"),
-        ({"Token": "nonsense"}, {}, "is no token of Telegram"),
-        ({"Token": "123456:another-token-of-somebody"}, {}, "does not know the bot's token"),
-        ({"Mode": "Webhook"}, {"TELEGRAM_TOKEN": TOKEN}, "without one everybody could write as anybody"),
-        ({"Mode": "Webhook", "WebhookSecret": "not allowed!"}, ENVIRONMENT, "characters that Telegram refuses"),
+        ({"Token": "nonsense"}, {}, "is not a Telegram token"),
+        ({"Token": "123456:another-token-of-somebody"}, {}, "rejects the bot token"),
+        ({"Mode": "Webhook"}, {"TELEGRAM_TOKEN": TOKEN}, "without one anyone could send messages as anyone"),
+        ({"Mode": "Webhook", "WebhookSecret": "not allowed!"}, ENVIRONMENT, "characters that Telegram rejects"),
     ],
 )
 async def test_it_refuses_to_start_and_says_why(
@@ -115,8 +115,8 @@ async def test_a_file_is_streamed_to_the_disk(opened: Open, api: BotApi, tmp_pat
         (Attachment("f1", "video", size=LARGEST + 1), 10, 10, "the video is too large: 20971521 bytes"),
         (FILE, 2000, 2000, "'log.txt' is too large: 2000 bytes, and at most 1000"),
         (FILE, None, 2000, "too large"),
-        (FILE, 900, 800, "came damaged: 800 of 900 bytes"),
-        (FILE, 900, None, "could not be fetched: download: 404"),
+        (FILE, 900, 800, "is damaged: 800 of 900 bytes arrived"),
+        (FILE, 900, None, "could not be downloaded: download: 404"),
         (Attachment("gone", "image"), 10, 10, "wrong file_id"),
     ],
 )
@@ -142,7 +142,7 @@ async def test_a_file_that_is_not_as_it_should_be_leaves_nothing_behind(
 async def test_a_file_that_cannot_be_written_says_so(opened: Open, api: BotApi, tmp_path: Path) -> None:
     api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": "log.txt"}
     api.contents["log.txt"] = b"x"
-    with pytest.raises(ChannelError, match="could not be kept: No such file"):
+    with pytest.raises(ChannelError, match="could not be saved: No such file"):
         await (await opened()).fetch(FILE, str(tmp_path / "nowhere" / "log.txt"), limit=1000)
 
 
@@ -155,7 +155,7 @@ async def findings(api: BotApi, *, webhook_url: str | None = None, **fields: Any
 async def test_the_doctor_finds_nothing_wrong_and_changes_nothing(api: BotApi) -> None:
     found = await findings(api)
     assert all(finding.ok for finding in found)
-    assert found[0].what == "the token is that of @sophon_bot"
+    assert found[0].what == "the token belongs to @sophon_bot"
     assert {call.method for call in api.calls} == {"getMe", "getWebhookInfo"}
 
 
@@ -166,20 +166,20 @@ HOOK = f"https://bot.example{PATH}"
     ("told", "fields", "problem"),
     [
         ({"url": "https://old.example/secret"}, {}, "a webhook is set (at old.example)"),
-        ({"pending_update_count": 500}, {}, "500 updates wait"),
+        ({"pending_update_count": 500}, {}, "500 updates are pending"),
         ({}, {"GroupPolicy": "All"}, "privacy mode is on, and GroupPolicy All"),
-        ({}, {"Token": "123456:another-token-of-somebody"}, "Telegram does not know the token"),
-        ({}, {"Token": "nonsense"}, "is no token of Telegram"),
+        ({}, {"Token": "123456:another-token-of-somebody"}, "Telegram rejects the token"),
+        ({}, {"Token": "nonsense"}, "is not a Telegram token"),
         ({}, {"environment": {"TELEGRAM_TOKEN": ""}}, "Telegram has no token"),
-        ({}, {"ApiBase": "http://127.0.0.1:9"}, "Telegram cannot be asked"),
+        ({}, {"ApiBase": "http://127.0.0.1:9"}, "Telegram cannot be reached"),
         ({}, {"Mode": "Webhook"}, "no webhook is set"),
-        ({}, {"Mode": "Webhook", "WebhookSecret": "a b"}, "characters that Telegram refuses"),
+        ({}, {"Mode": "Webhook", "WebhookSecret": "a b"}, "characters that Telegram rejects"),
         ({"url": "https://old.example/x"}, {"Mode": "Webhook", "webhook_url": HOOK}, "is set to old.example"),
         ({"url": "http://bot.example/x"}, {"Mode": "Webhook"}, "not https"),
-        ({"url": f"https://bot.example:8080{PATH}"}, {"Mode": "Webhook"}, "does not send to port 8080"),
-        ({"url": "https://bot.example/hook"}, {"Mode": "Webhook"}, f"path is not {PATH}"),
+        ({"url": f"https://bot.example:8080{PATH}"}, {"Mode": "Webhook"}, "does not deliver to port 8080"),
+        ({"url": "https://bot.example/hook"}, {"Mode": "Webhook"}, f"path of the webhook URL is not {PATH}"),
         ({"url": HOOK, "last_error_message": "Wrong response: 401"}, {"Mode": "Webhook"}, "Wrong response: 401"),
-        ({"url": HOOK, "allowed_updates": ["message"]}, {"Mode": "Webhook"}, "does not deliver messages and buttons"),
+        ({"url": HOOK, "allowed_updates": ["message"]}, {"Mode": "Webhook"}, "does not deliver messages and button presses"),
     ],
 )
 async def test_the_doctor_names_the_usual_mistakes(

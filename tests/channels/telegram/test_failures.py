@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from sophon_channels.backoff import backoff
 from sophon_channels.contract import Doubtful, Migrated, Receipt, Refused, Undeliverable
-from sophon_channels.telegram.failures import EDIT, Failure, backoff, receipt
+from sophon_channels.telegram.failures import EDIT, Failure, receipt
 
 
 def failure(status: int | None, problem: str = "no", *, went_out: bool = True, **facts: int) -> Failure:

@@ -39,7 +39,7 @@ async def test_an_error_of_the_hosts_own_loses_nothing_either(
     await api.deliver(message("one"))
     await opened()
     await box.holding(1)
-    assert "begins anew in 30 s" in caplog.text
+    assert "restarts in 30 s" in caplog.text
 
 
 async def test_an_offset_is_sent_until_a_poll_with_it_has_succeeded(opened: Open, api: BotApi, box: Box) -> None:
@@ -78,7 +78,7 @@ async def test_a_second_poller_is_told_of_and_met_with_patience(
     channel = await opened()
     await api.called("getUpdates", 3)
     assert channel.health.state == "failing"
-    assert "another program fetches this bot's updates" in channel.health.detail
+    assert "another program polls for this bot's updates" in channel.health.detail
     await api.deliver(message())
     await box.holding(1)
     assert clock.slept[:3] == [30, 30, 30]
@@ -133,7 +133,7 @@ async def test_a_revoked_token_ends_the_polling(
     await clock.sleep(3600)
     assert channel.health.state == "refused"
     assert len(api.of("getUpdates")) == 2
-    assert "refuses the bot's token" in caplog.text
+    assert "rejects the bot token" in caplog.text
 
 
 def test_the_offset_is_one_more_than_the_last() -> None:

@@ -132,11 +132,11 @@ async def test_text_that_is_refused_twice_is_not_sent_a_third_time(channel: Tele
         ),
         (
             Answer(502, b"<html>Bad Gateway</html>"),
-            Refused("sendMessage: 502: an answer with HTTP status 502 that is not the Bot API's", timedelta(seconds=4)),
+            Refused("sendMessage: 502: the response with HTTP status 502 is not from the Bot API", timedelta(seconds=4)),
         ),
         (
             Answer(200, b"<html>Please log in to this network"),
-            Doubtful("sendMessage: an answer with HTTP status 200 that is not the Bot API's"),
+            Doubtful("sendMessage: the response with HTTP status 200 is not from the Bot API"),
         ),
         (CUT, Doubtful("sendMessage: the connection was lost (ServerDisconnectedError)")),
     ],
@@ -150,7 +150,7 @@ async def test_what_happens_to_a_send_is_told_to_the_ledger(
 
 async def test_a_send_that_is_never_answered_is_doubtful(channel: TelegramChannel, api: BotApi) -> None:
     api.script("sendMessage", HANG)
-    assert await sent(channel, Outgoing("hi")) == Doubtful("sendMessage: no answer within 30 s")
+    assert await sent(channel, Outgoing("hi")) == Doubtful("sendMessage: no response within 30 s")
 
 
 async def test_a_send_without_any_server_is_refused_and_not_doubtful(opened: Open, api: BotApi) -> None:
@@ -179,7 +179,7 @@ async def test_after_a_429_the_chat_is_left_alone_without_asking_again(channel: 
 
 async def test_a_limit_is_answered_at_once_and_never_slept_out(channel: TelegramChannel, clock: VirtualClock) -> None:
     receipts = [await sent(channel, Outgoing("hi")) for _ in range(4)]
-    assert receipts[3] == Refused("held back: Telegram's limits", timedelta(seconds=3))
+    assert receipts[3] == Refused("delayed by the rate limit of Telegram", timedelta(seconds=3))
     assert clock.slept == []
 
 

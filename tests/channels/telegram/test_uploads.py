@@ -125,7 +125,7 @@ async def test_a_failed_file_is_what_a_failed_text_is(
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(LARGEST + 1, "is too large: 52428801 bytes, and at most 52428800 go out"), (0, "it is empty")]
+    ("size", "said"), [(LARGEST + 1, "is too large: 52428801 bytes, and at most 52428800 can be sent"), (0, "it is empty")]
 )
 async def test_a_file_that_telegram_would_not_take_is_not_even_begun(
     channel: TelegramChannel, api: BotApi, tmp_path: Path, size: int, said: str

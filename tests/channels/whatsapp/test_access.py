@@ -31,7 +31,7 @@ def test_what_is_no_id_of_a_number_says_where_it_stands(number_id: str | None) -
 
 @pytest.mark.parametrize("token", ["tökén", "two words", "two\nlines", "\x7f"])
 def test_what_cannot_be_a_token_is_refused_and_not_shown(token: str) -> None:
-    with pytest.raises(ChannelError, match="environment variable TOKEN is no AccessToken") as raised:
+    with pytest.raises(ChannelError, match="environment variable TOKEN is not an AccessToken") as raised:
         access(settings(), ENVIRONMENT | {"TOKEN": token})
     assert token not in str(raised.value)
 

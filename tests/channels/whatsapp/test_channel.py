@@ -172,7 +172,7 @@ async def test_a_file_that_is_too_large_or_damaged_is_not_kept(
 
 
 async def test_a_file_that_is_gone_says_so(channel: Any, tmp_path: Any) -> None:
-    with pytest.raises(ChannelError, match="could not be fetched"):
+    with pytest.raises(ChannelError, match="could not be downloaded"):
         await channel.fetch(Attachment("gone", "image"), str(tmp_path / "f"), limit=10_000)
 
 
@@ -200,7 +200,7 @@ async def test_a_channel_that_is_set_up_wrongly_refuses_and_says_why(
 async def test_doctor_names_the_number_and_the_usual_mistakes(make: Any, graph: GraphApi) -> None:
     assert "+1 555 000 1111 (Sophon)" in (await make().test())[0].what
     graph.knows_number = False
-    assert "knows no number with the id" in (await make().test())[0].what
+    assert "Meta has no number with the id" in (await make().test())[0].what
     assert "access token" in (await make({"TOKEN": "expired"}).test())[0].what
 
 

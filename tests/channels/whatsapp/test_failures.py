@@ -2,8 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from sophon_channels.backoff import LONGEST_BACKOFF_SECONDS
 from sophon_channels.contract import Doubtful, Receipt, Refused, Undeliverable
-from sophon_channels.whatsapp.failures import HOPELESS, LONGEST_BACKOFF_SECONDS, TOKEN_PAUSE, Failure, receipt
+from sophon_channels.whatsapp.failures import HOPELESS, TOKEN_PAUSE, Failure, receipt
 
 
 def failed(code: int | None, status: int | None = 400, *, went_out: bool = True, attempts: int = 1) -> Receipt:

@@ -135,7 +135,7 @@ def test_groups_and_other_numbers_are_left_out(caplog: Any) -> None:
     caplog.set_level("INFO")
     assert arrivals(body(message(group_id="g")), NUMBER, NOW) == []
     assert [each.getMessage() for each in caplog.records] == [
-        "WhatsApp: a message from a group is left out; groups are not supported"
+        "WhatsApp: skipped a message from a group; groups are not supported"
     ]
     assert arrivals(body(message(), number="1"), NUMBER, NOW) == []
 

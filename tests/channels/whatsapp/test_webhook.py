@@ -68,7 +68,7 @@ async def test_anything_else_is_refused_before_it_is_read(
     assert await post(client, b"not even json", signature) == 401
     assert box.received == []
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
-        "a request to /webhooks/whatsapp without the right signature was refused"
+        "rejected a request to /webhooks/whatsapp with a wrong signature"
     ]
 
 

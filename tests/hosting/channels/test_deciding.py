@@ -111,12 +111,12 @@ async def test_a_kill_between_the_question_and_the_press_changes_nothing(start) 
 
 async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(start) -> None:
     first = await start(channel=SyntheticChannel())
-    first.host.feed.unwatch(first.switchboard._hear)
+    first.host.feed.unwatch(first.switchboard._handle_event)
     await first.channel.write("pay Bob")
     async with asyncio.timeout(30):
         while not await first.store.approvals.list():
             await asyncio.sleep(0)
-    first.host.feed.watch(first.switchboard._hear)
+    first.host.feed.watch(first.switchboard._handle_event)
     await first.end()
     again = await start(store=first.store)
     await again.channel.hears("May pay run?")

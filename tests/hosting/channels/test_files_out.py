@@ -119,8 +119,8 @@ async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start,
         ("way/secret.txt", "a link, not a folder"),
         ("reports", "it is a folder"),
         ("gone.txt", "it does not exist"),
-        ("empty.txt", "0 bytes, and is empty"),
-        ("large.txt", "is larger than the 1,000,000 bytes"),
+        ("empty.txt", "0 bytes; an empty file cannot be sent"),
+        ("large.txt", "the maximum here is 1,000,000 bytes"),
     ],
 )
 async def test_what_is_no_file_of_the_folder_is_not_sent(

@@ -23,7 +23,7 @@ class Stubborn(SyntheticChannel):
 
     async def send(self, entry: OutboundEntry) -> Receipt:
         self.tried.append(entry.id)
-        self._tell()
+        self._notify()
         if entry.chat in self._slow:
             await self.gate.wait()
         return await super().send(entry)
@@ -143,7 +143,7 @@ async def test_what_cannot_be_made_ready_is_sent_as_it_was_written_and_nothing_s
         asked.append(entry.id)
         raise NotFound("approval", "a1")
 
-    bench.delivery._ready = ready
+    bench.delivery._refresh_payload = ready
     await bench.add("first", "10")
     await channel.until(lambda: len(channel.sent) == 1 or len(asked) > 50)
     await bench.end()

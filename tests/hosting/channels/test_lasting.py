@@ -110,7 +110,7 @@ async def test_a_file_that_a_kill_tore_is_fetched_anew(run: Run, tmp_path: Path)
 async def test_a_platform_that_hangs_at_a_file_gives_the_worker_back(run: Run, tmp_path: Path) -> None:
     attachments = Attachments({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
     waiting = asyncio.create_task(attachments.prepare(run))
-    assert "could not be fetched: it did not come within 60 s" in (await waiting).text
+    assert "could not be downloaded: the download took longer than 60 s" in (await waiting).text
 
 
 async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
@@ -121,4 +121,4 @@ async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
     running.brain.gate.set()
     await running.channel.hears("You said: wait", GROUP)
     await running.channel.write("/help@sophon_bot", place=GROUP, mentioned=True)
-    await running.channel.hears("/stop: stop what is running", GROUP)
+    await running.channel.hears("/stop: stop the running tasks", GROUP)

@@ -67,7 +67,7 @@ async def test_usage_tells_what_the_conversation_cost(start) -> None:
 
 async def test_help_pending_and_what_is_no_command(start) -> None:
     running = await start()
-    assert "/stop: stop what is running" in await answer(running, "/help")
+    assert "/stop: stop the running tasks" in await answer(running, "/help")
     assert await answer(running, "/pending") == "Nothing waits for a decision."
     assert "no command /dance" in await answer(running, "/dance")
     assert "Which one?" in await answer(running, "/approve")

@@ -141,7 +141,7 @@ async def test_a_channel_that_refuses_is_told_and_the_rest_runs(open_site: Any, 
         channel = await state(client, "telegram", "refused")
         assert "NOTHING" in channel["detail"]
         assert (await client.get("/readyz")).status_code == 200
-    [line] = [each.getMessage() for each in caplog.records if "the channel telegram does not run" in each.getMessage()]
+    [line] = [each.getMessage() for each in caplog.records if "the channel telegram cannot run" in each.getMessage()]
     assert "BotFather" in line
 
 

@@ -82,7 +82,7 @@ async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_q
     await running.channel.receive(second)
     running.brain.gate.set()
     await running.channel.hears("You said: second")
-    assert not any("not taken" in text for text in running.channel.texts())
+    assert not any("not accepted" in text for text in running.channel.texts())
 
 
 async def test_a_stranger_gets_the_code_though_the_host_failed_before_it_was_told(start) -> None:

@@ -122,7 +122,7 @@ async def test_a_full_queue_is_told_once_and_nothing_half_is_kept(start) -> None
     await running.channel.receive(refused)
     running.brain.gate.set()
     await running.channel.hears("You said: second")
-    assert sum("not taken" in text for text in running.channel.texts()) == 1
+    assert sum("not accepted" in text for text in running.channel.texts()) == 1
     assert await running.texts("synthetic-10") == ["wait", "second"]
 
 
@@ -160,7 +160,7 @@ async def test_an_album_is_one_message_with_its_files(start) -> None:
 
 async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(start) -> None:
     first = await start()
-    first.switchboard._lines["synthetic"].reception.albums._gather = lambda album: None  # type: ignore[method-assign]
+    first.switchboard._connected["synthetic"].reception.albums._schedule = lambda album: None  # type: ignore[method-assign]
     await first.channel.write("look", album="album", external_id="piece")
     await first.end()
     again = await start(store=first.store)
@@ -171,7 +171,7 @@ async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(s
 async def test_a_file_lies_where_the_host_says_and_nowhere_else(start, tmp_path, name: str) -> None:
     running = await start(channel=SyntheticChannel(files={"f": b"content"}))
     await running.channel.write("", attachments=(Attachment("f", "document", name),))
-    said = await running.channel.hears("a file without words")
+    said = await running.channel.hears("a file without text")
     place = said.rpartition(" bytes, ")[2].rstrip("]")
     assert (tmp_path / place).read_bytes() == b"content"
     assert (tmp_path / place).resolve().is_relative_to(tmp_path / "uploads" / "synthetic")
@@ -180,7 +180,7 @@ async def test_a_file_lies_where_the_host_says_and_nowhere_else(start, tmp_path,
 async def test_a_file_that_cannot_be_fetched_is_told(start) -> None:
     running = await start()
     await running.channel.write("look", attachments=(Attachment("gone", "image", "cat.png"),))
-    assert "but it could not be fetched: the file is gone" in await running.channel.hears("You said: look")
+    assert "but it could not be downloaded: the file no longer exists" in await running.channel.hears("You said: look")
 
 
 async def test_a_reply_carries_what_it_answers(start) -> None:
@@ -198,7 +198,7 @@ async def test_a_chat_shows_that_and_how_the_answer_is_made_and_the_answer_takes
     running.brain.gate.set()
     await running.channel.hears("so far and further")
     assert running.channel.sent[-1].payload["replaces"] == "m2"
-    assert not running.switchboard._presence._running
+    assert not running.switchboard._typing._displays
 
 
 async def test_a_channel_that_refuses_leaves_the_rest_running(start) -> None:

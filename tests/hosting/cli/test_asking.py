@@ -62,7 +62,7 @@ async def test_the_next_line_answers(pipe: tuple[int, int], typed: str, verdict:
 async def test_anything_else_is_asked_again_until_it_is_an_answer(pipe: tuple[int, int]) -> None:
     decision, text = await ask(pipe, "continue\nok\napprove\n")
     assert decision.verdict == "approve"
-    assert text.count("that is no answer") == 2
+    assert text.count("not a valid answer") == 2
     assert text.count("approve, reject [reason] or edit {...}: ") == 3
 
 
@@ -76,7 +76,7 @@ async def test_edit_shows_the_arguments_and_takes_new_ones(pipe: tuple[int, int]
     decision, text = await ask(pipe, 'edit\n{"path": \nedit {"path": "b.txt"}\n')
     assert decision == Decision.edit({"path": "b.txt"}, decided_by="terminal")
     assert 'now: {"path": "a.txt"}' in text
-    assert "no JSON" in text
+    assert "not valid JSON" in text
 
 
 async def test_the_question_shows_risk_arguments_id_and_the_time_left(pipe: tuple[int, int]) -> None:

@@ -35,7 +35,7 @@ def test_a_plan_is_shown_asked_about_once_and_run(process: Command) -> None:
     assert done.code == 0
     assert done.out.count("Approval needed") == 1
     assert "Run a plan of 3 steps" in done.out
-    assert "that is no answer" in done.out
+    assert "not a valid answer" in done.out
     assert "memory.write" in done.out
     assert done.out.count(" done") == 3
     assert "1. I wrote down: your cat is called Ada." in done.out
@@ -66,7 +66,7 @@ def test_an_edited_command_runs_as_edited(process: Command) -> None:
 def test_an_edit_that_does_not_fit_is_asked_again(process: Command) -> None:
     answers = 'edit {"cmd": "x"}\nedit {"command": "echo other-$((2+2))"}\n'
     done = process("chat", "Run the command: echo ran-$((1+1))", lines=answers)
-    assert "these arguments do not fit: command: field required" in done.out
+    assert "invalid arguments: command: field required" in done.out
     assert "other-4" in done.out
 
 
@@ -184,5 +184,5 @@ def test_a_failing_middleware_ends_its_turn_and_not_the_conversation(process: Co
     )
     done = process("chat", "--set", "Chain.Factory=own:chain", lines="boom\n3 + 3\n")
     assert done.code == 1
-    assert done.err == "error: unexpected KeyError: 'boom'; the same with --debug shows where\n"
+    assert done.err == "error: unexpected KeyError: 'boom'; run it with --debug for the traceback\n"
     assert "3 + 3 = 6" in done.out

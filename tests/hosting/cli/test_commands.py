@@ -63,13 +63,13 @@ def test_nothing_is_deleted_without_a_yes(sophon: Command, process: Command) -> 
 
 
 def test_usage_is_summed_by_day_and_model(sophon: Command) -> None:
-    assert "Nothing was used yet" in sophon("usage").out
+    assert "There is no usage" in sophon("usage").out
     sophon("chat", "What is 17 * 23?")
     (row,) = sophon("usage", "--json").json
     assert (row["provider"], row["model"], row["cost_micros"]) == ("offline", "offline", 0)
     assert row["calls"] == 2
     assert sophon("usage", "--session", "main", "--json").json == [row]
-    assert "together" in sophon("usage").out
+    assert "total" in sophon("usage").out
 
 
 def test_the_first_day_counts_in_the_time_zone_of_the_books() -> None:
@@ -98,7 +98,7 @@ def test_init_writes_a_valid_file_once(sophon: Command, folder: Path) -> None:
     assert sophon("init").code == 0
     written = (folder / "appsettings.json").read_text()
     (folder / "appsettings.json").write_text(written.replace("5.0", "7.0"))
-    assert "left as it is" in sophon("init").out
+    assert "not changed" in sophon("init").out
     assert "7.0" in (folder / "appsettings.json").read_text()
     assert sophon("config", "validate").code == 0
 
@@ -114,7 +114,7 @@ def test_settings_in_another_folder_are_relative_to_it(sophon: Command, folder: 
 def test_the_doctor_finds_nothing_wrong_on_a_healthy_machine(sophon: Command) -> None:
     done = sophon("doctor")
     assert done.code == 0
-    assert "Nothing is wrong." in done.out
+    assert "No problems found." in done.out
     found = {each["id"]: each for each in sophon("doctor", "--json").json}
     assert {"python", "settings", "providers", "chain", "tools", "files", "store", "terminal"} <= set(found)
     assert found["chain"]["text"] == "twelve: 12 middlewares"
@@ -153,7 +153,7 @@ def test_help_and_version_load_nothing_heavy(sophon: Command) -> None:
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert "chat       Talk with the agent" in done.stdout
+    assert "chat       Chat with the agent" in done.stdout
     assert sophon("--version").out.startswith("sophon 0.")
 
 

@@ -28,7 +28,7 @@ def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, sophon: Co
     it.wait_for("17 * 23 = 391")
     it.wait_for("\n> ")
     it.interrupt_the_prompt()
-    it.wait_for("Ctrl-C again leaves")
+    it.wait_for("Press Ctrl-C again")
     it.wait_for("\n> ")
     it.interrupt_the_prompt()
     assert it.ends() == 130
@@ -99,7 +99,7 @@ def test_a_turn_that_was_killed_is_told_of_at_the_next_start_and_no_other(termin
     it.ends()
     it = terminal("chat")
     it.wait_for("session main, 1 message\x1b")
-    it.wait_for("The last turn was cut off before its answer. Say it again, or go on.")
+    it.wait_for("The last turn was interrupted before its answer. Send it again, or continue.")
     it.wait_for("> ")
     it.type("What is 17 * 23?\n")
     it.wait_for("17 * 23 = 391")
@@ -108,13 +108,13 @@ def test_a_turn_that_was_killed_is_told_of_at_the_next_start_and_no_other(termin
     assert it.ends() == 0
     it = terminal("chat")
     it.wait_for("\n> ")
-    assert "cut off" not in it.shown
+    assert "interrupted" not in it.shown
 
 
 def test_a_question_that_nobody_answers_expires_and_says_so(terminal: Start) -> None:
     it = terminal("chat", "--set", "Approval.Timeout=00:00:00.1", "Run the command: ls")
     it.wait_for(QUESTION)
-    it.wait_for("the question expired: nobody decided within 0.1 seconds")
+    it.wait_for("the approval expired: nobody decided within 0.1 seconds")
     it.wait_for("I did not run the command")
     assert it.ends() == 0
 

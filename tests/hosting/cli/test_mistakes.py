@@ -16,7 +16,7 @@ Command = Callable[..., Any]
         (["chat", "   "], 1, "the message is empty"),
         (["chat", "--model", "offlin", "hi"], 1, "there is no model 'offlin'; did you mean 'offline'"),
         (["chat", "--planning", "often", "hi"], 2, "--planning: 'often' is not a planning mode"),
-        (["chat", "--approve-up-to", "mild", "hi"], 2, "'mild' is no risk"),
+        (["chat", "--approve-up-to", "mild", "hi"], 2, "'mild' is not a risk"),
         (["chat", "--session", "a", "--new", "hi"], 2, "do not go together"),
         (["chat", "--modle", "x", "hi"], 2, "no such option: --modle"),
         (["chat", "--set", "Hub.Prot=1", "hi"], 1, "Hub.Prot: unknown setting; did you mean Port?"),
@@ -24,7 +24,7 @@ Command = Callable[..., Any]
         (["--settings", "none.json", "chat", "hi"], 1, "none.json: there is no such file"),
         (["chat", "--set", "Chain.Name=twelv", "hi"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
         (["chat", "--set", "Chain.Factory=nowhere:made", "hi"], 1, "Chain.Factory: there is no module 'nowhere'"),
-        (["chat", "--set", "Store.Url=mysql://x", "hi"], 1, "there is no such kind of store"),
+        (["chat", "--set", "Store.Url=mysql://x", "hi"], 1, "unknown kind of store"),
         (["chain", "twelv"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
         (["sessions", "show", "none"], 1, "there is no session 'none'"),
         (["sessions", "export", "none"], 1, "there is no session 'none'"),
@@ -34,7 +34,7 @@ Command = Callable[..., Any]
         (["usage", "--days", "0"], 2, "--days"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
         (["sessions", "shwo"], 2, "shwo"),
-        (["sessions"], 2, "missing command; there are list, show, export, fork, rename, delete; see sophon sessions"),
+        (["sessions"], 2, "missing command; commands: list, show, export, fork, rename, delete; see sophon sessions"),
     ],
 )
 def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int, says: str) -> None:
@@ -97,11 +97,11 @@ def test_an_unexpected_error_is_one_line_and_debug_shows_where(sophon: Command, 
     (folder / "mine.py").write_text(ODD)
     quiet = sophon("chain", "--set", "Chain.Factory=mine:chain")
     assert quiet.code == 1
-    assert quiet.err == "error: unexpected RuntimeError: oh no; the same with --debug shows where\n"
+    assert quiet.err == "error: unexpected RuntimeError: oh no; run it with --debug for the traceback\n"
     assert "Traceback" in sophon("--debug", "chain", "--set", "Chain.Factory=mine:chain").err
 
 
 def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:
     done = process("chat", lines="\n  \n")
     assert done.code == 1
-    assert done.err == "error: the message is empty: write something\n"
+    assert done.err == "error: the message is empty\n"

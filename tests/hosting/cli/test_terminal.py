@@ -91,7 +91,7 @@ def test_a_plan_that_a_question_shows_is_not_shown_twice() -> None:
 
 def test_a_reply_that_begins_anew_says_so() -> None:
     text = shown(chunk("half"), StreamReset(epoch=2, reason="restart"), chunk("x"))
-    assert text == "half\n  · the answer begins anew: restart\nx"
+    assert text == "half\n  · the answer restarts: restart\nx"
 
 
 def test_a_terminal_tells_what_goes_on_and_takes_it_back() -> None:

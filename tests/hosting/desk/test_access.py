@@ -42,7 +42,7 @@ def test_without_users_everybody_is_the_local_user_and_an_operator() -> None:
         (USERS, {"ADA": TOKENS["ADA"]}, "Hub.Users[1].Token"),
         (USERS, {**TOKENS, "BOB": ""}, "missing or empty"),
         (USERS, {**TOKENS, "BOB": "short"}, "at least 8"),
-        (USERS, dict.fromkeys(TOKENS, "the same for both"), "ada has the same one"),
+        (USERS, dict.fromkeys(TOKENS, "the same for both"), "user ada has the same token"),
     ],
 )
 def test_tokens_that_cannot_be_used_are_told_with_their_place(users, environment, problem: str) -> None:

@@ -79,7 +79,10 @@ async def test_bodies_that_are_none_are_told_with_their_place(ada: httpx.AsyncCl
         answer = await ada.post("/api/tasks", content=content, headers={"Content-Type": kind})
         return answer.status_code, answer.json()["error"]["message"]
 
-    assert await post(b'{"content": ') == (400, "the body is no JSON: unexpected end of data (line 1, column 13)")
+    assert await post(b'{"content": ') == (
+        400,
+        "the body is not valid JSON: unexpected end of data (line 1, column 13)",
+    )
     status, message = await post(b'{"content": 5, "sesion_id": "s"}')
     assert status == 400
     assert "content: Input should be a valid string" in message

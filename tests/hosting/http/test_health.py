@@ -33,10 +33,13 @@ async def test_a_store_that_hangs_is_not_waited_for(serve) -> None:
     api = await serve(clock=VirtualClock())
     api.host.services.store.journal = Hanging()
     answer = await (await api.open(None)).get("/readyz")
-    assert (answer.status_code, answer.json()["checks"]["store"]) == (503, "no answer within 2 s")
+    assert (answer.status_code, answer.json()["checks"]["store"]) == (503, "no response within 2 s")
 
 
 async def test_a_paused_queue_is_not_ready_and_says_that_it_keeps_what_comes(api) -> None:
     await api.host.pause()
     answer = await (await api.open(None)).get("/readyz")
-    assert (answer.status_code, answer.json()["checks"]["queue"]) == (503, "paused: messages are taken, and wait")
+    assert (answer.status_code, answer.json()["checks"]["queue"]) == (
+        503,
+        "paused: messages are accepted but not processed",
+    )

@@ -28,7 +28,7 @@ def test_tool_calls_and_results_are_code() -> None:
 
 def test_turns_without_an_answer_say_how_they_ended() -> None:
     assert "*The turn was failed: no key*" in written(SessionRecord("failed", "r", data={"message": "no key"}))
-    assert "(3 of them)" in written(SessionRecord("compaction", "r", Message("user", "x"), {"covers": 3}))
+    assert "3 earlier messages" in written(SessionRecord("compaction", "r", Message("user", "x"), {"covers": 3}))
 
 
 def test_a_title_is_one_line_without_signs_that_steer_a_terminal() -> None:

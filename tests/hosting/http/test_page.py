@@ -39,5 +39,5 @@ async def test_what_a_client_sends_as_name_of_the_host_is_no_markup(serve) -> No
 
 async def test_without_npm_the_page_says_what_to_install(serve) -> None:
     text = (await (await (await serve(users=False)).open(None)).get("/")).text
-    assert "set up without npm" in text
+    assert "built without npm" in text
     assert "make page" in text

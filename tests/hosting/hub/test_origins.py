@@ -56,10 +56,10 @@ USER = {"Id": "ada", "Token": {"$env": "TOKEN_OF_ADA"}}
 @pytest.mark.parametrize(
     ("hub", "words"),
     [
-        ({"AllowedOrigins": ["*"]}, "each would be the local user"),
+        ({"AllowedOrigins": ["*"]}, "each would act as the local user"),
         ({"AllowedOrigins": ["*"], "Host": "0.0.0.0", "Users": [USER]}, "can be reached from other machines"),
-        ({"AllowedOrigins": ["chat.example"]}, "'chat.example' is no origin"),
-        ({"AllowedOrigins": ["https://chat.example/chat"]}, "is no origin"),
+        ({"AllowedOrigins": ["chat.example"]}, "'chat.example' is not an origin"),
+        ({"AllowedOrigins": ["https://chat.example/chat"]}, "is not an origin"),
     ],
 )
 def test_settings_that_would_let_anybody_or_nobody_in_are_refused(hub: dict, words: str) -> None:

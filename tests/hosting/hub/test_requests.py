@@ -26,9 +26,9 @@ def nested(levels: int) -> Any:
     [
         ("send_message", [], "'content': field required"),
         ("send_message", [None], "'content': field required"),
-        ("send_message", ["hello"], "the payload is an object"),
-        ("send_message", [["hello"]], "the payload is an object"),
-        ("send_message", [{"content": "a"}, 1], "came with 2"),
+        ("send_message", ["hello"], "the payload must be an object"),
+        ("send_message", [["hello"]], "the payload must be an object"),
+        ("send_message", [{"content": "a"}, 1], "one payload, not 2"),
         ("send_message", [{"content": 1}], "'content': input should be a valid string"),
         ("send_message", [{"content": "a", "stream": "yes"}], "'stream': input should be a valid boolean"),
         ("send_message", [{"content": "a", "trace": "t"}], "'trace': extra inputs are not permitted"),
@@ -36,11 +36,11 @@ def nested(levels: int) -> Any:
         ("join_session", [{"session_id": "s", "last_seq": True}], "'last_seq': input should be a valid integer"),
         ("join_session", [{"session_id": "s", "last_seq": 1e30}], "'last_seq': input should be a valid integer"),
         ("decide_approval", [{"approval_id": "a", "decision": "maybe"}], "'decision': input should be 'approve'"),
-        ("decide_approval", [{"approval_id": "a", "decision": "edit"}], "'arguments' belong to the decision 'edit'"),
+        ("decide_approval", [{"approval_id": "a", "decision": "edit"}], "'arguments' are required for the decision"),
         (
             "decide_approval",
             [{"approval_id": "a", "decision": "approve", "arguments": {}}],
-            "'arguments' belong to the decision 'edit'",
+            "'arguments' are required for the decision",
         ),
         (
             "decide_approval",

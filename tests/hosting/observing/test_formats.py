@@ -54,7 +54,7 @@ JSON = JsonFormatter()
         (2**70, "0x400000000000000000"),
         ("half \ud800", "half \\ud800"),
         (ValueError("what?"), "what?"),
-        (Unshowable(), "<Unshowable that cannot be shown>"),
+        (Unshowable(), "<Unshowable (str() failed)>"),
         (in_itself(), [1, "…"]),
         (Fraction(1.5), 1.5),
         (Changing(a=1), "{'a': 1}"),
@@ -109,7 +109,7 @@ def test_a_text_that_is_far_too_long_is_cut_and_half_a_secret_is_not_shown(forma
     edge = "x" * (LONGEST + 4_080) + " token=" + "s" * 500
     line = formatter.format(record(edge))
     assert len(line) < LONGEST + 300
-    assert f"it has {len(edge)} characters" in line
+    assert f"{len(edge)} characters in total" in line
     assert "sss" not in line
 
 

@@ -17,5 +17,5 @@ async def test_the_queue_in_memory_has_the_capacity_of_the_settings() -> None:
 @pytest.mark.parametrize("backend", ["Redis", "RabbitMQ"])
 def test_a_backend_that_is_not_there_is_refused(backend: str) -> None:
     services = Services(settings={"Queue": {"Backend": backend, "Url": "redis://localhost"}})
-    with pytest.raises(SettingsError, match=rf"Queue\.Backend: '{backend}' is no part of this version"):
+    with pytest.raises(SettingsError, match=rf"Queue\.Backend: '{backend}' is not supported by this version"):
         queue_of(services)

@@ -19,7 +19,7 @@ class Lost(StoreLock):
     def renew(self) -> None:
         self.looks += 1
         if self.looks == 2:
-            raise StoreError("memory://", "process 7 on elsewhere works on it already")
+            raise StoreError("memory://", "process 7 on elsewhere is already using this store")
 
 
 def test_a_host_whose_store_another_has_taken_gives_nothing_time_to_end() -> None:

@@ -75,7 +75,7 @@ def test_a_worker_works_off_what_the_store_holds(program) -> None:
     host.end(signal.SIGTERM)
     worker = here.start("worker")
     assert worker.stdout is not None
-    assert "Working off" in worker.stdout.readline()
+    assert "Running the tasks" in worker.stdout.readline()
     here.until(lambda: '"completed"' in here.run("tasks", "show", task, "--json")[1])
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
@@ -86,7 +86,7 @@ def test_a_worker_works_off_what_the_store_holds(program) -> None:
     [
         ({"Tools": {"Modules": ["brain.nowhere"]}}, "Tools.Modules"),
         ({"Chain": {"Factory": "brain:nothing"}}, "Chain.Factory"),
-        ({"Chain": {"Factory": "brain:nonsense"}}, "gave a int, not a Pipeline"),
+        ({"Chain": {"Factory": "brain:nonsense"}}, "returned int, not a Pipeline"),
         ({"Providers": [{"Id": "mine", "Type": "python", "Factory": "brain:nothing"}]}, "Providers[0].Factory"),
         ({"Hub": {"Host": "0.0.0.0"}}, "Hub.Host"),
         ({"Hub": {"Prot": 1}}, "Hub.Prot"),

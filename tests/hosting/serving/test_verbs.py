@@ -50,7 +50,7 @@ def test_tasks_approvals_and_traces_of_a_running_host(program, sophon) -> None:
     assert "to: Bob" in out
     approval = json.loads(sophon(here, "approvals", "list", "--json", *at)[1])[0]["approval_id"]
     code, out, _ = sophon(here, "approvals", "approve", approval[4:12], "--arguments", '{"to": "Eve"}', *at)
-    assert (code, out) == (0, "pay is approved with other arguments\n")
+    assert (code, out) == (0, "pay is approved with edited arguments\n")
     reached(host, task, "completed")
     assert here.paid() == ["Eve"]
     code, _, errors = sophon(here, "approvals", "reject", approval, *at)
@@ -61,14 +61,14 @@ def test_tasks_approvals_and_traces_of_a_running_host(program, sophon) -> None:
     trace = sophon(here, "trace", task, *at)[1]
     for line in (
         "queued",
-        "begins",
-        "asks     pay (high risk)",
+        "started",
+        "approval pay (high risk)",
         "decided  edit by local",
         "pay: completed",
-        "ends     stop",
+        "ended    stop",
     ):
         assert line in trace
-    assert trace.index("asks") < trace.index("decided") < trace.index("completed,")
+    assert trace.index("approval") < trace.index("decided") < trace.index("completed,")
     events = json.loads(sophon(here, "trace", task, "--json", *at)[1])["events"]
     assert [each["data"]["seq"] for each in events] == list(range(1, len(events) + 1))
 
@@ -84,7 +84,7 @@ def test_a_running_task_is_stopped_and_the_queue_switched(program, sophon) -> No
     assert json.loads(sophon(here, "queue", "status", "--json", *at)[1])["paused"] is True
     assert "drained                 yes" in sophon(here, "queue", "drain", *at)[1]
     assert "paused                  no" in sophon(here, "queue", "resume", *at)[1]
-    assert sophon(here, "queue", "dead", *at)[1] == "Nothing was given up.\n"
+    assert sophon(here, "queue", "dead", *at)[1] == "There are no dead letters.\n"
     code, _, errors = sophon(here, "queue", "retry", "nothing", *at)
     assert code == 1
     assert "no dead letter 'nothing'" in errors
@@ -101,14 +101,14 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
     code, out, errors = sophon(here, "tasks", "list", "--json")
     assert code == 0
     assert {row["task_id"]: row["status"] for row in json.loads(out)} == {first: "suspended", second: "suspended"}
-    assert "no host runs at http://127.0.0.1:1; this is from the store" in errors
+    assert "no host runs at http://127.0.0.1:1; using the store" in errors
     approvals = {
         row["task_id"]: row["approval_id"] for row in json.loads(sophon(here, "approvals", "list", "--json")[1])
     }
     code, out, errors = sophon(here, "approvals", "approve", approvals[first])
     assert (code, out) == (0, "pay is approved\n")
     assert "takes effect when the host starts" in errors
-    assert "decided this before" in sophon(here, "approvals", "reject", approvals[first])[2]
+    assert "has already decided this" in sophon(here, "approvals", "reject", approvals[first])[2]
     assert sophon(here, "tasks", "cancel", second)[1] == f"{second} is cancelling\n"
     assert "held lanes              2" in sophon(here, "queue", "status")[1]
     code, _, errors = sophon(here, "queue", "pause")
@@ -125,17 +125,17 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
     ("arguments", "told", "code"),
     [
         (("tasks", "show", "nothing"), "there is no task 'nothing'", 1),
-        (("tasks", "list", "--status", "lost"), "'lost' is none of", 2),
+        (("tasks", "list", "--status", "lost"), "'lost' is not one of", 2),
         (("tasks", "list", "--url", "http://127.0.0.1:1"), "no host answers at http://127.0.0.1:1", 1),
         (("tasks", "list", "--url", "nonsense"), "nonsense", 1),
         (("trace", "nothing"), "there is no task 'nothing'", 1),
         (("approvals", "approve", "nothing"), "there is no approval 'nothing'", 1),
-        (("approvals", "approve", "x", "--arguments", "{"), "--arguments is no JSON", 1),
-        (("approvals", "approve", "x", "--arguments", "[]"), "--arguments is a JSON object", 1),
+        (("approvals", "approve", "x", "--arguments", "{"), "--arguments is not valid JSON", 1),
+        (("approvals", "approve", "x", "--arguments", "[]"), "--arguments must be a JSON object", 1),
         (("queue", "retry"), "name one task, or --all", 2),
         (("queue", "dead"), "needs a running host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "hello"), "no host answers at http://127.0.0.1:1", 1),
-        (("chat", "--url", "nonsense", "hello"), "'nonsense' is no address of a host", 1),
+        (("chat", "--url", "nonsense", "hello"), "'nonsense' is not the URL of a host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "--approve-up-to", "low", "x"), "do not go together", 2),
     ],
 )
@@ -161,7 +161,7 @@ def test_what_answers_and_is_no_host_is_told(program, sophon) -> None:
         server.server_close()
         thread.join()
     assert code == 1
-    assert "is no Sophon host" in errors
+    assert "is not a Sophon host" in errors
 
 
 class Chat:
@@ -219,9 +219,9 @@ async def test_a_conversation_with_a_host_has_its_questions_and_its_memory(progr
     await talk.type("pay Bob")
     await talk.until("approve, reject")
     await talk.type("continue")
-    await talk.until("that is no answer")
+    await talk.until("not a valid answer")
     await talk.type('edit {"whom": "Eve"}')
-    await talk.until("these arguments do not fit")
+    await talk.until("invalid arguments")
     await talk.type("approve")
     await talk.until("PAID BOB")
     assert await talk.end() == 0
@@ -236,7 +236,7 @@ async def test_the_chat_goes_on_where_it_was_when_its_host_is_killed(program, ch
     await talk.type("wait")
     await here.appears("waiting")
     await host.ended(signal.SIGKILL)
-    await talk.until("the connection is lost")
+    await talk.until("connection lost")
     (here.folder / "go").touch()
     await asyncio.to_thread(here.serve, host.port)
     await talk.until("WAIT")

@@ -112,7 +112,12 @@ async def test_when_nobody_can_be_asked_the_error_says_why_for_each() -> None:
     with pytest.raises(NoProvider) as caught:
         await ROUTE.run(ctx)
 
-    for fact in ("off: not active", "resting: resting", "refused: all of its keys", "spent: its budget is gone"):
+    for fact in (
+        "off: not active",
+        "resting: circuit breaker open",
+        "refused: all of its keys",
+        "spent: its budget is gone",
+    ):
         assert fact in str(caught.value)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from sophon import Pipeline, Response, Services
 from sophon.context import TurnFacts
-from sophon.context.turn_log import Emit, SessionLog, TurnEnd
-from sophon.events import Message, TaskCompleted, TaskFailed
+from sophon.context.turn_log import SessionLog, TurnEnd
+from sophon.events import Emit, Message, TaskCompleted, TaskFailed
 from sophon.stores.contracts import SessionRecord
 from sophon.stores.memory import InMemoryStore
 from sophon.testing import EventRecorder, VirtualClock

@@ -117,26 +117,26 @@ def test_a_provider_that_is_not_active_is_left_out_with_all_its_faults() -> None
             {"Type": "openai", "Keys": [{"$env": "OPENAI_API_KEY"}]},
             "Keys: the environment variable OPENAI_API_KEY is not set",
         ),
-        ({"Type": "openai"}, "Keys: none is named, and the environment variable OPENAI_API_KEY is not set"),
+        ({"Type": "openai"}, "Keys: no key is configured, and the environment variable OPENAI_API_KEY is not set"),
         (
             {"Type": "anthropic", "Keys": [{"$file": "/no/such"}]},
             "Keys: the file /no/such is missing, empty or cannot be read",
         ),
         (
             {"Type": "openai", "Keys": ["a b"]},
-            "Keys: a key has characters that no key has (white space or letters not ASCII)",
+            "Keys: a key contains characters that are not allowed (white space or non-ASCII letters)",
         ),
         (
             {"Type": "openai_compatible", "Models": ["m"]},
-            "BaseUrl: a provider of type 'openai_compatible' needs one, as https://host/v1",
+            "BaseUrl: a provider of type 'openai_compatible' needs one, such as https://host/v1",
         ),
         ({"Type": "bedrock"}, "Models: name at least one model"),
         ({"Type": "ollama"}, "Models: name at least one model"),
         ({"Type": "openai", "Keys": ["k"], "BaseUrl": "http://box"}, "Models: name at least one model"),
-        ({"Type": "antropic", "Keys": ["k"]}, "Type: 'antropic' is no type of provider; did you mean anthropic?"),
+        ({"Type": "antropic", "Keys": ["k"]}, "Type: 'antropic' is not a provider type; did you mean anthropic?"),
         (
             {"Type": "zzzz", "Keys": ["k"]},
-            "Type: 'zzzz' is no type of provider; for a server that speaks OpenAI's API write 'openai_compatible'",
+            "Type: 'zzzz' is not a provider type; for a server with an OpenAI-compatible API write 'openai_compatible'",
         ),
     ],
 )
@@ -185,8 +185,11 @@ def test_a_factory_that_takes_them_is_given_the_providers_settings(folder: Path)
     [
         (None, "there is no module 'my_models', neither installed nor in "),
         ("x = 1", "the module 'my_models' has no 'make'"),
-        ("make = 1", "'my_models:make' is no function"),
-        ("def make(): return 7", "'my_models:make' gave a int, which is no model: it needs `info` and `complete`"),
+        ("make = 1", "'my_models:make' is not a function"),
+        (
+            "def make(): return 7",
+            "'my_models:make' returned a int, which is not a model: it needs `info` and `complete`",
+        ),
         ("def make(): raise ValueError('no')", "'my_models:make' failed: ValueError: no"),
         ("import no_such_thing", "'my_models' cannot be imported: No module named 'no_such_thing'"),
         ("def make(:", "'my_models' cannot be imported: SyntaxError: "),

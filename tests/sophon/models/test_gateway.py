@@ -662,8 +662,8 @@ class TestWatching:
         gateway = door(clock, scripted("a", Failure(529, 2), Failure(529)), scripted("b", "hello"), retries=1)
         await gateway.call(ask(gateway), gateway.candidates(), emit=recorder.emit)
         assert [(event.status, event.detail) for event in recorder.of(AgentStatus)] == [
-            ("retrying", "a/a: overloaded; asking again in 2.0 s"),
-            ("retrying", "a/a failed (overloaded); asking b/b"),
+            ("retrying", "a/a: overloaded; retrying in 2.0 s"),
+            ("retrying", "a/a failed (overloaded); trying b/b"),
         ]
 
     async def test_a_stop_is_seen_before_the_next_attempt(self, clock: VirtualClock) -> None:

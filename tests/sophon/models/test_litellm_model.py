@@ -90,7 +90,7 @@ async def test_anthropics_stream_that_is_cut_is_no_short_answer(claude: Any, ser
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "One "}},
     )
     server.streams(*pieces, end="close")
-    with pytest.raises(Exception, match="broke off") as caught:
+    with pytest.raises(Exception, match="cut off") as caught:
         await claude.complete(kit.request(claude, on_text=lambda _: None))
     assert isinstance(classify(caught.value, "p", "m"), ProviderUnavailable)
 

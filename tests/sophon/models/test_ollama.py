@@ -106,7 +106,7 @@ def test_without_a_key_a_local_ollama_is_the_provider(ollama: Ollama) -> None:
     (found,) = detected({"OLLAMA_HOST": ollama.address})
     assert (found.provider, found.settings.models) == ("ollama", ("qwen:7b",))
     assert (found.settings.function_calling, found.settings.context_window) == (True, 32768)
-    assert found.reason == f"Ollama answers at http://{ollama.address}, named by OLLAMA_HOST and has qwen:7b"
+    assert found.reason == f"Ollama answers at http://{ollama.address} (from OLLAMA_HOST) and has qwen:7b"
 
 
 def test_the_window_that_ollama_was_told_counts_more_than_the_models(ollama: Ollama) -> None:

@@ -153,11 +153,11 @@ def test_a_field_that_a_step_cannot_lack_is_named(field: str) -> None:
         ([step(depends_on=["a"])], "step 'a' depends on itself"),
         (
             [step("a", depends_on=["c"]), step("b", depends_on=["a"]), step("c", depends_on=["b"])],
-            "the steps need each other in a circle: a -> b -> c -> a",
+            "the steps depend on each other in a cycle: a -> b -> c -> a",
         ),
         (
             [step("in"), step("b", depends_on=["c", "in"]), step("c", depends_on=["b"]), step("d", depends_on=["c"])],
-            "the steps need each other in a circle: b -> c -> b",
+            "the steps depend on each other in a cycle: b -> c -> b",
         ),
     ],
 )

@@ -70,8 +70,8 @@ def test_a_named_file_has_to_exist(tmp_path: Path):
         ),
         ('{"Sophon": {\n  "Hub": {"Port": 1},\n}}', 'line 2, column 21: a comma too many: "Hub": {"Port": ***},'),
         ('{\n// mine\n"Sophon": {}}', "line 2, column 1: JSON has no comments: // ***"),
-        ("", "it is empty; {} stands for no settings"),
-        (" \n\n", "it is empty; {} stands for no settings"),
+        ("", "the file is empty; write {} for no settings"),
+        (" \n\n", "the file is empty; write {} for no settings"),
         (
             '{"Sophon": {',
             'line 1, column 13: the file ends here, and a bracket or brace is still open: {"Sophon": {',
@@ -82,8 +82,8 @@ def test_a_named_file_has_to_exist(tmp_path: Path):
         ),
         ("[]", "a mapping ({...}) is expected, not a list"),
         ('{"Sophon": {"Hub": {}, "Hub": {}}}', "the key 'Hub' is given twice in one mapping"),
-        ('{"Sophon": {"ContextWindow": {"Trigger": NaN}}}', "NaN is not JSON"),
-        ("[" * 100_000, "it is nested too deep"),
+        ('{"Sophon": {"ContextWindow": {"Trigger": NaN}}}', "NaN is not valid JSON"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
 def test_a_broken_file_is_told_with_its_place(tmp_path: Path, text: str, problem: str):
@@ -146,11 +146,11 @@ def test_every_place_tells_its_mistakes_with_its_name(tmp_path: Path):
         overrides=["Hub:Port=abc", "sk-forgotten"],
     )
     assert found == [
-        "Providers[0].Type: is needed and missing [appsettings.json]",
+        "Providers[0].Type: is required and missing [appsettings.json]",
         "Planning.Mode: 'x' is none of 'Auto', 'LlmDecides', 'Always' or 'Never' [SOPHON__Planning__Mode]",
         "Hub.Port: 'abc' is not a whole number [command line]",
         "Hub.Prot: unknown setting; did you mean Port? [appsettings.json]",
         "Hub..Port: a part of its name is empty [SOPHON__Hub____Port]",
-        "Providers: a list is given as a whole, as JSON: Providers=[...] [SOPHON__Providers__0__Id]",
+        "Providers: a list must be given as a whole, as JSON: Providers=[...] [SOPHON__Providers__0__Id]",
         "setting 2 has no =; write it as Hub.Port=8081 [command line]",
     ]

@@ -107,7 +107,7 @@ def test_all_mistakes_are_told_at_once():
         )
     assert caught.value.problems == [
         "AgentExecution.MaxToolIteration: unknown setting; did you mean MaxToolIterations?",
-        "Providers[0].Factory: a provider of type 'python' needs one; write it as \"package.module:function\"",
+        "Providers[0].Factory: required for a provider of type 'python'; write it as \"package.module:function\"",
         "Providers[1].Priority: 'x' is not a whole number",
         "Hub.Port: 'abc' is not a whole number",
         "Providers[1].Id: 'a' is already the Id of number 1 in the list",
@@ -150,8 +150,8 @@ def test_all_mistakes_are_told_at_once():
             "Tools.AllowCidrs[0]: '10.1.2.3/8' is not a network (10.1.2.3/8 has host bits set); "
             'write it as "10.1.0.0/16"',
         ),
-        ({"Providers": [{"Type": "openai"}]}, "Providers[0].Id: is needed and missing"),
-        ({"Providers": [{**PROVIDER, "Prices": {"Input": 1}}]}, "Providers[0].Prices.Output: is needed and missing"),
+        ({"Providers": [{"Type": "openai"}]}, "Providers[0].Id: is required and missing"),
+        ({"Providers": [{**PROVIDER, "Prices": {"Input": 1}}]}, "Providers[0].Prices.Output: is required and missing"),
     ],
 )
 def test_a_mistake_gets_one_line_that_begins_with_its_path(values: dict[str, Any], problem: str):

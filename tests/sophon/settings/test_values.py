@@ -50,7 +50,7 @@ def test_ids_of_platforms_may_be_written_as_numbers():
 
 @pytest.mark.parametrize("address", ["ftp://host", "host:80", "http://", "http://[::1", ""])
 def test_an_address_is_a_web_address(address: str):
-    with pytest.raises(SettingsError, match=r"^Channels.Telegram.ApiBase: .*web address"):
+    with pytest.raises(SettingsError, match=r"^Channels.Telegram.ApiBase: .*URL"):
         Settings.of({"Channels": {"Telegram": {"ApiBase": address}}})
 
 

@@ -295,7 +295,7 @@ async def test_a_slow_server_is_given_up() -> None:
         await clock.advance(29)
         assert not fetching.done()
         await clock.advance(2)
-        with pytest.raises(ToolError, match="longer than 30 s"):
+        with pytest.raises(ToolError, match="timed out after 30 s"):
             await fetching
 
 
@@ -307,7 +307,7 @@ async def test_the_time_is_for_all_hops_together() -> None:
             host.asked.clear()
             await host.asked.wait()
         await clock.advance(31)
-        with pytest.raises(ToolError, match="longer than"):
+        with pytest.raises(ToolError, match="timed out after"):
             await fetching
 
 
@@ -343,6 +343,6 @@ async def test_a_strange_method_never_reaches_the_network(method: str) -> None:
 
 async def test_a_denied_header_never_reaches_the_network() -> None:
     names = Lookups()
-    with pytest.raises(ToolError, match="'Host' may not be set"):
+    with pytest.raises(ToolError, match="'Host' must not be set"):
         await client(names).fetch("GET", "http://a.example.com/", {"Host": "b.example.com"})
     assert not names.hosts

@@ -188,17 +188,17 @@ def default(x: object = object()) -> None: ...
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (positional, "cannot be given by name"),
-        (positional_context, "cannot be given by name"),
-        (starred, "cannot be given by name"),
-        (keywords, "cannot be given by name"),
+        (positional, "cannot be passed by keyword"),
+        (positional_context, "cannot be passed by keyword"),
+        (starred, "cannot be passed by keyword"),
+        (keywords, "cannot be passed by keyword"),
         (untyped, "has no annotation"),
         (opaque, "no JSON Schema"),
         (called, "no JSON Schema"),
         (unknown, "cannot be read"),
         (unreadable, "cannot be read"),
         (attribute, "cannot be read"),
-        (default, "is no JSON"),
+        (default, "cannot be represented in JSON"),
     ],
 )
 def test_a_signature_that_no_model_can_fill_is_refused_at_once(function: Callable[..., None], reason: str) -> None:

@@ -1,1 +1,1 @@
-"""How the command line reaches a running host, and what it does without one."""
+"""Clients of a running host (HTTP, Socket.IO), and access to its store when no host runs."""

@@ -1,4 +1,4 @@
-"""`sophon chat --url`: the terminal chat with a host elsewhere, one connection a turn."""
+"""Chat session with a running host (`sophon chat --url`), with one Socket.IO connection per turn."""
 
 import asyncio
 
@@ -22,21 +22,21 @@ from sophon_hosting.cli.terminal import TerminalView
 
 COMMANDS = ("new", "session", "help", "quit")
 HELP = [
-    "  /new [ID]           begin a new session",
-    "  /session [ID]       which session this is, or go on with another",
-    "  /quit               leave; so does the end of the input",
+    "  /new [ID]           start a new session",
+    "  /session [ID]       show the session, or switch to another",
+    "  /quit               leave the chat; the end of the input does too",
 ]
 
 
 class RemoteConversation:
-    """Sends each message to the host, and shows what it tells of it; Ctrl-C stops the turn there."""
+    """Chat session that runs its turns on a host; Ctrl-C cancels the running turn there."""
 
     def __init__(self, runner: asyncio.Runner, turn: RemoteTurn, choices: Choices, front: Front) -> None:
         self._runner, self._turn = runner, turn
         self.choices, self.front = choices, front
 
     def say(self, text: str) -> int:
-        """One turn; its exit code."""
+        """Run one turn and return its exit code."""
         self.front.view.begin()
         try:
             response = self._runner.run(self._turn.say(text, self.choices))
@@ -51,7 +51,7 @@ class RemoteConversation:
         return 0 if response.finish_reason in WELL_ENDED else FAILED
 
     def obey(self, name: str, rest: str) -> list[str]:
-        """The commands that need no services in this process. Raises Leave, NotFound."""
+        """Run a slash command; those that need services in this process do not exist here. Raises Leave, NotFound."""
         if name == "quit":
             raise Leave
         if name == "help":
@@ -74,7 +74,10 @@ def talk(
     view: JsonView | TerminalView,
     desk: Desk,
 ) -> int:
-    """One message, or a conversation; the exit code. Raises SophonError when no host lets us in."""
+    """Run a chat with a host, for one message or until the end of the input; return the exit code.
+
+    Raises SophonError if no host answers at `url` or it rejects the token.
+    """
     gate = TerminalGate(lines, desk, SystemClock())
     with gentle_end() as ending, asyncio.Runner() as runner:
         turn = RemoteTurn(
@@ -85,7 +88,7 @@ def talk(
             return conversation.say(message)
         runner.run(turn.try_out())
         if lines.interactive:
-            desk.lines([f"Sophon {__version__} · {url} · session {choices.session}", "/help shows the commands."])
+            desk.lines([f"Sophon {__version__} · {url} · session {choices.session}", "/help lists the commands."])
             return converse(conversation, lines, desk, conversation.obey)
         first = lines.prompt("")
         if first is None:

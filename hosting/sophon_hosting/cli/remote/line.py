@@ -1,4 +1,4 @@
-"""A Socket.IO connection to a host that comes again by itself, and then catches up with its session."""
+"""Socket.IO connection to a host that reconnects automatically and then replays missed events of its session."""
 
 import asyncio
 import logging
@@ -8,97 +8,92 @@ from typing import Any, cast
 import socketio  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
 import socketio.exceptions  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
 
-from sophon.errors import SophonError
+from sophon_hosting.cli.remote.over_http import Refused
 
 ANSWER_SECONDS = 30
-"""The host answers within this time, or it is told that it does not."""
+"""Timeout of the connection and of every acknowledgement."""
 
 Frame = tuple[str, Mapping[str, Any]]
 
 
-class HostRefused(SophonError):
-    """The host said no, or nothing."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        super().__init__(message)
-
-
 class Line:
-    """A connection that comes again by itself, and then catches up with its session."""
+    """Socket.IO connection that reconnects automatically, and then replays the missed events of `session`.
+
+    `frames` receives every event of the host. `on_break` is called when the connection is lost.
+    """
 
     def __init__(self, url: str, auth: Mapping[str, str], on_break: Callable[[], None] = lambda: None) -> None:
         self._url, self._auth = url, dict(auth)
-        self._client: Any = socketio.AsyncClient(handle_sigint=False)  # it has no types
-        self._refusal: Mapping[str, Any] = {}
+        self._client: Any = socketio.AsyncClient(handle_sigint=False)  # socketio has no type hints
+        self._connect_error: Mapping[str, Any] = {}
         self._was_connected = False
         self._closing = False
-        self._on_break = on_break
+        self._notify_disconnect = on_break
         self.session: str | None = None
         self._last_seq = 0
         self.frames: asyncio.Queue[Frame] = asyncio.Queue()
-        self._client.on("*", self._heard)
-        self._client.on("connect", self._connected)
-        self._client.on("disconnect", self._broken)
-        self._client.on("connect_error", self._refused)
+        self._client.on("*", self._on_event)
+        self._client.on("connect", self._on_connect)
+        self._client.on("disconnect", self._on_disconnect)
+        self._client.on("connect_error", self._on_connect_error)
 
     async def open(self) -> None:
-        """Raises HostRefused."""
+        """Connect. Raises Refused if no host answers or it rejects the token."""
         try:
             await self._client.connect(self._url, auth=self._auth, wait_timeout=ANSWER_SECONDS)
         except (socketio.exceptions.SocketIOError, ValueError) as error:
-            message = self._refusal.get("message")
-            reason = f"the host at {self._url} does not let us in: {message}" if message else None
-            raise HostRefused(
-                str(self._refusal.get("code", "no_host")), reason or f"no host answers at {self._url}: {error}"
+            message = self._connect_error.get("message")
+            reason = f"the host at {self._url} refused the connection: {message}" if message else None
+            raise Refused(
+                str(self._connect_error.get("code", "no_host")), reason or f"no host answers at {self._url}: {error}"
             ) from error
 
     async def close(self) -> None:
-        """For good."""
+        """Disconnect without reconnecting."""
         self._closing = True
         await self._client.disconnect()
 
     async def ask(self, event: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer. Raises HostRefused."""
+        """Send an event and return its acknowledgement. Raises Refused for an error or a timeout."""
         try:
-            answer: Any = await self._client.call(event, dict(payload), timeout=ANSWER_SECONDS)
+            response: Any = await self._client.call(event, dict(payload), timeout=ANSWER_SECONDS)
         except socketio.exceptions.SocketIOError as error:
-            raise HostRefused("no_answer", f"the host at {self._url} does not answer: {error}") from error
-        if not answer["ok"]:
-            raise HostRefused(answer["error"]["code"], answer["error"]["message"])
-        return cast(Mapping[str, Any], answer)
+            raise Refused("no_answer", f"the host at {self._url} does not answer: {error}") from error
+        if not response["ok"]:
+            raise Refused(response["error"]["code"], response["error"]["message"])
+        return cast(Mapping[str, Any], response)
 
     async def try_ask(self, event: str, payload: Mapping[str, Any]) -> None:
-        """Ask, and let be whatever comes of it."""
+        """Send an event; log an error instead of raising it."""
         try:
             await self.ask(event, payload)
-        except HostRefused as refused:
-            logging.getLogger("sophon.cli").info("%s: %s", event, refused)
+        except Refused as error:
+            logging.getLogger("sophon.cli").info("%s: %s", event, error)
 
-    def _heard(self, event: str, data: Any = None) -> None:
+    def _on_event(self, event: str, data: Any = None) -> None:
         if isinstance(data, dict):
-            self._take(event, cast(Mapping[str, Any], data))
+            self._enqueue(event, cast(Mapping[str, Any], data))
 
-    def _take(self, event: str, data: Mapping[str, Any]) -> None:
+    def _enqueue(self, event: str, data: Mapping[str, Any]) -> None:
         if isinstance(data.get("seq"), int):
             self._last_seq = max(self._last_seq, data["seq"])
         self.frames.put_nowait((event, data))
 
-    async def _connected(self) -> None:
-        """After a break: what was missed comes before what goes on."""
+    async def _on_connect(self) -> None:
+        """After a reconnection, join the session again and enqueue the missed events before new ones."""
         if self._was_connected and self.session is not None:
-            asyncio.get_running_loop().create_task(self._catch_up(self.session))
+            asyncio.get_running_loop().create_task(self._replay_missed(self.session))
         self._was_connected = True
 
-    async def _catch_up(self, session: str) -> None:
+    async def _replay_missed(self, session: str) -> None:
         joined = await self.ask("join_session", {"session_id": session, "last_seq": self._last_seq})
         for each in joined["events"]:
-            self._take(each["event"], each["data"])
+            self._enqueue(each["event"], each["data"])
 
-    def _broken(self, reason: str = "") -> None:
+    def _on_disconnect(self, reason: str = "") -> None:
         if not self._closing:
-            self._on_break()
+            self._notify_disconnect()
 
-    def _refused(self, data: Any = None) -> None:
-        if isinstance(data, dict):  # else it is the transport that failed, and `open` says so
-            self._refusal = cast(Mapping[str, Any], data)
+    def _on_connect_error(self, data: Any = None) -> None:
+        if isinstance(data, dict):  # otherwise the transport failed, and `open` reports it
+            self._connect_error = cast(Mapping[str, Any], data)

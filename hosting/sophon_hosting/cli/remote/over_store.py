@@ -1,8 +1,8 @@
-"""No host runs: its store tells how things are, and takes what the next start shall do."""
+"""Host client for when no host runs: reads its store, and writes decisions and cancellations for its next start."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import cast
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
@@ -11,32 +11,32 @@ from sophon.stores.contracts import Store
 from sophon.stores.run_contracts import RunStatus
 from sophon_hosting.access import LOCAL_USER
 from sophon_hosting.cli.arguments import GlobalOptions
+from sophon_hosting.cli.remote.over_http import Row
 from sophon_hosting.cli.screen import note
 from sophon_hosting.cli.start import with_store
 from sophon_hosting.views import approval_view, logged_view, task_view
 
 READ_AT_ONCE = 1000
-LATER = "it takes effect when the host starts, or within seconds if one works on this store elsewhere"
-Row = Mapping[str, Any]
+LATER = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 
 class NeedsHost(SophonError):
-    """Something that only a running host can do."""
+    """The operation needs a running host."""
 
     code = "no_host"
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or name one with --url")
+        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
 
 
 class OverStore:
-    """See `Reach`."""
+    """Implements `Reach` on the configured store; every call opens and closes the store."""
 
     def __init__(self, options: GlobalOptions, settings: Settings) -> None:
         self._options, self._capacity = options, settings.queue.capacity
 
     def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
-        """The newest first."""
+        """Return tasks, newest first."""
 
         async def read(store: Store) -> list[Row]:
             found = await store.runs.list(session_id=session, status=cast(RunStatus | None, status), limit=limit)
@@ -45,7 +45,7 @@ class OverStore:
         return with_store(self._options, read)
 
     def task(self, task_id: str) -> Row:
-        """One task."""
+        """Return one task."""
 
         async def read(store: Store) -> Row:
             return task_view(await store.runs.get(task_id))
@@ -53,7 +53,7 @@ class OverStore:
         return with_store(self._options, read)
 
     def events(self, task_id: str) -> Sequence[Row]:
-        """What happened in it."""
+        """Return the durable events of a task, in order."""
 
         async def read(store: Store) -> list[Row]:
             run = await store.runs.get(task_id)
@@ -67,7 +67,7 @@ class OverStore:
         return with_store(self._options, read)
 
     def cancel(self, task_id: str) -> str:
-        """Keep the wish."""
+        """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
 
         async def write(store: Store) -> str:
             run = await store.runs.request_cancel(task_id)
@@ -79,7 +79,7 @@ class OverStore:
         return status
 
     def approvals(self, *, open_only: bool = True) -> Sequence[Row]:
-        """The oldest first."""
+        """Return approvals, oldest first."""
 
         async def read(store: Store) -> list[Row]:
             return [approval_view(record) for record in await store.approvals.list(open_only=open_only)]
@@ -87,24 +87,24 @@ class OverStore:
         return with_store(self._options, read)
 
     def decide(self, approval_id: str, decision: Decision) -> Row:
-        """Keep the decision, if there is none yet."""
-        signed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
+        """Store the decision of the local user. Raises NeedsEditable, DecidedBefore."""
+        local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
 
         async def write(store: Store) -> Row:
             record = await store.approvals.get(approval_id)
-            if record.decision is None and signed.verdict == "edit" and not record.request.editable:
+            if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
                 raise NeedsEditable(record.request.tool)
-            kept = await store.approvals.decide(approval_id, signed, datetime.now(UTC))
-            if kept.decision != signed or record.decision is not None:
-                raise DecidedBefore(kept.decision)
-            return approval_view(kept)
+            stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
+            if stored.decision != local_decision or record.decision is not None:
+                raise DecidedBefore(stored.decision)
+            return approval_view(stored)
 
         row = with_store(self._options, write)
         note(LATER)
         return row
 
     def queue(self) -> Row:
-        """What waits; nothing is worked on."""
+        """Count the unfinished runs by status; no run is in flight without a host."""
 
         async def read(store: Store) -> Row:
             runs = await store.runs.unfinished()
@@ -119,20 +119,20 @@ class OverStore:
         return with_store(self._options, read)
 
     def dead(self) -> Sequence[Row]:
-        """Only the queue of a running host has them."""
+        """Raise NeedsHost: only the queue of a running host has dead letters."""
         raise NeedsHost("the list of dead letters")
 
     def retry(self, task_id: str) -> None:
-        """Only the queue of a running host has them."""
+        """Raise NeedsHost: only the queue of a running host has dead letters."""
         raise NeedsHost("`queue retry`")
 
     def switch(self, what: str) -> Row:
-        """There is nothing to be switched."""
+        """Raise NeedsHost: only a running host has a queue to control."""
         raise NeedsHost(f"`queue {what}`")
 
 
 class NeedsEditable(SophonError):
-    """An edit of what cannot be edited."""
+    """The arguments of the approval cannot be edited."""
 
     code = "not_editable"
 
@@ -141,10 +141,10 @@ class NeedsEditable(SophonError):
 
 
 class DecidedBefore(SophonError):
-    """Somebody was faster."""
+    """The approval has a decision already."""
 
     code = "already_decided"
 
     def __init__(self, decision: Decision | None) -> None:
         by, verdict = (decision.decided_by, decision.verdict) if decision else ("", "")
-        super().__init__(f"{by or 'somebody'} decided this before: {verdict}")
+        super().__init__(f"{by or 'somebody'} has already decided this: {verdict}")

@@ -1,4 +1,4 @@
-"""One turn with a host over Socket.IO: send, show what comes, answer what is asked, come again after a break."""
+"""Runs one turn on a host over Socket.IO: sends the message, renders events, answers approvals, reconnects."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -21,16 +21,17 @@ from sophon.messages import Response
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.asking import TerminalGate
 from sophon_hosting.cli.conversation import Choices
-from sophon_hosting.cli.remote.line import HostRefused, Line
+from sophon_hosting.cli.remote.line import Line
+from sophon_hosting.cli.remote.over_http import Refused
 
 MISFIT = "invalid_arguments"
-"""The host's word for an edit that does not fit, after which the question is still open."""
+"""Error code of the host for edited arguments that do not match the schema; the approval stays pending."""
 
 
 class RemoteTurn:
-    """A connection for each turn: nothing of it need be kept alive while a person thinks at the prompt.
+    """Runs turns on a host with one connection per turn, so that none is kept open between turns.
 
-    `show` is given each event of the turn once, in order, whatever breaks in between.
+    `show` receives each event of the turn once and in order, across reconnections; `say` receives notices.
     """
 
     def __init__(
@@ -42,74 +43,79 @@ class RemoteTurn:
         say: Callable[[str], None],
     ) -> None:
         self._url, self._auth = url, {"token": token} if token else {}
-        self._gate, self._show, self._say = gate, show, say
+        self._gate, self._on_event, self._write_notice = gate, show, say
 
     async def try_out(self) -> None:
-        """Whether the host lets us in. Raises HostRefused."""
-        line = Line(self._url, self._auth)
-        await line.open()
-        await line.close()
+        """Connect and disconnect, to check URL and token. Raises Refused."""
+        connection = Line(self._url, self._auth)
+        await connection.open()
+        await connection.close()
 
     async def say(self, text: str, choices: Choices) -> Response:
-        """Send a message, and give how its turn ended. Cancelled, it stops the turn. Raises HostRefused."""
-        line = Line(self._url, self._auth, on_break=lambda: self._say("the connection is lost; trying again"))
-        await line.open()
+        """Send a message and return the response of its turn. Raises Refused.
+
+        A cancellation of this coroutine cancels the task on the host.
+        """
+        connection = Line(self._url, self._auth, on_break=lambda: self._write_notice("connection lost; reconnecting"))
+        await connection.open()
         task_id = ""
         try:
-            sent = await line.ask("send_message", _message(text, choices))
-            task_id, line.session = sent["task_id"], sent["session_id"]
-            return await self._follow(line, task_id)
+            accepted = await connection.ask("send_message", _send_message_payload(text, choices))
+            task_id, connection.session = accepted["task_id"], accepted["session_id"]
+            return await self._follow_events(connection, task_id)
         except asyncio.CancelledError:
             if task_id:
-                await asyncio.shield(line.try_ask("cancel_task", {"task_id": task_id}))
+                await asyncio.shield(connection.try_ask("cancel_task", {"task_id": task_id}))
             raise
         finally:
-            await asyncio.shield(line.close())
+            await asyncio.shield(connection.close())
 
-    async def _follow(self, line: Line, task_id: str) -> Response:
-        shown = Shown()
-        asking: dict[str, asyncio.Task[None]] = {}
+    async def _follow_events(self, connection: Line, task_id: str) -> Response:
+        received = Shown()
+        prompts: dict[str, asyncio.Task[None]] = {}
         try:
             while True:
-                name, data = await line.frames.get()
+                name, data = await connection.frames.get()
                 event = from_wire(name, data) if data.get("task_id") == task_id else None
-                event = shown.news(event) if event is not None else None
+                event = received.news(event) if event is not None else None
                 if event is None:
                     continue
-                self._show(event)
+                self._on_event(event)
                 if isinstance(event, ApprovalRequested):
-                    asking[event.approval_id] = asyncio.create_task(self._decide(line, event))
-                if isinstance(event, ApprovalResolved) and event.approval_id in asking:
-                    asking.pop(event.approval_id).cancel()
-                response = _end_of(event)
+                    prompts[event.approval_id] = asyncio.create_task(self._decide(connection, event))
+                if isinstance(event, ApprovalResolved) and event.approval_id in prompts:
+                    prompts.pop(event.approval_id).cancel()
+                response = _response_from_event(event)
                 if response is not None:
                     return response
         finally:
-            for each in asking.values():
+            for each in prompts.values():
                 each.cancel()
-            await asyncio.gather(*asking.values(), return_exceptions=True)
+            await asyncio.gather(*prompts.values(), return_exceptions=True)
 
-    async def _decide(self, line: Line, event: ApprovalRequested) -> None:
-        """Ask until the host takes the answer: arguments that do not fit leave the question open."""
-        while not await self._decided(line, event, await self._gate.request(_request(event))):
+    async def _decide(self, connection: Line, event: ApprovalRequested) -> None:
+        """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments."""
+        while not await self._send_decision(
+            connection, event, await self._gate.request(_approval_request_from_event(event))
+        ):
             continue
 
-    async def _decided(self, line: Line, event: ApprovalRequested, decision: Decision) -> bool:
+    async def _send_decision(self, connection: Line, event: ApprovalRequested, decision: Decision) -> bool:
         payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
         if decision.verdict == "edit":
             payload["arguments"] = dict(decision.arguments)
         if decision.reason:
             payload["reason"] = decision.reason
         try:
-            await line.ask("decide_approval", payload)
-        except HostRefused as refused:
-            self._say(str(refused))
-            return refused.code != MISFIT
+            await connection.ask("decide_approval", payload)
+        except Refused as error:
+            self._write_notice(str(error))
+            return error.code != MISFIT
         return True
 
 
 class Shown:
-    """What of a turn was shown: an event with a number once, and of a text what is beyond its end."""
+    """De-duplicates the events of a turn after a reconnection, by seq, epoch and text offset."""
 
     def __init__(self) -> None:
         self._seq = 0
@@ -117,7 +123,7 @@ class Shown:
         self._length = 0
 
     def news(self, event: Event) -> Event | None:
-        """The event, or what is new of it; None for what was shown before a connection broke."""
+        """Return the event, its new part (for a stream chunk), or None if it was received before."""
         if event.seq is not None:
             if event.seq <= self._seq:
                 return None
@@ -127,15 +133,15 @@ class Shown:
                 return None
             self._epoch, self._length = event.epoch, 0
         if isinstance(event, StreamChunk):
-            beyond = event.text[max(self._length - event.offset, 0) :]
+            new_text = event.text[max(self._length - event.offset, 0) :]
             self._length = max(self._length, event.offset + len(event.text))
-            if not beyond:
+            if not new_text:
                 return None
-            event.text = beyond
+            event.text = new_text
         return event
 
 
-def _message(text: str, choices: Choices) -> Mapping[str, Any]:
+def _send_message_payload(text: str, choices: Choices) -> Mapping[str, Any]:
     payload: dict[str, Any] = {"content": text, "session_id": choices.session, "stream": choices.stream}
     if choices.model is not None:
         payload["model"] = choices.model
@@ -144,8 +150,8 @@ def _message(text: str, choices: Choices) -> Mapping[str, Any]:
     return payload
 
 
-def _request(event: ApprovalRequested) -> ApprovalRequest:
-    """What the gate of the terminal asks; the digest stays with the host, which checks it."""
+def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
+    """Build the request for the approval prompt; the digest is empty, because the host checks it."""
     return ApprovalRequest(
         id=event.approval_id,
         kind="plan" if event.kind == "plan" else "tool",
@@ -161,7 +167,7 @@ def _request(event: ApprovalRequested) -> ApprovalRequest:
     )
 
 
-def _end_of(event: Event) -> Response | None:
+def _response_from_event(event: Event) -> Response | None:
     if isinstance(event, TaskCompleted):
         return Response(event.text, event.finish_reason, event.usage)
     if isinstance(event, TaskFailed):

@@ -1,13 +1,13 @@
-// What was written and not sent yet, for each session: a reload and a closed tab lose nothing.
+// Drafts of unsent messages per session in local storage; they survive a reload.
 
 const PREFIX = "sophon.draft.";
-const MOST = 100_000;
+const MAX_CHARACTERS = 100_000;
 
-export function draftOf(session: string): string {
+export function loadDraft(session: string): string {
   return localStorage.getItem(PREFIX + session) ?? "";
 }
 
-export function keepDraft(session: string, text: string): void {
+export function saveDraft(session: string, text: string): void {
   if (text === "") localStorage.removeItem(PREFIX + session);
-  else if (text.length <= MOST) localStorage.setItem(PREFIX + session, text);
+  else if (text.length <= MAX_CHARACTERS) localStorage.setItem(PREFIX + session, text);
 }

@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, unless the person chose.
+// Colour theme: follows the system unless the user selects light or dark.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
@@ -6,7 +6,7 @@ export type Theme = "auto" | "light" | "dark";
 const KEY = "sophon.theme";
 const ORDER: Theme[] = ["auto", "light", "dark"];
 
-export const theme = signal<Theme>(stored());
+export const theme = signal<Theme>(storedTheme());
 
 export function nextTheme(): void {
   theme.value = ORDER[(ORDER.indexOf(theme.value) + 1) % ORDER.length] ?? "auto";
@@ -18,7 +18,7 @@ effect(() => {
   else localStorage.setItem(KEY, theme.value);
 });
 
-function stored(): Theme {
+function storedTheme(): Theme {
   const kept = localStorage.getItem(KEY);
   return kept === "light" || kept === "dark" ? kept : "auto";
 }

@@ -1,6 +1,6 @@
-// Numbers and times as a person reads them.
+// Formatting of durations, tokens, costs, ages and counts.
 
-export function duration(milliseconds: number): string {
+export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
@@ -8,19 +8,19 @@ export function duration(milliseconds: number): string {
   return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-export function tokens(count: number): string {
+export function formatTokens(count: number): string {
   if (count < 1000) return `${count} tokens`;
   return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k tokens` : `${(count / 1_000_000).toFixed(2)}M tokens`;
 }
 
-/** Millionths of a dollar as dollars. */
-export function cost(micros: number): string {
+/** Formats micro-USD as dollars. */
+export function formatCost(micros: number): string {
   if (micros === 0) return "$0";
   const dollars = micros / 1_000_000;
   return dollars < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
 }
 
-export function ago(time: string, now = Date.now()): string {
+export function formatAge(time: string, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
   if (seconds < 60) return "now";
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -28,6 +28,6 @@ export function ago(time: string, now = Date.now()): string {
   return new Date(time).toLocaleDateString(undefined, { month: "short", day: "numeric" });
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
+export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

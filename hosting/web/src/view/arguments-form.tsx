@@ -1,36 +1,36 @@
-// The arguments of a call, to be changed before it runs: as a form, or as JSON.
+// Form to edit the arguments of a tool call before it runs, as fields or as JSON.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { tools } from "../model/app";
-import { fieldsOf, readForm, readJson, written, type Field } from "../model/form";
-import { visible } from "../text/visible";
+import { tools } from "../model/app-state";
+import { buildFields, parseForm, parseJsonArguments, fieldText, type Field } from "../model/form-fields";
+import { escapeControls } from "../text/escape-controls";
 import type { Arguments } from "../wire/protocol";
 
 export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDone: (changed: Arguments) => void; onCancel: () => void }): JSX.Element {
-  const fields = fieldsOf(tools.value.get(props.tool)?.parameters, props.arguments);
-  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(fields.map((field) => [field.name, written(field, props.arguments[field.name])])));
+  const fields = buildFields(tools.value.get(props.tool)?.parameters, props.arguments);
+  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(fields.map((field) => [field.name, fieldText(field, props.arguments[field.name])])));
   const [json, setJson] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [json === null]);
-  const swap = (): void => {
-    const read = json === null ? readForm(fields, texts, props.arguments) : readJson(json);
+  const switchMode = (): void => {
+    const read = json === null ? parseForm(fields, texts, props.arguments) : parseJsonArguments(json);
     if (typeof read === "string") return setProblem(read);
     setProblem("");
     if (json === null) return setJson(JSON.stringify(read, null, 2));
-    setTexts(Object.fromEntries(fields.map((field) => [field.name, written(field, read[field.name])])));
+    setTexts(Object.fromEntries(fields.map((field) => [field.name, fieldText(field, read[field.name])])));
     setJson(null);
   };
   const submit = (event: Event): void => {
     event.preventDefault();
-    const read = json === null ? readForm(fields, texts, props.arguments) : readJson(json);
+    const read = json === null ? parseForm(fields, texts, props.arguments) : parseJsonArguments(json);
     if (typeof read === "string") setProblem(read);
     else props.onDone(read);
   };
   return (
     <form class="arguments" onSubmit={submit} noValidate ref={form} onKeyDown={(event) => event.key === "Escape" && props.onCancel()}>
       {json === null ? (
-        fields.map((field) => <Input key={field.name} field={field} text={texts[field.name] ?? ""} onText={(text) => setTexts({ ...texts, [field.name]: text })} />)
+        fields.map((field) => <FieldInput key={field.name} field={field} text={texts[field.name] ?? ""} onText={(text) => setTexts({ ...texts, [field.name]: text })} />)
       ) : (
         <label>
           Arguments as JSON
@@ -39,21 +39,21 @@ export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDon
       )}
       {problem !== "" && <p class="problem" role="alert">{problem}</p>}
       <div class="buttons">
-        <button type="submit" class="primary">Run with these</button>
+        <button type="submit" class="primary">Run with these arguments</button>
         <button type="button" onClick={props.onCancel}>Back</button>
-        <button type="button" class="quiet" onClick={swap}>{json === null ? "Edit as JSON" : "Edit as a form"}</button>
+        <button type="button" class="quiet" onClick={switchMode}>{json === null ? "Edit as JSON" : "Edit as a form"}</button>
       </div>
     </form>
   );
 }
 
-function Input({ field, text, onText }: { field: Field; text: string; onText: (text: string) => void }): JSX.Element {
+function FieldInput({ field, text, onText }: { field: Field; text: string; onText: (text: string) => void }): JSX.Element {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>
-        {visible(field.name)}
-        {!field.required && <span class="hint"> (may be left out)</span>}
+        {escapeControls(field.name)}
+        {!field.required && <span class="hint"> (optional)</span>}
       </label>
       {field.kind === "choice" || field.kind === "boolean" ? (
         <select id={id} value={text} onChange={(event) => onText(event.currentTarget.value)}>

@@ -1,36 +1,36 @@
-// Where a person writes: Enter sends, Shift and Enter begin a new line, Escape stops.
+// Message composer: Enter sends, Shift+Enter inserts a new line, Escape cancels the running turn.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { current, outbox, say, stop } from "../model/app";
-import type { Conversation } from "../model/conversation";
-import { draftOf, keepDraft } from "../model/drafts";
+import { currentSession, sendQueue, sendMessage, cancelTask } from "../model/app-state";
+import type { LiveSession } from "../model/live-session";
+import { loadDraft, saveDraft } from "../model/drafts";
 import { Icon } from "./icons";
 
-export const COMPOSER = "composer";
+export const COMPOSER_ID = "composer";
 
-export function Composer({ conversation }: { conversation: Conversation }): JSX.Element {
-  const [text, setText] = useState(() => draftOf(conversation.id));
-  const area = useRef<HTMLTextAreaElement>(null);
+export function Composer({ session }: { session: LiveSession }): JSX.Element {
+  const [text, setText] = useState(() => loadDraft(session.id));
+  const textarea = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    setText(draftOf(conversation.id));
-    area.current?.focus({ preventScroll: true });
-  }, [conversation]);
-  useEffect(() => fit(area.current), [text]);
+    setText(loadDraft(session.id));
+    textarea.current?.focus({ preventScroll: true });
+  }, [session]);
+  useEffect(() => resizeToContent(textarea.current), [text]);
   const change = (next: string): void => {
     setText(next);
-    keepDraft(conversation.id, next);
+    saveDraft(session.id, next);
   };
   const send = (): void => {
     if (text.trim() === "") return;
     const sent = text;
     change("");
-    say(sent);
+    sendMessage(sent);
   };
-  const pressed = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       send();
-    } else if (event.key === "Escape") stopLast();
+    } else if (event.key === "Escape") cancelLastTask();
   };
   return (
     <form
@@ -40,11 +40,11 @@ export function Composer({ conversation }: { conversation: Conversation }): JSX.
         send();
       }}
     >
-      <Unsent conversation={conversation} onEdit={change} />
-      <div class="writing">
+      <FailedMessages session={session} onEdit={change} />
+      <div class="input-row">
         <textarea
-          id={COMPOSER}
-          ref={area}
+          id={COMPOSER_ID}
+          ref={textarea}
           rows={1}
           dir="auto"
           value={text}
@@ -52,22 +52,22 @@ export function Composer({ conversation }: { conversation: Conversation }): JSX.
           aria-label="Message"
           aria-describedby="composer-hint"
           onInput={(event) => change(event.currentTarget.value)}
-          onKeyDown={pressed}
+          onKeyDown={onKeyDown}
         />
         <button type="submit" class="send primary" aria-label="Send" title="Send (Enter)" disabled={text.trim() === ""}>
           <Icon name="send" />
         </button>
       </div>
       <p class="hint" id="composer-hint">
-        Enter sends, Shift+Enter makes a new line, Esc stops the turn.
+        Enter sends, Shift+Enter inserts a new line, Esc stops the turn.
       </p>
     </form>
   );
 }
 
-/** What the host refused: to be sent again or changed. */
-function Unsent({ conversation, onEdit }: { conversation: Conversation; onEdit: (text: string) => void }): JSX.Element {
-  const failed = outbox.items.value.filter((item) => item.session === conversation.id && item.problem !== "");
+/** Messages that the host refused, with buttons to resend, edit or discard them. */
+function FailedMessages({ session, onEdit }: { session: LiveSession; onEdit: (text: string) => void }): JSX.Element {
+  const failed = sendQueue.items.value.filter((item) => item.session === session.id && item.problem !== "");
   return (
     <>
       {failed.map((item) => (
@@ -77,9 +77,9 @@ function Unsent({ conversation, onEdit }: { conversation: Conversation; onEdit: 
           </p>
           <p class="hint">{item.text.slice(0, 160)}</p>
           <div class="buttons">
-            <button type="button" onClick={() => (outbox.remove(item.id), say(item.text))}>Send again</button>
-            <button type="button" onClick={() => (outbox.remove(item.id), onEdit(item.text))}>Edit</button>
-            <button type="button" class="quiet" onClick={() => outbox.remove(item.id)}>Discard</button>
+            <button type="button" onClick={() => (sendQueue.remove(item.id), sendMessage(item.text))}>Send again</button>
+            <button type="button" onClick={() => (sendQueue.remove(item.id), onEdit(item.text))}>Edit</button>
+            <button type="button" class="quiet" onClick={() => sendQueue.remove(item.id)}>Discard</button>
           </div>
         </div>
       ))}
@@ -87,13 +87,13 @@ function Unsent({ conversation, onEdit }: { conversation: Conversation; onEdit: 
   );
 }
 
-/** Stop the newest turn that is not over. */
-export function stopLast(): void {
-  const last = current.value?.unfinished().at(-1);
-  if (last !== undefined) void stop(last.turn.id);
+/** Cancels the newest unfinished turn. */
+export function cancelLastTask(): void {
+  const last = currentSession.value?.unfinishedTurns().at(-1);
+  if (last !== undefined) void cancelTask(last.turn.id);
 }
 
-function fit(area: HTMLTextAreaElement | null): void {
+function resizeToContent(area: HTMLTextAreaElement | null): void {
   if (area === null) return;
   area.style.height = "auto";
   area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;

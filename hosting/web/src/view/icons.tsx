@@ -1,4 +1,4 @@
-// Icons, drawn with lines; the text beside or the label of the button says what they mean.
+// Line icons (SVG); always accompanied by text or a button label.
 import type { JSX } from "preact";
 
 const PATHS = {

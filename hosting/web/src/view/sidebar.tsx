@@ -1,98 +1,98 @@
-// The conversations at the side, and the ways to the other pages.
+// Sidebar: session list with search, and navigation.
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { active, approvals, foreignOwner, fork, keysShown, me, newSession, remove, rename, save, search, sessions, signOut, titleOf } from "../model/app";
-import { addressOf, route, type Route } from "../model/route";
+import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, renameSession, exportSession, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
+import { routeUrl, route, type Route } from "../model/router";
 import { nextTheme, theme } from "../model/theme";
-import { ago, plural } from "../text/format";
-import { onOneLine } from "../text/visible";
-import { storedToken } from "../wire/token";
-import type { Session } from "../wire/protocol";
+import { formatAge, formatCount } from "../text/format";
+import { toOneLine } from "../text/escape-controls";
+import { storedToken } from "../wire/token-storage";
+import type { SessionSummary } from "../wire/protocol";
 import { Icon, type IconName } from "./icons";
-import { Dialog, IconButton } from "./parts";
+import { Dialog, IconButton } from "./controls";
 
-export const SEARCH = "search";
+export const SEARCH_ID = "search";
 
-export function Sidebar({ onGone }: { onGone: () => void }): JSX.Element {
-  const found = sessions.value;
+export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Element {
+  const items = sessions.value;
   const asks = approvals.value.length;
   return (
-    <nav class="sidebar" aria-label="Conversations" onClick={(event) => (event.target as Element).closest("a, .new") && onGone()}>
+    <nav class="sidebar" aria-label="Conversations" onClick={(event) => (event.target as Element).closest("a, .new") && onClose()}>
       <header>
         <a class="brand" href="#/">
           <img src="/assets/icon.svg" alt="" width="22" height="22" /> Sophon
         </a>
-        <IconButton icon="close" label="Close the list" class="only-narrow" onClick={onGone} />
+        <IconButton icon="close" label="Close the sidebar" class="only-narrow" onClick={onClose} />
       </header>
-      <button type="button" class="new" onClick={newSession}>
+      <button type="button" class="new" onClick={startSession}>
         <Icon name="plus" /> New conversation
       </button>
       <label class="search">
         <Icon name="search" />
         <span class="off-screen">Search conversations</span>
-        <input id={SEARCH} type="search" placeholder="Search" value={search.value} onInput={(event) => (search.value = event.currentTarget.value)} />
+        <input id={SEARCH_ID} type="search" placeholder="Search" value={searchText.value} onInput={(event) => (searchText.value = event.currentTarget.value)} />
       </label>
       <ul class="sessions">
-        {found?.map((session) => (
-          <Entry key={session.session_id} session={session} />
+        {items?.map((session) => (
+          <SessionEntry key={session.session_id} session={session} />
         ))}
       </ul>
-      {found?.length === 0 && <p class="empty">{search.value ? "Nothing is called that." : "Conversations will be here."}</p>}
-      <ul class="places">
-        <Place to={{ page: "approvals" }} icon="inbox" label="Decisions" count={asks} />
-        <Place to={{ page: "usage" }} icon="chart" label="Usage" />
-        <Place to={{ page: "host" }} icon="host" label="This host" />
+      {items?.length === 0 && <p class="empty">{searchText.value ? "No matching conversations." : "No conversations yet."}</p>}
+      <ul class="nav-links">
+        <NavLink to={{ page: "approvals" }} icon="inbox" label="Approvals" count={asks} />
+        <NavLink to={{ page: "usage" }} icon="chart" label="Usage" />
+        <NavLink to={{ page: "host" }} icon="host" label="This host" />
       </ul>
       <footer>
-        <span class="who">{me.value && onOneLine(me.value.user, 30)}</span>
+        <span class="user-name">{currentUser.value && toOneLine(currentUser.value.user, 30)}</span>
         <IconButton icon={theme.value === "auto" ? "auto" : theme.value === "light" ? "sun" : "moon"} label={`Colours: ${theme.value}`} onClick={nextTheme} />
-        <IconButton icon="keys" label="Keys" onClick={() => (keysShown.value = true)} />
+        <IconButton icon="keys" label="Keyboard shortcuts" onClick={() => (shortcutsOpen.value = true)} />
         {storedToken() !== "" && <IconButton icon="leave" label="Sign out" onClick={signOut} />}
       </footer>
     </nav>
   );
 }
 
-function Place(props: { to: Route; icon: IconName; label: string; count?: number }): JSX.Element {
+function NavLink(props: { to: Route; icon: IconName; label: string; count?: number }): JSX.Element {
   return (
     <li>
-      <a href={addressOf(props.to)} aria-current={route.value.page === props.to.page ? "page" : undefined}>
+      <a href={routeUrl(props.to)} aria-current={route.value.page === props.to.page ? "page" : undefined}>
         <Icon name={props.icon} /> {props.label}
-        {props.count ? <span class="badge" aria-label={plural(props.count, "open decision")}>{props.count}</span> : null}
+        {props.count ? <span class="badge" aria-label={formatCount(props.count, "open approval")}>{props.count}</span> : null}
       </a>
     </li>
   );
 }
 
-function Entry({ session }: { session: Session }): JSX.Element {
+function SessionEntry({ session }: { session: SessionSummary }): JSX.Element {
   const id = session.session_id;
   const here = route.value.page === "session" && route.value.id === id;
   const asks = approvals.value.some((each) => each.session_id === id);
-  const state = asks ? "waiting" : active.value.get(id);
+  const state = asks ? "waiting" : sessionActivity.value.get(id);
   const owner = foreignOwner(id);
-  const title = onOneLine(titleOf(id), 80);
+  const title = toOneLine(sessionTitle(id), 80);
   return (
     <li class={here ? "session here" : "session"}>
-      <a href={addressOf({ page: "session", id })} aria-current={here ? "page" : undefined} title={title}>
+      <a href={routeUrl({ page: "session", id })} aria-current={here ? "page" : undefined} title={title}>
         <bdi class="title">
           {title}
-          {owner !== null && <span class="owner"> · {onOneLine(owner, 30)}</span>}
+          {owner !== null && <span class="owner"> · {toOneLine(owner, 30)}</span>}
         </bdi>
-        {state ? <span class={`state ${state}`} title={state === "waiting" ? "waits for a decision" : "works"} role="img" aria-label={state === "waiting" ? "waits for a decision" : "works"} /> : <time>{ago(session.updated_at)}</time>}
+        {state ? <span class={`state ${state}`} title={state === "waiting" ? "waiting for approval" : "running"} role="img" aria-label={state === "waiting" ? "waiting for approval" : "running"} /> : <time>{formatAge(session.updated_at)}</time>}
       </a>
-      <Menu session={session} title={title} />
+      <SessionMenu session={session} title={title} />
     </li>
   );
 }
 
-type Asked = "rename" | "delete" | null;
+type OpenDialog = "rename" | "delete" | null;
 
-function Menu({ session, title }: { session: Session; title: string }): JSX.Element {
-  const [asked, setAsked] = useState<Asked>(null);
+function SessionMenu({ session, title }: { session: SessionSummary; title: string }): JSX.Element {
+  const [openDialog, setOpenDialog] = useState<OpenDialog>(null);
   const menu = useRef<HTMLDetailsElement>(null);
-  const pick = (what: () => void) => (): void => {
+  const closeMenuThen = (action: () => void) => (): void => {
     if (menu.current) menu.current.open = false;
-    what();
+    action();
   };
   const id = session.session_id;
   return (
@@ -113,20 +113,20 @@ function Menu({ session, title }: { session: Session; title: string }): JSX.Elem
           <Icon name="more" />
         </summary>
         <div class="choices">
-          <button type="button" onClick={pick(() => setAsked("rename"))}>Rename…</button>
-          <button type="button" onClick={pick(() => void fork(id))}>Make a copy</button>
-          <button type="button" onClick={pick(() => void save(id, "markdown"))}>Save as Markdown</button>
-          <button type="button" onClick={pick(() => void save(id, "json"))}>Save as JSON</button>
-          <button type="button" class="danger" onClick={pick(() => setAsked("delete"))}>Delete…</button>
+          <button type="button" onClick={closeMenuThen(() => setOpenDialog("rename"))}>Rename…</button>
+          <button type="button" onClick={closeMenuThen(() => void forkSession(id))}>Make a copy</button>
+          <button type="button" onClick={closeMenuThen(() => void exportSession(id, "markdown"))}>Save as Markdown</button>
+          <button type="button" onClick={closeMenuThen(() => void exportSession(id, "json"))}>Save as JSON</button>
+          <button type="button" class="danger" onClick={closeMenuThen(() => setOpenDialog("delete"))}>Delete…</button>
         </div>
       </details>
-      {asked === "rename" && <Rename session={session} onClose={() => setAsked(null)} />}
-      {asked === "delete" && (
-        <Dialog title="Delete this conversation?" onClose={() => setAsked(null)}>
-          <p>“{title}” and all that was said in it will be gone. What runs in it is stopped.</p>
+      {openDialog === "rename" && <RenameDialog session={session} onClose={() => setOpenDialog(null)} />}
+      {openDialog === "delete" && (
+        <Dialog title="Delete this conversation?" onClose={() => setOpenDialog(null)}>
+          <p>“{title}” and all its messages will be deleted. Running turns are cancelled.</p>
           <div class="buttons">
-            <button type="button" class="danger" onClick={() => (setAsked(null), void remove(id))}>Delete</button>
-            <button type="button" onClick={() => setAsked(null)}>Keep</button>
+            <button type="button" class="danger" onClick={() => (setOpenDialog(null), void deleteSession(id))}>Delete</button>
+            <button type="button" onClick={() => setOpenDialog(null)}>Cancel</button>
           </div>
         </Dialog>
       )}
@@ -134,14 +134,14 @@ function Menu({ session, title }: { session: Session; title: string }): JSX.Elem
   );
 }
 
-function Rename({ session, onClose }: { session: Session; onClose: () => void }): JSX.Element {
+function RenameDialog({ session, onClose }: { session: SessionSummary; onClose: () => void }): JSX.Element {
   const [title, setTitle] = useState(session.title);
   return (
     <Dialog title="Rename" onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (title.trim() !== "") void rename(session.session_id, title.trim());
+          if (title.trim() !== "") void renameSession(session.session_id, title.trim());
           onClose();
         }}
       >

@@ -1,7 +1,7 @@
-// For a host with users: whoever comes shows a token.
+// Sign-in form with a token, for hosts with configured users.
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { signIn, signInWith } from "../model/app";
+import { signInMessage, signInWithToken } from "../model/app-state";
 
 export function SignIn(): JSX.Element {
   const [token, setToken] = useState("");
@@ -13,7 +13,7 @@ export function SignIn(): JSX.Element {
         onSubmit={(event) => {
           event.preventDefault();
           setBusy(true);
-          void signInWith(token.trim(), stay).finally(() => setBusy(false));
+          void signInWithToken(token.trim(), stay).finally(() => setBusy(false));
         }}
       >
         <img src="/assets/icon.svg" alt="" width="40" height="40" />
@@ -22,12 +22,12 @@ export function SignIn(): JSX.Element {
           Token
           <input type="password" autocomplete="current-password" value={token} onInput={(event) => setToken(event.currentTarget.value)} autofocus required />
         </label>
-        {signIn.value !== "" && <p class="problem" role="alert">{signIn.value}</p>}
+        {signInMessage.value !== "" && <p class="problem" role="alert">{signInMessage.value}</p>}
         <label class="check">
           <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> Stay signed in on this device
         </label>
         <button type="submit" class="primary" disabled={busy || token.trim() === ""}>Sign in</button>
-        <p class="hint">Whoever runs this host has your token: it stands in the settings under Hub.Users.</p>
+        <p class="hint">The operator of this host gives you the token (Hub.Users in the settings).</p>
       </form>
     </main>
   );

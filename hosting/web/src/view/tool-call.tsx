@@ -1,49 +1,49 @@
-// One call of a tool: a line, and below it what went in and what came out.
+// A tool call: one summary line, with arguments and result when expanded.
 import type { JSX } from "preact";
-import type { ToolItem } from "../model/turn";
-import { duration } from "../text/format";
-import { onOneLine, visible } from "../text/visible";
+import type { ToolItem } from "../model/turn-reducer";
+import { formatDuration } from "../text/format";
+import { toOneLine, escapeControls } from "../text/escape-controls";
 import { Icon, type IconName } from "./icons";
-import { CopyButton, Fold } from "./parts";
+import { CopyButton, Disclosure } from "./controls";
 
-const OUTCOMES: Record<string, { icon: IconName; said: string }> = {
-  running: { icon: "clock", said: "running" },
-  completed: { icon: "check", said: "" },
-  failed: { icon: "cross", said: "failed" },
-  denied: { icon: "cross", said: "refused" },
-  timed_out: { icon: "clock", said: "took too long" },
-  cancelled: { icon: "dash", said: "stopped" },
-  discarded: { icon: "dash", said: "left out" },
+const OUTCOMES: Record<string, { icon: IconName; label: string }> = {
+  running: { icon: "clock", label: "running" },
+  completed: { icon: "check", label: "" },
+  failed: { icon: "cross", label: "failed" },
+  denied: { icon: "cross", label: "denied" },
+  timed_out: { icon: "clock", label: "timed out" },
+  cancelled: { icon: "dash", label: "cancelled" },
+  discarded: { icon: "dash", label: "discarded" },
 };
 
 export function ToolCall({ item }: { item: ToolItem }): JSX.Element {
-  const { icon, said } = OUTCOMES[item.outcome] ?? { icon: "dash" as const, said: item.outcome };
+  const { icon, label } = OUTCOMES[item.outcome] ?? { icon: "dash" as const, label: item.outcome };
   const summary = (
     <>
       <span class={`mark ${item.outcome}`}>
         <Icon name={icon} />
       </span>
-      <span class="tool-name">{onOneLine(item.tool, 60)}</span>
-      <span class="tool-arguments">{brief(item)}</span>
+      <span class="tool-name">{toOneLine(item.tool, 60)}</span>
+      <span class="tool-arguments">{summarizeArguments(item)}</span>
       <span class="tool-end">
-        {said}
-        {item.durationMs > 0 && ` ${duration(item.durationMs)}`}
+        {label}
+        {item.durationMs > 0 && ` ${formatDuration(item.durationMs)}`}
       </span>
     </>
   );
   return (
-    <Fold class={`tool-call ${item.outcome}`} summary={summary}>
+    <Disclosure class={`tool-call ${item.outcome}`} summary={summary}>
       {() => (
         <>
-          <Part label="Arguments" text={JSON.stringify(item.arguments, null, 2)} />
-          {item.result !== "" && <Part label="Result" text={item.result} />}
+          <Section label="Arguments" text={JSON.stringify(item.arguments, null, 2)} />
+          {item.result !== "" && <Section label="Result" text={item.result} />}
         </>
       )}
-    </Fold>
+    </Disclosure>
   );
 }
 
-function Part({ label, text }: { label: string; text: string }): JSX.Element {
+function Section({ label, text }: { label: string; text: string }): JSX.Element {
   return (
     <section class="part">
       <header>
@@ -51,13 +51,13 @@ function Part({ label, text }: { label: string; text: string }): JSX.Element {
         <CopyButton text={text} what={label.toLowerCase()} />
       </header>
       <pre tabIndex={0} role="region" aria-label={label}>
-        {visible(text)}
+        {escapeControls(text)}
       </pre>
     </section>
   );
 }
 
-function brief(item: ToolItem): string {
+function summarizeArguments(item: ToolItem): string {
   const values = Object.values(item.arguments).map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
-  return onOneLine(values.join(", "), 90);
+  return toOneLine(values.join(", "), 90);
 }

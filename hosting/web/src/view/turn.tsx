@@ -1,45 +1,45 @@
-// One turn: what was asked, what the agent did, what it answered, and what it cost.
+// One turn: user message, activity, answer, and usage.
 import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { say, stop } from "../model/app";
-import type { LiveTurn } from "../model/conversation";
-import { doing } from "../model/layers";
-import { isOver, type Item, type PlanItem, type Turn } from "../model/turn";
-import { cost, duration, plural, tokens } from "../text/format";
-import { onOneLine, visible } from "../text/visible";
-import { get } from "../wire/api";
-import { Approval } from "./approval";
-import { Said } from "./said";
+import { sendMessage, cancelTask } from "../model/app-state";
+import type { LiveTurn } from "../model/live-session";
+import { describeActivity } from "../model/middleware-labels";
+import { isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
+import { formatCost, formatDuration, formatCount, formatTokens } from "../text/format";
+import { toOneLine, escapeControls } from "../text/escape-controls";
+import { getJson } from "../wire/http-api";
+import { ApprovalCard } from "./approval-card";
+import { UserMessage } from "./user-message";
 import { Icon } from "./icons";
 import { Markdown } from "./markdown";
-import { CopyButton, Fold, IconButton } from "./parts";
-import { Plan } from "./plan";
-import { Strip } from "./strip";
+import { CopyButton, Disclosure, IconButton } from "./controls";
+import { PlanGraph } from "./plan-graph";
+import { MiddlewareStrip } from "./middleware-strip";
 import { ToolCall } from "./tool-call";
 import { Waterfall } from "./waterfall";
 
 export const TurnView = memo(function TurnView({ live }: { live: LiveTurn }): JSX.Element {
   void live.version.value;
-  const turn = { ...live.turn }; // another object, so that what is below sees that it changed
-  usePosition(live);
+  const turn = { ...live.turn }; // a copy, so that child components detect the change
+  useQueuePosition(live);
   return (
-    <article class={`turn ${turn.state}`} aria-label={`Turn: ${onOneLine(turn.text, 60)}`}>
-      <Said text={turn.text} />
-      {isOver(turn) ? <Past turn={turn} /> : <Present turn={turn} />}
+    <article class={`turn ${turn.state}`} aria-label={`Turn: ${toOneLine(turn.text, 60)}`}>
+      <UserMessage text={turn.text} />
+      {isFinished(turn) ? <FinishedTurn turn={turn} /> : <RunningTurn turn={turn} />}
     </article>
   );
 });
 
-const ASK_MS = 2_000;
+const POSITION_POLL_MS = 2_000;
 
-/** While a turn waits in the queue, the host is asked how many are before it: it tells only of one's own. */
-function usePosition(live: LiveTurn): void {
-  const waits = live.turn.state === "queued";
+/** Polls the queue position of a queued turn, because the host sends no event when it changes. */
+function useQueuePosition(live: LiveTurn): void {
+  const queued = live.turn.state === "queued";
   useEffect(() => {
-    if (!waits) return;
+    if (!queued) return;
     const timer = setInterval(() => {
-      get<{ position: number | null }>(`/api/tasks/${encodeURIComponent(live.turn.id)}`).then(
+      getJson<{ position: number | null }>(`/api/tasks/${encodeURIComponent(live.turn.id)}`).then(
         ({ position }) => {
           if (position === null || position === live.turn.position) return;
           live.turn.position = position;
@@ -47,55 +47,55 @@ function usePosition(live: LiveTurn): void {
         },
         () => undefined,
       );
-    }, ASK_MS);
+    }, POSITION_POLL_MS);
     return () => clearInterval(timer);
-  }, [live, waits]);
+  }, [live, queued]);
 }
 
-function Present({ turn }: { turn: Turn }): JSX.Element {
+function RunningTurn({ turn }: { turn: Turn }): JSX.Element {
   return (
     <div class="reply">
-      <div class="doing">
+      <div class="activity">
         <span class={turn.state === "waiting" ? "pulse waiting" : "pulse"} aria-hidden="true" />
-        <span class="doing-text">{onOneLine(doing(turn), 120)}</span>
-        {turn.usage.input_tokens + turn.usage.output_tokens > 0 && <span class="so-far">{soFar(turn)}</span>}
-        <button type="button" class="quiet stop" onClick={() => void stop(turn.id)}>
+        <span class="activity-text">{toOneLine(describeActivity(turn), 120)}</span>
+        {turn.usage.input_tokens + turn.usage.output_tokens > 0 && <span class="usage-so-far">{usageSoFar(turn)}</span>}
+        <button type="button" class="quiet stop" onClick={() => void cancelTask(turn.id)}>
           <Icon name="stop" /> Stop
         </button>
       </div>
-      <Strip turn={turn} />
-      <Items turn={turn} />
-      {turn.answer !== "" && <Markdown text={turn.answer} growing />}
+      <MiddlewareStrip turn={turn} />
+      <TurnItems turn={turn} />
+      {turn.answer !== "" && <Markdown text={turn.answer} streaming />}
     </div>
   );
 }
 
-function Past({ turn }: { turn: Turn }): JSX.Element {
+function FinishedTurn({ turn }: { turn: Turn }): JSX.Element {
   return (
     <div class="reply">
-      {turn.items.some(matters) && <Items turn={turn} only={matters} />}
+      {turn.items.some(isAlwaysShown) && <TurnItems turn={turn} only={isAlwaysShown} />}
       {turn.answer !== "" && <Markdown text={turn.answer} />}
-      {turn.state === "failed" && <Failure turn={turn} />}
-      {turn.state === "cancelled" && <p class="ending">Stopped. Nothing more was done.</p>}
-      {turn.state === "completed" && ENDINGS[turn.finishReason] && <p class="ending">{ENDINGS[turn.finishReason]}</p>}
-      <Behind turn={turn} />
+      {turn.state === "failed" && <ErrorMessage turn={turn} />}
+      {turn.state === "cancelled" && <p class="ending">Stopped. No further actions were taken.</p>}
+      {turn.state === "completed" && FINISH_TEXTS[turn.finishReason] && <p class="ending">{FINISH_TEXTS[turn.finishReason]}</p>}
+      <TurnDetails turn={turn} />
     </div>
   );
 }
 
-/** Below the answer: what it took, and all that happened, folded. */
-function Behind({ turn }: { turn: Turn }): JSX.Element {
+/** Footer of a finished turn: usage summary, and collapsed details of what happened. */
+function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
   const [waterfall, setWaterfall] = useState(false);
   return (
-    <footer class="behind">
-      <Fold
-        summary={<span>{inShort(turn)}</span>}
+    <footer class="turn-footer">
+      <Disclosure
+        summary={<span>{turnSummary(turn)}</span>}
         class="what-happened"
       >
         {() => (
           <>
-            <Strip turn={turn} />
-            <Items turn={turn} only={(item) => !matters(item)} />
+            <MiddlewareStrip turn={turn} />
+            <TurnItems turn={turn} only={(item) => !isAlwaysShown(item)} />
             {!turn.id.startsWith("seq:") && (
               <button type="button" class="quiet" aria-expanded={waterfall} onClick={() => setWaterfall(!waterfall)}>
                 <Icon name="chart" /> {waterfall ? "Hide the waterfall" : "Show as a waterfall"}
@@ -104,34 +104,34 @@ function Behind({ turn }: { turn: Turn }): JSX.Element {
             {waterfall && <Waterfall task={turn.id} />}
           </>
         )}
-      </Fold>
+      </Disclosure>
       {turn.answer !== "" && <CopyButton text={turn.answer} what="answer" />}
       {(turn.state === "failed" || turn.state === "cancelled") && (
-        <IconButton icon="again" label="Try again" onClick={() => say(turn.text)} />
+        <IconButton icon="again" label="Try again" onClick={() => sendMessage(turn.text)} />
       )}
     </footer>
   );
 }
 
-function Failure({ turn }: { turn: Turn }): JSX.Element {
+function ErrorMessage({ turn }: { turn: Turn }): JSX.Element {
   const error = turn.error;
   return (
     <div class="failure" role="group" aria-label="Error">
       <p>
-        <strong>This did not work.</strong> {visible(error?.message ?? "The turn failed.")}
+        <strong>Something went wrong.</strong> {escapeControls(error?.message ?? "The turn failed.")}
       </p>
       <p class="hint">
         {error?.code}
-        {error?.id ? `, number ${error.id} in the host's log` : ""}
+        {error?.id ? `, id ${error.id} in the host's log` : ""}
       </p>
-      <button type="button" onClick={() => say(turn.text)}>
+      <button type="button" onClick={() => sendMessage(turn.text)}>
         <Icon name="again" /> Try again
       </button>
     </div>
   );
 }
 
-function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): JSX.Element | null {
+function TurnItems({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): JSX.Element | null {
   const items = only ? turn.items.filter(only) : turn.items;
   return items.length === 0 ? null : (
     <div class="items">
@@ -140,13 +140,13 @@ function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): 
           case "tool":
             return <ToolCall key={item.key} item={{ ...item }} />;
           case "approval":
-            return <Approval key={item.key} item={{ ...item }} over={isOver(turn)} />;
+            return <ApprovalCard key={item.key} item={{ ...item }} over={isFinished(turn)} />;
           case "plan":
-            return <PlanOf key={item.key} item={item} turn={turn} />;
+            return <TurnPlan key={item.key} item={item} turn={turn} />;
           case "note":
             return (
-              <p key={item.key} class={`note ${item.tone}`}>
-                {visible(item.text)}
+              <p key={item.key} class={`note ${item.severity}`}>
+                {escapeControls(item.text)}
               </p>
             );
         }
@@ -155,41 +155,41 @@ function Items({ turn, only }: { turn: Turn; only?: (item: Item) => boolean }): 
   );
 }
 
-/** The plan of the turn; those that steps made for themselves are folded. */
-function PlanOf({ item, turn }: { item: PlanItem; turn: Turn }): JSX.Element {
-  if (item.run === turn.id) return <Plan plan={item.plan} steps={item.steps} />;
+/** A plan of the turn; plans of steps are collapsed. */
+function TurnPlan({ item, turn }: { item: PlanItem; turn: Turn }): JSX.Element {
+  if (item.runId === turn.id) return <PlanGraph plan={item.plan} steps={item.steps} />;
   return (
-    <Fold class="decided" summary={<span>The step “{onOneLine(item.plan.goal, 80)}” has a plan of its own</span>}>
-      {() => <Plan plan={item.plan} steps={item.steps} />}
-    </Fold>
+    <Disclosure class="decided" summary={<span>Plan of the step “{toOneLine(item.plan.goal, 80)}”</span>}>
+      {() => <PlanGraph plan={item.plan} steps={item.steps} />}
+    </Disclosure>
   );
 }
 
-/** What a person should see of a finished turn without unfolding it. */
-function matters(item: Item): boolean {
-  return (item.kind === "plan" && !item.run.includes("/")) || item.kind === "approval" || (item.kind === "note" && item.tone === "warning");
+/** Whether an item of a finished turn is shown outside the collapsed details. */
+function isAlwaysShown(item: Item): boolean {
+  return (item.kind === "plan" && !item.runId.includes("/")) || item.kind === "approval" || (item.kind === "note" && item.severity === "warning");
 }
 
-const ENDINGS: Record<string, string> = {
-  length: "The model reached the length that one answer may have. Say “go on” for the rest.",
-  budget_exceeded: "A limit of the budget ended this turn. Limits are in the host's settings, under Budget.",
-  max_iterations: "The agent reached the number of rounds that one turn may have (AgentExecution.MaxToolIterations).",
-  loop_detected: "The agent was going round in circles, and was stopped.",
+const FINISH_TEXTS: Record<string, string> = {
+  length: "The model reached its maximum answer length. Write “continue” for the rest.",
+  budget_exceeded: "A budget limit ended this turn; see Budget in the host's settings.",
+  max_iterations: "The agent reached the maximum number of rounds per turn (AgentExecution.MaxToolIterations).",
+  loop_detected: "The turn was stopped because the agent was in a loop.",
 };
 
-function soFar(turn: Turn): string {
-  const { input_tokens: into, output_tokens: out, cost_micros: micros } = turn.usage;
-  return `${tokens(into + out)}${micros > 0 ? `, ${cost(micros)}` : ""}`;
+function usageSoFar(turn: Turn): string {
+  const { input_tokens: input, output_tokens: output, cost_micros: micros } = turn.usage;
+  return `${formatTokens(input + output)}${micros > 0 ? `, ${formatCost(micros)}` : ""}`;
 }
 
-function inShort(turn: Turn): string {
+function turnSummary(turn: Turn): string {
   const calls = turn.items.filter((item) => item.kind === "tool").length;
   const spent = turn.usage.input_tokens + turn.usage.output_tokens;
   return [
-    calls > 0 ? plural(calls, "tool call") : "",
-    ...(spent > 0 ? [tokens(spent), cost(turn.usage.cost_micros)] : []),
-    turn.durationMs > 0 ? duration(turn.durationMs) : "",
-    turn.models.length > 0 ? turn.models.map((model) => onOneLine(model, 40)).join(", ") : "",
+    calls > 0 ? formatCount(calls, "tool call") : "",
+    ...(spent > 0 ? [formatTokens(spent), formatCost(turn.usage.cost_micros)] : []),
+    turn.durationMs > 0 ? formatDuration(turn.durationMs) : "",
+    turn.models.length > 0 ? turn.models.map((model) => toOneLine(model, 40)).join(", ") : "",
   ]
     .filter((part) => part !== "")
     .join(" · ") || "What happened";

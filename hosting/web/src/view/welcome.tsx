@@ -1,9 +1,9 @@
-// The first thing that somebody sees: what this is, and something to try.
+// Welcome screen of a new session: introduction, middleware chain, and example messages.
 import type { JSX } from "preact";
-import { chain, offlineOnly, providers, say } from "../model/app";
-import { layerOf } from "../model/layers";
+import { chain, isOfflineOnly, providers, sendMessage } from "../model/app-state";
+import { middlewareLabel } from "../model/middleware-labels";
 
-const TRIES = [
+const EXAMPLES = [
   "What is 17 * 23, and what day is it today?",
   "First write down that my cat is called Ada, then look up what you know about cats, and finally summarise both in three steps",
   "Run the command: uname -a",
@@ -13,34 +13,34 @@ export function Welcome(): JSX.Element {
   const models = providers.value.flatMap((provider) => provider.models.map(({ model }) => `${provider.provider}/${model}`));
   return (
     <section class="welcome">
-      <h2>What shall be done?</h2>
+      <h2>What would you like to do?</h2>
       <p>
-        Every message travels through a chain of middlewares: outside, once per turn, those that keep the conversation, the budget and the plan;
-        inside, again and again, those that ask the model, ask you, and run tools. You see each of them at work.
+        Every message passes through a chain of middlewares: the outer ones run once per turn and handle the session, the budget and the plan; the
+        inner ones run in every round and call the model, ask for approval, and run tools. The page shows which of them are active.
       </p>
       {chain.value && (
         <ol class="strip ahead" aria-label="The chain of middlewares">
           {chain.value.middlewares.map(({ name, zone }, index, all) => (
-            <li key={name} title={`${name}: ${layerOf(name).does}`} class={index > 0 && all[index - 1]?.zone !== zone ? "begins" : undefined}>
+            <li key={name} title={`${name}: ${middlewareLabel(name).description}`} class={index > 0 && all[index - 1]?.zone !== zone ? "zone-start" : undefined}>
               <span class="dot" aria-hidden="true" />
-              <span class="layer">{layerOf(name).label}</span>
+              <span class="layer">{middlewareLabel(name).label}</span>
             </li>
           ))}
         </ol>
       )}
-      {offlineOnly.value ? (
+      {isOfflineOnly.value ? (
         <p class="offline">
           <strong>This host has no model yet.</strong> The offline model answers by rules, without a key or a network, and uses real tools: enough to
-          see how everything works. For a real one, set <code>OPENAI_API_KEY</code> or <code>ANTHROPIC_API_KEY</code>, or start Ollama, and start the
-          host again.
+          see how everything works. For a real model, set <code>OPENAI_API_KEY</code> or <code>ANTHROPIC_API_KEY</code>, or start Ollama, and restart the
+          host.
         </p>
       ) : (
-        models.length > 0 && <p class="hint">Answers: {models.join(", ")}</p>
+        models.length > 0 && <p class="hint">Models: {models.join(", ")}</p>
       )}
-      <ul class="tries" aria-label="Something to try">
-        {TRIES.map((text) => (
+      <ul class="examples" aria-label="Examples">
+        {EXAMPLES.map((text) => (
           <li key={text}>
-            <button type="button" onClick={() => say(text)}>{text}</button>
+            <button type="button" onClick={() => sendMessage(text)}>{text}</button>
           </li>
         ))}
       </ul>

@@ -1,4 +1,4 @@
-// What goes over the wire: the events and answers of docs/protocol.md and docs/api.md that the page uses.
+// Types of the Socket.IO and HTTP payloads that the page uses (docs/protocol.md, docs/api.md).
 
 export interface Usage {
   input_tokens: number;
@@ -29,14 +29,14 @@ export interface PlanInfo {
 
 export type Arguments = Record<string, unknown>;
 
-interface Whose {
+interface EventIds {
   session_id: string;
   task_id: string;
   run_id: string;
   seq?: number;
 }
 
-interface Ended {
+interface TaskOutcome {
   text: string;
   finish_reason: string;
   usage: Usage;
@@ -71,17 +71,17 @@ export interface Payloads {
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   session_titled: { title: string };
-  task_completed: Ended;
-  task_failed: Ended & { error: ErrorInfo };
-  task_cancelled: Ended;
+  task_completed: TaskOutcome;
+  task_failed: TaskOutcome & { error: ErrorInfo };
+  task_cancelled: TaskOutcome;
 }
 
 export type EventName = keyof Payloads;
 
-/** One event; `event` says which of the payloads `data` is. */
-export type WireEvent = { [Name in EventName]: { event: Name; data: Payloads[Name] & Whose } }[EventName];
+/** An event; `event` discriminates the type of `data`. */
+export type WireEvent = { [Name in EventName]: { event: Name; data: Payloads[Name] & EventIds } }[EventName];
 
-export interface Session {
+export interface SessionSummary {
   session_id: string;
   title: string;
   owner: string;
@@ -114,7 +114,7 @@ export interface ToolCallInfo {
   arguments: Arguments;
 }
 
-/** An entry of a session's log: a message, or the way a turn ended that has no answer. */
+/** A stored record of a session: a message, or the outcome of a turn without an answer. */
 export interface LogRecord {
   seq: number;
   kind: string;
@@ -127,29 +127,29 @@ export interface LogRecord {
   data?: Record<string, unknown>;
 }
 
-export interface Me {
+export interface CurrentUser {
   user: string;
   operator: boolean;
   version: string;
 }
 
-export interface Tool {
+export interface ToolInfo {
   name: string;
   description: string;
   risk: string;
   editable: boolean;
-  parameters: Schema;
+  parameters: JsonSchema;
 }
 
-export interface Schema {
+export interface JsonSchema {
   type?: string | string[];
   title?: string;
   description?: string;
-  properties?: Record<string, Schema>;
+  properties?: Record<string, JsonSchema>;
   required?: string[];
   enum?: unknown[];
   default?: unknown;
-  anyOf?: Schema[];
+  anyOf?: JsonSchema[];
 }
 
 export interface ChainInfo {

@@ -1,1 +1,1 @@
-"""What PromptToolBridge is made of: the dialect and its scanner."""
+"""Parts of PromptToolBridge: rendering tools and history as text, and scanning replies for tool calls."""

@@ -1,41 +1,41 @@
-"""Whether a text that comes piece by piece stands inside a code fence of Markdown.
+"""Track Markdown code fences in a text that arrives in pieces.
 
-After CommonMark 0.31, 4.5, and wider where models are: any indentation counts, in quotes (`>`) and list items too, and
-on the line of an opening fence of backticks an equally long run closes it again. Inline code is no fence.
+After CommonMark 0.31, 4.5, extended for what models write: any indentation counts, also in quotes (`>`) and list
+items, and on the line of an opening backtick fence an equally long run closes it again. Inline code is no fence.
 """
 
 from enum import Enum, auto
 
-_FENCES = "`~"
-_SHORTEST = 3
+_FENCE_CHARACTERS = "`~"
+_MIN_FENCE_LENGTH = 3
 _BEFORE_OPENING = frozenset(" \t>-*+.)0123456789")
 _BEFORE_CLOSING = frozenset(" \t>")
-_BEHIND_CLOSING = frozenset(" \t\r")
+_AFTER_CLOSING = frozenset(" \t\r")
 
 
 class _Stage(Enum):
-    """Where in a line the text stands."""
+    """Parser state within a line."""
 
     HEAD = auto()
-    """Nothing yet but what may stand in front of a fence."""
+    """Only characters so far that may precede a fence."""
     RUN = auto()
     """In the run of characters that may be a fence."""
     INFO = auto()
-    """Behind the run of an opening fence of backticks."""
+    """After the run of an opening backtick fence."""
     BLANK = auto()
-    """Behind a run that closes the fence unless something else follows."""
+    """After a run that closes the fence unless something else follows."""
     REST = auto()
-    """Nothing in the rest of the line matters."""
+    """The rest of the line is irrelevant."""
 
 
 class CodeFences:
-    """Follows a text: `feed` every piece, then ask `open`. Time is linear, memory constant."""
+    """Fence state machine: `feed` every piece, then read `open`. Linear time, constant memory."""
 
     __slots__ = ("_character", "_length", "_run", "_stage", "open")
 
     def __init__(self) -> None:
         self.open = False
-        """What comes next stands inside a fence."""
+        """Whether the next character is inside a fence."""
         self._stage = _Stage.HEAD
         self._character: str = ""
         self._length: int = 0
@@ -43,11 +43,11 @@ class CodeFences:
 
     @property
     def at_line_start(self) -> bool:
-        """Nothing stands in the line so far but what may stand in front of a fence, blanks for instance."""
+        """Whether the line so far holds only characters that may precede a fence, such as blanks."""
         return self._stage is _Stage.HEAD
 
     def feed(self, text: str) -> None:
-        """The next piece of the text."""
+        """Process the next piece of the text."""
         position = 0
         while position < len(text):
             if self._stage is _Stage.REST:
@@ -68,11 +68,11 @@ class CodeFences:
             self._head(character)
         elif self._stage is _Stage.INFO:
             self._info(character)
-        elif self._stage is _Stage.BLANK and character not in _BEHIND_CLOSING:
+        elif self._stage is _Stage.BLANK and character not in _AFTER_CLOSING:
             self._stage = _Stage.REST
 
     def _head(self, character: str) -> None:
-        if character in (self._character if self.open else _FENCES):
+        if character in (self._character if self.open else _FENCE_CHARACTERS):
             self._stage, self._run, self._character = _Stage.RUN, 1, character
         elif character not in (_BEFORE_CLOSING if self.open else _BEFORE_OPENING):
             self._stage = _Stage.REST
@@ -81,7 +81,7 @@ class CodeFences:
         if character != self._character:
             return False
         self._run += 1
-        if not self.open and self._run == _SHORTEST:
+        if not self.open and self._run == _MIN_FENCE_LENGTH:
             self.open, self._length = True, 0
         return True
 

@@ -1,4 +1,6 @@
-"""The tags of the bridge's dialect: found in what a model writes, taken the sting out of in what it must not write."""
+"""The tags `<tool_call>` and `<tool_result>`: matching them in replies, escaping them in text that must not contain
+any.
+"""
 
 import re
 
@@ -13,9 +15,9 @@ _ATTRIBUTES = r"[^<>{}]{0,199}"
 _TRAILING = rf"{_BLANK}{{0,7}}"
 
 
-def _begun(word: str) -> str:
-    """A pattern for every beginning of a word, the empty one included."""
-    return f"(?:{word[0]}{_begun(word[1:])})?" if word else ""
+def _prefixes_of(word: str) -> str:
+    """Return a pattern for every prefix of a word, the empty one included."""
+    return f"(?:{word[0]}{_prefixes_of(word[1:])})?" if word else ""
 
 
 TAG = re.compile(
@@ -23,28 +25,28 @@ TAG = re.compile(
     rf"|{_CLOSING}(?P<close>{_NAME}){_BORDER}(?P<end>{_TRAILING}>)?",
     re.IGNORECASE,
 )
-"""A tag in any case, with blanks, also one that lacks its `>`; `<tool_calls>` and `<tool_call-x>` are other tags."""
+"""A tag in any case, with blanks, also without its `>`; `<tool_calls>` and `<tool_call-x>` are other tags."""
 
 UNDECIDED = re.compile(
-    rf"(?:{_OPENING}(?:{_begun(NAMES[0])}|{_begun(NAMES[1])})"
-    rf"|{_CLOSING}(?:{_begun(NAMES[0])}|{_begun(NAMES[1])})"
+    rf"(?:{_OPENING}(?:{_prefixes_of(NAMES[0])}|{_prefixes_of(NAMES[1])})"
+    rf"|{_CLOSING}(?:{_prefixes_of(NAMES[0])}|{_prefixes_of(NAMES[1])})"
     rf"|{_OPENING}{_NAME}{_BORDER}{_ATTRIBUTES}"
     rf"|{_CLOSING}{_NAME}{_BORDER}{_TRAILING})\Z",
     re.IGNORECASE,
 )
-"""The end of a text that may become a tag, or whose tag may go on."""
+"""The end of a text that may become a tag, or whose tag may continue."""
 
 MOST_UNDECIDED = 219
-"""The longest match of UNDECIDED: an opening tag with blanks and attributes that has no `>` yet."""
+"""Longest match of UNDECIDED: an opening tag with blanks and attributes and without `>`."""
 
 _LIKE_A_TAG = re.compile(rf"<(?={_BLANK}*/?{_BLANK}*{_NAME})", re.IGNORECASE)
 
 
 def defanged(text: str) -> str:
-    """The text with `&lt;` in front of whatever could be read as one of our tags; all else as it was."""
+    """Return the text with `<` escaped as `&lt;` wherever one of our tags could be matched."""
     return _LIKE_A_TAG.sub("&lt;", text) if "<" in text else text
 
 
 def defanged_json(text: str) -> str:
-    """The same for JSON, where `<` stands only in strings: its value does not change."""
+    """Escape tags in JSON, where `<` occurs only in strings, so that its value does not change."""
     return _LIKE_A_TAG.sub(r"\\u003c", text) if "<" in text else text

@@ -1,58 +1,58 @@
-"""What a person sees of a reply from which tags and blocks are taken out."""
+"""Visible text of a reply from which tags and blocks are removed."""
 
 from sophon_middlewares.outer.bridge.code_fences import CodeFences
 
 
 class VisibleText:
-    """`show` what stays, `drop` where something is taken out, `take` what has become visible since the last time.
+    """Buffer of visible text: `show` adds text, `drop` marks a removal, `take` returns the new visible text.
 
-    White space behind what was dropped goes with it where it stood at the beginning of a line, and so does white space
-    before it at the very beginning: no empty lines are left over. A text of which nothing is dropped stays as it is.
+    White space after a removal at the beginning of a line is removed too, and so is white space before a removal at the
+    very beginning, so that no empty lines remain. Text without removals stays unchanged.
     """
 
-    __slots__ = ("_fences", "_fresh", "_leading", "_margin", "_pieces")
+    __slots__ = ("_fences", "_is_empty", "_leading", "_pieces", "_skip_blanks")
 
     def __init__(self) -> None:
         self._fences = CodeFences()
         self._pieces: list[str] = []
         self._leading: list[str] = []
-        self._margin = True
-        self._fresh = True
-        """Nothing was dropped or shown so far but white space."""
+        self._skip_blanks = True
+        self._is_empty = True
+        """Whether nothing but white space was shown or removed so far."""
 
     @property
     def fenced(self) -> bool:
-        """What comes next stands in a code fence."""
+        """Whether the next text is inside a code fence."""
         return self._fences.open
 
     def show(self, text: str) -> None:
-        """A piece that stays."""
-        if self._margin:
+        """Add visible text."""
+        if self._skip_blanks:
             stripped = text.lstrip()
-            if self._fresh:
+            if self._is_empty:
                 self._leading.append(text[: len(text) - len(stripped)])
             if not stripped:
                 return
             text = "".join(self._leading) + stripped
             self._leading.clear()
-            self._margin = self._fresh = False
+            self._skip_blanks = self._is_empty = False
         self._fences.feed(text)
         self._pieces.append(text)
 
     def drop(self) -> None:
-        """Something was taken out here."""
-        if self._fresh:
+        """Mark that something was removed here."""
+        if self._is_empty:
             self._leading.clear()
-            self._fresh = False
+            self._is_empty = False
         elif self._fences.at_line_start:
-            self._margin = True
+            self._skip_blanks = True
 
     def take(self) -> str:
-        """What may be shown now."""
-        taken = "".join(self._pieces)
+        """Return the text that has become visible since the last call."""
+        text = "".join(self._pieces)
         self._pieces.clear()
-        return taken
+        return text
 
     def close(self) -> str:
-        """The rest."""
+        """Return the remaining text."""
         return self.take() + "".join(self._leading)

@@ -1,1 +1,1 @@
-"""What Planning is made of: making a plan, asking about it, running it, summing it up."""
+"""Parts of Planning: plan creation, approval, execution, synthesis, and their state."""

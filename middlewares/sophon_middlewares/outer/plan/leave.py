@@ -1,4 +1,4 @@
-"""Shows a plan to a person before it runs, where one of its steps is risky."""
+"""Approval of a plan: asks a person before a plan with a risky step runs."""
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context
@@ -10,14 +10,14 @@ from sophon_middlewares.inner.approval import ask
 from sophon_middlewares.outer.plan.work import Leave, PlanWork
 
 SHOWN_FROM = Risk.MEDIUM
-"""The risk of a step from which on the plan waits for a person. Source: reference/sophon.md 5.13."""
+"""Lowest step risk from which a plan needs approval. Source: reference/sophon.md 5.13."""
 
 LONGEST_LINE = 300
-"""Characters of a step's description that the preview shows."""
+"""Maximum characters of a step's description in the preview."""
 
 
 async def may_run(ctx: Context, work: PlanWork) -> bool:
-    """Whether the plan may run, asked once in a turn; if not, `ctx.response` says that it was rejected or waits."""
+    """Return whether the plan may run, asking once per turn; if not, set `ctx.response` to rejected or suspended."""
     plan = work.progress.plan
     if work.leave == "open":
         work.leave = leave_without_asking(
@@ -30,12 +30,12 @@ async def may_run(ctx: Context, work: PlanWork) -> bool:
     if decision.verdict == "approve":
         work.leave = "given"
         return True
-    ctx.response = _refusal(plan, decision)
+    ctx.response = _build_response(plan, decision)
     return False
 
 
 def leave_without_asking(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> Leave:
-    """What is known before anybody is asked; `approved` is what was approved with the step that this plan is for."""
+    """Return the approval status before asking; `approved` is the risk approved with the step that this plan is for."""
     if approved is not None and risk <= approved:
         return "given"
     if risk < SHOWN_FROM:
@@ -46,7 +46,7 @@ def leave_without_asking(risk: Risk, settings: ApprovalSettings, approved: Risk 
 
 
 def question(ctx: Context, plan: Plan) -> ApprovalRequest:
-    """The question for a person; the same plan of the same turn is the same question."""
+    """Return the approval request; the same plan of the same turn has the same id."""
     return ApprovalRequest.of(
         ToolCall(plan.id, "plan", plan.to_json()),
         ctx.run_id,
@@ -59,26 +59,26 @@ def question(ctx: Context, plan: Plan) -> ApprovalRequest:
 
 
 def preview(plan: Plan) -> str:
-    """The plan with a line per step: what it does, its risk, its tools, and what it waits for."""
-    lines = [_line(number, step) for number, step in enumerate(plan.steps, 1)]
-    return "\n".join([f"Run a plan of {len(plan.steps)} steps: {_cut(plan.goal)}", *lines])
+    """Return the plan with one line per step: description, risk, tools, dependencies."""
+    lines = [_format_step(number, step) for number, step in enumerate(plan.steps, 1)]
+    return "\n".join([f"Run a plan of {len(plan.steps)} steps: {_shorten(plan.goal)}", *lines])
 
 
-def _line(number: int, step: PlanStep) -> str:
+def _format_step(number: int, step: PlanStep) -> str:
     facts = [f"risk {step.estimated_risk.label}"]
     if step.tool_hints:
         facts.append(f"tools {', '.join(step.tool_hints)}")
     if step.depends_on:
         facts.append(f"after {', '.join(step.depends_on)}")
-    return f"  {number}. {step.id}: {_cut(step.description)} ({'; '.join(facts)})"
+    return f"  {number}. {step.id}: {_shorten(step.description)} ({'; '.join(facts)})"
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}… ({len(line)} characters)"
 
 
-def _refusal(plan: Plan, decision: Decision) -> Response:
+def _build_response(plan: Plan, decision: Decision) -> Response:
     if decision.verdict == "suspend":
         return Response("Waiting for approval of the plan.", "suspended")
     reason = "a plan cannot be edited" if decision.verdict == "edit" else decision.reason

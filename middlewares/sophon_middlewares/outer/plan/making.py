@@ -1,4 +1,4 @@
-"""Decides whether a turn is worth a plan, and has a model make it."""
+"""Plan creation: decides whether a turn needs a plan, and asks a model for it."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -15,45 +15,45 @@ from sophon.tools.truncation import truncate
 log = logging.getLogger("sophon.planning")
 
 AUTO_FROM = 3
-"""Points of the heuristic from which on mode Auto plans. Source: reference/sophon.md 5.13."""
+"""Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
 
 VOTE_TOKENS = 3
-"""Source: reference/sophon.md 5.13."""
+"""`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
 
 RECENT_MESSAGES = 6
 RECENT_CHARACTERS = 1000
-"""What a plan call is shown of the conversation before the request, so that "it" and "the other one" mean something."""
+"""Limits of the earlier conversation in a plan call; it resolves references such as "it"."""
 
 
 async def plan_for(ctx: Context) -> Plan | None:
-    """The plan that the turn is to follow; None if it goes on without one. Raises BudgetExceeded."""
-    if not _plannable(ctx) or not await _wanted(ctx) or _overlong(ctx):
+    """Return the plan of the turn, or None to go on without one. Raises BudgetExceeded."""
+    if not _can_plan(ctx) or not await _needs_plan(ctx) or _exceeds_window(ctx):
         return None
     ctx.emit(AgentStatus(status="planning"))
     try:
-        plan = await _made(ctx)
+        plan = await _request_plan(ctx)
     except ModelError as error:
         log.warning("no plan was made, the turn goes on without: %s", error)
         return None
     return plan if plan is not None and len(plan.steps) > 1 else None
 
 
-def _plannable(ctx: Context) -> bool:
+def _can_plan(ctx: Context) -> bool:
     return ctx.depth < ctx.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
 
 
-def _overlong(ctx: Context) -> bool:
-    """Whether the request is too large for the window as it is: whoever makes a request fit shall say so, not we."""
+def _exceeds_window(ctx: Context) -> bool:
+    """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
     window = ctx.request([], purpose="plan").model.context_window
     return ctx.services.gateway.tokens.message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
 
 
-async def _wanted(ctx: Context) -> bool:
+async def _needs_plan(ctx: Context) -> bool:
     match ctx.planning or ctx.settings.planning.mode:
         case "Always":
             return True
         case "LlmDecides":
-            return not _overlong(ctx) and await _vote(ctx)
+            return not _exceeds_window(ctx) and await _vote(ctx)
         case "Auto":
             return heuristic_score(ctx.text) >= AUTO_FROM
         case _:
@@ -61,7 +61,7 @@ async def _wanted(ctx: Context) -> bool:
 
 
 async def _vote(ctx: Context) -> bool:
-    """What the model says; if it fails, or says neither yes nor no, what the score says."""
+    """Return the model's vote; if the call fails or the answer is neither yes nor no, decide by the score."""
     question = [Message("user", vote_prompt(ctx.text))]
     request = ctx.request(question, purpose="vote", max_tokens=VOTE_TOKENS, temperature=0.0)
     vote = None
@@ -72,36 +72,36 @@ async def _vote(ctx: Context) -> bool:
     return heuristic_score(ctx.text) >= AUTO_FROM if vote is None else vote
 
 
-async def _made(ctx: Context) -> Plan | None:
-    """Ask for a plan, once more if it cannot be run; None if that one cannot either."""
-    messages = _question(ctx)
+async def _request_plan(ctx: Context) -> Plan | None:
+    """Ask for a plan, and once more if it is invalid; None if the second one is invalid too."""
+    messages = _build_messages(ctx)
     for _ in range(2):
         answer = (await ctx.complete(ctx.request(list(messages), purpose="plan"))).text
         try:
-            return _read(ctx, answer)
+            return _parse(ctx, answer)
         except PlanError as error:
             log.info("%s", error)
             messages += [Message("assistant", answer or "(nothing)"), Message("user", reask_prompt(error.problems))]
     return None
 
 
-def _question(ctx: Context) -> list[Message]:
-    # All tools, not those that fit the whole message best: each step is offered its own choice.
+def _build_messages(ctx: Context) -> list[Message]:
+    # All tools, not the turn's selection: each step selects its own.
     instructions = plan_prompt(ctx.services.registry, ctx.settings.agent_execution.plan_max_steps)
     system = [message.content for message in ctx.messages if message.role == "system"]
     return [Message("system", "\n\n".join([*system, instructions])), *recent(ctx.messages[:-1]), ctx.messages[-1]]
 
 
 def recent(messages: Sequence[Message]) -> list[Message]:
-    """The last few things that person and agent said to each other, beginning with the person, long ones cut."""
-    said = [message for message in messages if message.role in ("user", "assistant") and message.content]
-    said = said[-RECENT_MESSAGES:]
-    while said and said[0].role != "user":
-        del said[0]
-    return [Message(message.role, truncate(message.content, RECENT_CHARACTERS)) for message in said]
+    """Return the last user and assistant messages, beginning with a user message, long ones truncated."""
+    spoken = [message for message in messages if message.role in ("user", "assistant") and message.content]
+    spoken = spoken[-RECENT_MESSAGES:]
+    while spoken and spoken[0].role != "user":
+        del spoken[0]
+    return [Message(message.role, truncate(message.content, RECENT_CHARACTERS)) for message in spoken]
 
 
-def _read(ctx: Context, answer: str) -> Plan:
+def _parse(ctx: Context, answer: str) -> Plan:
     registry = ctx.services.registry
     plan = parse_plan(
         answer,
@@ -113,7 +113,7 @@ def _read(ctx: Context, answer: str) -> Plan:
 
 
 def with_known_risks(steps: Iterable[PlanStep], registry: ToolRegistry) -> tuple[PlanStep, ...]:
-    """The steps, none of them declared as less than the tools that it names: a model's estimate only adds to that."""
+    """Return the steps with at least the risk of the tools that they name: a model's estimate can only raise it."""
     return tuple(
         replace(
             step, estimated_risk=max([step.estimated_risk, *(registry.find(name).risk for name in step.tool_hints)])

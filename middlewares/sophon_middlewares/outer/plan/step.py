@@ -1,4 +1,4 @@
-"""Carries out one step of a plan: a turn of its own through the whole chain, and another if that one fails."""
+"""Execution of one plan step: a child turn through the whole chain, with retries."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from sophon_middlewares.outer.plan.room import room_for_each
 from sophon_middlewares.outer.plan.work import PlanWork
 
 LONGEST_REASON = 1000
-"""Characters of what is kept of an error."""
+"""Maximum characters kept of an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """How a try, and then the step, ended; `text` is the result, or the reason.
+    """Result of a try, and of the step; `text` is the result, or the reason.
 
-    `refused`: a person or a guard said no, so another way to the same end is not looked for.
+    `refused`: a person or a guard rejected it, so it is not retried.
     """
 
     how: Literal["completed", "failed", "refused", "suspended"]
@@ -29,15 +29,15 @@ class StepEnd:
 
 
 async def carry_out(ctx: Context, work: PlanWork, step: PlanStep) -> StepEnd:
-    """Try until it succeeds or no try is left; go on with a try that was suspended.
+    """Run a step until it succeeds or its tries are used up; continue a suspended try.
 
-    Raises what ends the whole turn: BudgetExceeded, ChainError, and what is no SophonError.
+    Raises what ends the whole turn: BudgetExceeded, ChainError, and anything that is no SophonError.
     """
     if ctx.pipeline is None:
-        raise ChainError("a plan's steps need the chain that the turn is in: send the turn through Pipeline.run")
+        raise ChainError("plan steps need the turn's pipeline: run the turn through Pipeline.run")
     while True:
-        turn = work.turns[step.id] = _turn(ctx, work, step)
-        end = await _attempt(ctx.pipeline, turn)
+        turn = work.turns[step.id] = _open_turn(ctx, work, step)
+        end = await _run_turn(ctx.pipeline, turn)
         if end.how == "suspended":
             return end
         del work.turns[step.id]
@@ -48,7 +48,7 @@ async def carry_out(ctx: Context, work: PlanWork, step: PlanStep) -> StepEnd:
 
 
 def run_name(step_id: str, tries: int, taken: Collection[str]) -> str:
-    """The step's part of the run id, one for each try: the journal tells runs apart by it."""
+    """Return the step's part of the run id, unique per try, because the journal is keyed by run id."""
     if tries <= 1:
         return step_id
     name = f"{step_id}~{tries}"
@@ -58,7 +58,7 @@ def run_name(step_id: str, tries: int, taken: Collection[str]) -> str:
 
 
 def end_of(response: Response) -> StepEnd:
-    """What a try came to. A turn that was stopped (loop, iterations, budget) has not done its work."""
+    """Convert a response; a turn that was stopped (loop, iterations, budget) counts as failed."""
     match response.finish_reason:
         case "stop" | "length":
             return StepEnd("completed", response.text)
@@ -70,7 +70,7 @@ def end_of(response: Response) -> StepEnd:
             return StepEnd("failed", truncate(f"it ended with {reason}: {response.text}", LONGEST_REASON))
 
 
-async def _attempt(pipeline: TurnRunner, turn: Context) -> StepEnd:
+async def _run_turn(pipeline: TurnRunner, turn: Context) -> StepEnd:
     try:
         return end_of(await pipeline.run(turn))
     except (BudgetExceeded, ChainError):
@@ -79,21 +79,21 @@ async def _attempt(pipeline: TurnRunner, turn: Context) -> StepEnd:
         return StepEnd("failed", truncate(str(error), LONGEST_REASON))
 
 
-def _turn(ctx: Context, work: PlanWork, step: PlanStep) -> Context:
+def _open_turn(ctx: Context, work: PlanWork, step: PlanStep) -> Context:
     suspended = work.turns.get(step.id)
-    state = suspended.state() if suspended is not None else work.written.pop(step.id, None)
-    return _fresh(ctx, work, step) if state is None else ctx.adopt(state)
+    saved = suspended.state() if suspended is not None else work.written.pop(step.id, None)
+    return _new_turn(ctx, work, step) if saved is None else ctx.adopt(saved)
 
 
-def _fresh(ctx: Context, work: PlanWork, step: PlanStep) -> Context:
+def _new_turn(ctx: Context, work: PlanWork, step: PlanStep) -> Context:
     progress = work.progress
-    so_far, results = progress[step.id], progress.results_for(step)
+    step_state, results = progress[step.id], progress.results_for(step)
     taken = [other.id for other in progress.plan.steps]
-    own = Step(
-        run_name(step.id, so_far.tries, taken),
+    child_step = Step(
+        run_name(step.id, step_state.tries, taken),
         step.tool_hints,
         step.model_hint,
         step.estimated_risk if work.leave == "given" else None,
     )
-    prompt = step_prompt(step, results, so_far.reason or None, limit=room_for_each(ctx, len(results)))
-    return ctx.child(step.description, own, prompt=prompt)
+    prompt = step_prompt(step, results, step_state.reason or None, limit=room_for_each(ctx, len(results)))
+    return ctx.child(step.description, child_step, prompt=prompt)

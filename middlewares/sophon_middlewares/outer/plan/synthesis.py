@@ -1,4 +1,4 @@
-"""The one final call of a plan: it answers the person from what the steps came to."""
+"""Synthesis: the final model call of a plan, which answers the user from the steps' results."""
 
 from sophon.context import Context
 from sophon.messages import Message, Response
@@ -8,11 +8,10 @@ from sophon_middlewares.outer.plan.room import room_for_each
 
 
 async def synthesise(ctx: Context, progress: PlanProgress) -> None:
-    """Set the turn's response, and append it to the messages; streams when the turn does, and uses no tools.
+    """Set the turn's response and append it to the messages; streams if the turn streams, and uses no tools.
 
-    In a step that was itself planned the answer is for the plan above: it has the purpose `step`, and like every
-    step it does not stream.
-    Raises ModelError, BudgetExceeded, MessageTooLarge.
+    In a step that was itself planned, the answer belongs to the outer plan: its purpose is `step`, and like every step
+    it does not stream. Raises ModelError, BudgetExceeded, MessageTooLarge.
     """
     prompt = synthesis_prompt(progress, limit=room_for_each(ctx, len(progress.plan.steps)))
     begin_anew(ctx)

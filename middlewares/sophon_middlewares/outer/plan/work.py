@@ -1,4 +1,4 @@
-"""What a turn keeps of its plan, so that it can be suspended in the middle and go on."""
+"""State of a turn's plan, kept so that the turn can be suspended and resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from sophon.extensions import Key
 from sophon.plans import PlanProgress
 
 Leave: TypeAlias = Literal["open", "given", "unneeded"]
-"""Whether a person was asked about the plan: not yet, and approved, or nobody had to be."""
+"""Approval status of the plan: not asked yet, approved, or not needed."""
 
 
 @dataclass(slots=True)
 class PlanWork:
-    """A plan, how far it has come, and the turns of the steps that are under way.
+    """A plan, its progress, and the child turns of unfinished steps.
 
-    `turns` holds the steps that run, or were suspended, in this process; `written` those that came back with a state.
+    `turns` holds the turns that run or were suspended in this process, `written` the saved states of a restored turn.
     """
 
     progress: PlanProgress
@@ -25,13 +25,13 @@ class PlanWork:
     written: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, ready for JSON; a turn under way as its own state."""
+        """Return plain data, ready for JSON; an active turn as its own state."""
         turns = {**self.written, **{step_id: turn.state() for step_id, turn in self.turns.items()}}
         return {"progress": self.progress.to_json(), "leave": self.leave, "turns": turns}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_json`; raises StateError."""
+        """Invert `to_json`. Raises StateError."""
         return cls(PlanProgress.from_json(data["progress"]), data["leave"], written=dict(data["turns"]))
 
 

@@ -1,1 +1,1 @@
-"""What ContextWindow is made of: counting, cutting, summarising."""
+"""Parts of ContextWindow: the call layer, compaction, truncation, and token counts."""

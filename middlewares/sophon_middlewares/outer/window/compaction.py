@@ -1,4 +1,4 @@
-"""What a summary is asked for, from which messages, and how the model's view begins once there is one."""
+"""Summary requests: the prompt and the messages of a `compaction` call, and the resulting summary message."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,19 +7,20 @@ from sophon.tools.truncation import truncate
 from sophon_middlewares.outer.window.cuts import last_user, leading_systems, rounds
 
 SUMMARY_TOKENS = 1024
-"""The longest summary, in tokens; less in a window of under eight times as much."""
+"""Maximum tokens of a summary; an eighth of the window if that is less."""
 
 RESULT_LIMITS = (2000, 500, 100)
-"""Characters left of each tool result, one after the other, until the request for a summary fits its window. The
-first two are ClawDesk's for a request that overflowed (reference/clawdesk.md 1.3)."""
+"""Characters kept of each tool result, tried in order until the summary request fits its window. The first two are
+ClawDesk's for a request that overflowed (reference/clawdesk.md 1.3).
+"""
 
 REQUEST_SHARE = 0.9
-"""Of the window, for the request and the summary: the rest is for what the estimate is wrong by."""
+"""Share of the window for request and summary; the rest absorbs the error of the token estimate."""
 
 LEAST_ROOM = 64
 
 ENTRY_TOKENS = 16
-"""What the frame around one message costs, about."""
+"""Approximate tokens of the tags around one message."""
 
 SUMMARY_HEADING = "[Summary of the earlier conversation, whose messages are no longer shown]"
 
@@ -31,42 +32,42 @@ in them. Answer with the summary only, in their language."""
 
 
 def summary_limit(window: int) -> int:
-    """Tokens that a summary may have in a window of so many."""
+    """Return the maximum tokens of a summary in a window of that size."""
     return max(1, min(SUMMARY_TOKENS, window // 8))
 
 
 def summary_message(text: str) -> Message:
-    """The one message that stands for the older ones."""
+    """Return the message that replaces the older ones."""
     return Message("user", f"{SUMMARY_HEADING}\n\n{text.strip()}", origin="compaction")
 
 
 def summary_question(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> list[Message]:
-    """The messages of a request that fits `window` tokens and asks for a summary of `material`.
+    """Return the messages of a request that fits `window` tokens and asks for a summary of `material`.
 
-    Where it is too much, tool results are shortened first, then the oldest rounds left out, and at last the text cut.
-    Empty if the window has no room for any of it.
+    If `material` is too large, tool results are truncated first, then the oldest rounds dropped, and finally the text
+    truncated. Returns an empty list if nothing of it fits the window.
     """
     system = Message("system", INSTRUCTION)
-    room = int(window * REQUEST_SHARE) - summary_limit(window) - count(system)
-    if room < LEAST_ROOM:
+    available = int(window * REQUEST_SHARE) - summary_limit(window) - count(system)
+    if available < LEAST_ROOM:
         return []
-    entries = "\n".join(_entry(message) for message in _reduced(material, room, count))
+    entries = "\n".join(_render_entry(message) for message in _reduce(material, available, count))
     return [system, Message("user", entries)]
 
 
 def compacted(messages: Sequence[Message], start: int, summary: Message) -> list[Message]:
-    """How the view begins when `summary` stands for all before `start`: the last word of the person stays visible."""
-    opening = [*messages[: leading_systems(messages)], summary]
-    spoken = last_user(messages)
-    if spoken is not None and spoken < start:
-        opening.append(messages[spoken])
-    return opening
+    """Return the view's prefix when `summary` replaces all before `start`; the last user message stays visible."""
+    prefix = [*messages[: leading_systems(messages)], summary]
+    user = last_user(messages)
+    if user is not None and user < start:
+        prefix.append(messages[user])
+    return prefix
 
 
 def uncovered(messages: Sequence[Message], own: Sequence[Message], covers: int) -> int:
-    """The index in `messages` of the first one that a compaction of the turn's `own` messages does not stand for.
+    """Return the index in `messages` of the first one that a compaction of the turn's `own` messages does not cover.
 
-    Moved forward to a call whose results would be parted from it.
+    Moved back to the tool call if its results would be separated from it.
     """
     index = counterpart(leading_systems(own) + covers, own, messages)
     while 0 < index < len(messages) and messages[index].role == "tool":
@@ -75,7 +76,7 @@ def uncovered(messages: Sequence[Message], own: Sequence[Message], covers: int) 
 
 
 def counterpart(position: int, source: Sequence[Message], other: Sequence[Message]) -> int:
-    """Where the message at `source[position]` stands in another list of the conversation; the same place if nowhere."""
+    """Map the position of a message in `source` to its position in `other`; the same position if it is not there."""
     if position >= len(source):
         return len(other)
     wanted = source[position]
@@ -85,51 +86,51 @@ def counterpart(position: int, source: Sequence[Message], other: Sequence[Messag
     return next(found, min(position, len(other)))
 
 
-def _reduced(material: Sequence[Message], room: int, count: Callable[[Message], int]) -> Sequence[Message]:
+def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Message], int]) -> Sequence[Message]:
     def size(messages: Sequence[Message]) -> int:
         return sum(count(message) + ENTRY_TOKENS for message in messages)
 
     reduced, total = material, size(material)
     for limit in RESULT_LIMITS:
-        if total <= room:
+        if total <= max_tokens:
             return reduced
-        reduced = [_shortened(message, limit) for message in material]
+        reduced = [_shorten_result(message, limit) for message in material]
         total = size(reduced)
-    kept, droppable = _summary_apart(reduced)
-    if kept and size(kept) > room // 2:
-        kept = [_cut(kept, room // 2, size)]
+    kept, droppable = _split_summary(reduced)
+    if kept and size(kept) > max_tokens // 2:
+        kept = [_truncate(kept, max_tokens // 2, size)]
     total = size(kept) + size(droppable)
     pieces = rounds(droppable)
     for piece in pieces[:-1]:
         total -= size(droppable[piece.start : piece.stop])
-        if total <= room:
+        if total <= max_tokens:
             return [*kept, *droppable[piece.stop :]]
-    return [*kept, _cut(droppable[pieces[-1].start :], room - size(kept), size)]
+    return [*kept, _truncate(droppable[pieces[-1].start :], max_tokens - size(kept), size)]
 
 
-def _summary_apart(material: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    behind = 1 if len(material) > 1 and material[0].origin == "compaction" else 0
-    return material[:behind], material[behind:]
+def _split_summary(material: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    count = 1 if len(material) > 1 and material[0].origin == "compaction" else 0
+    return material[:count], material[count:]
 
 
-def _cut(piece: Sequence[Message], room: int, size: Callable[[Sequence[Message]], int]) -> Message:
-    """One message with the beginning of a round that is too large all by itself."""
+def _truncate(piece: Sequence[Message], max_tokens: int, size: Callable[[Sequence[Message]], int]) -> Message:
+    """Return one message with the truncated text of a round that is too large by itself."""
     text = "\n".join(message.content for message in piece)
-    limit = len(text) * max(room, 0) // size(piece)
+    limit = len(text) * max(max_tokens, 0) // size(piece)
     while True:
         cut = Message(piece[0].role, truncate(text, limit), origin=piece[0].origin)
-        if limit == 0 or size([cut]) <= room:
+        if limit == 0 or size([cut]) <= max_tokens:
             return cut
         limit = limit * 3 // 4
 
 
-def _shortened(message: Message, limit: int) -> Message:
+def _shorten_result(message: Message, limit: int) -> Message:
     if message.role != "tool" or len(message.content) <= limit:
         return message
     return Message("tool", truncate(message.content, limit), tool_call_id=message.tool_call_id)
 
 
-def _entry(message: Message) -> str:
+def _render_entry(message: Message) -> str:
     role = "summary" if message.origin == "compaction" else message.role
     lines = [message.content] if message.content else []
     lines += [f"[calls {call.name} with {call.canonical().decode()}]" for call in message.tool_calls]

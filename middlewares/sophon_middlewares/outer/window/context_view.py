@@ -1,4 +1,4 @@
-"""What one model is shown of a turn's conversation, and its size, kept up to date instead of counted anew."""
+"""One model's view of a turn's conversation, with an incrementally updated token count."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from sophon_middlewares.outer.window.compaction import compacted, uncovered
 from sophon_middlewares.outer.window.cuts import leading_systems
 
 COUNTED = "context_window.tokens."
-"""With the counter's name behind it: names, in `ctx.known`, the size of the stored messages."""
+"""Prefix, followed by the counter's name, of the keys in `ctx.known` that hold the token count of stored messages."""
 
 
 @dataclass(slots=True, eq=False)
 class ContextView:
-    """`opening` in place of all messages before `start`, then the messages from there on, whatever is appended.
+    """Prefix `opening` in place of all messages before `start`, then the messages from there on.
 
     `total` is their size in tokens, uncalibrated, by the counter named `counter`. `compaction` is the one that the view
-    was begun with. Following a conversation costs no more than what was appended.
+    was created with. An update costs no more than the messages that were appended.
     """
 
     counter: str
@@ -32,12 +32,12 @@ class ContextView:
     last: Message | None = None
 
     def continues(self, messages: Sequence[Message]) -> bool:
-        """Whether a list is the one that was followed so far, with or without more behind it."""
+        """Return whether a list is the counted one, possibly with messages appended."""
         seen = self.seen
         return 0 < seen <= len(messages) and messages[seen - 1] is self.last and messages[0] is self.first
 
     def follow(self, messages: Sequence[Message], tokens: TokenCounter) -> None:
-        """Take account of what was appended."""
+        """Count the messages that were appended."""
         length = len(messages)
         if length == self.seen:
             return
@@ -46,15 +46,15 @@ class ContextView:
         self.seen, self.first, self.last = length, messages[0], messages[-1]
 
     def of(self, messages: list[Message]) -> list[Message]:
-        """The list that goes to the model."""
+        """Return the messages that are sent to the model."""
         return [*self.opening, *messages[self.start :]] if self.opening else messages
 
 
 def begun_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """A view that nothing has been left out of, but what the turn's compaction stands for."""
+    """Return a view without omissions, except for what the turn's compaction covers."""
     compaction = ctx.compaction
     if compaction is None:
-        return _whole_view(ctx, messages, tokens)
+        return _create_full_view(ctx, messages, tokens)
     start = uncovered(messages, ctx.messages, compaction.covers)
     opening = compacted(messages, start, compaction.summary)
     view = ContextView(tokens.name, compaction, opening, start, total=_size(opening, tokens))
@@ -63,28 +63,28 @@ def begun_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) 
 
 
 def shortened_view(view: ContextView, kept: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """The view that begins with `kept`, in place of all that was followed so far."""
+    """Return the view that begins with `kept`, in place of everything counted so far."""
     total = _size(kept, tokens)
     return ContextView(view.counter, view.compaction, kept, view.seen, total, view.seen, view.first, view.last)
 
 
-def _whole_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """A stored history is counted in the turn that adds to it, and not again in every later one."""
+def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
+    """Create a view of all messages; the stored history's token count is cached for later turns."""
     view = ContextView(tokens.name)
     name = COUNTED + tokens.name
     front = leading_systems(messages)
     system = _size(messages[:front], tokens)
     stored, total = ctx.known.get(name, (0, 0))
-    if stored and _same(messages, ctx.messages, front + stored - 1):
+    if stored and _is_same(messages, ctx.messages, front + stored - 1):
         view.total, view.seen = system + total, front + stored
     view.follow(messages, tokens)
     stored = ctx.stored
-    if front + stored == len(messages) and _same(messages, ctx.messages, len(messages) - 1):
+    if front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):
         ctx.known[name] = (stored, view.total - system)
     return view
 
 
-def _same(messages: Sequence[Message], others: Sequence[Message], index: int) -> bool:
+def _is_same(messages: Sequence[Message], others: Sequence[Message], index: int) -> bool:
     return 0 <= index < len(messages) and index < len(others) and messages[index] is others[index]
 
 

@@ -1,4 +1,4 @@
-"""Makes a conversation fit without asking anybody: the oldest rounds go, and results that are too large are cut."""
+"""Truncation of a conversation without a model: drops the oldest rounds and truncates large tool results."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -7,53 +7,55 @@ from sophon.tools.truncation import truncate
 from sophon_middlewares.outer.window.cuts import is_waiting, last_user, rounds
 
 NOTE = Message("user", "[Older messages are left out here: they no longer fit the model's window]", origin="hint")
-"""Stands in the first gap, so that the model knows of it."""
+"""Inserted at the first gap, so that the model knows of the omission."""
 
 RESULT_SHARE = 4
-"""A tool result larger than one fourth of what all messages may be is cut, in whatever round."""
+"""Tool results larger than one fourth of the target size are truncated, in every round."""
 
 RESULT_FLOOR = 200
-"""Characters that are left of a tool result at least."""
+"""Minimum characters kept of a tool result."""
 
 Count = Callable[[Message], int]
 
 
 def smallest(messages: Sequence[Message], count: Count, waiting: Collection[str] = ()) -> int:
-    """Tokens of what is never left out: system messages, the last user message, rounds with a call in `waiting`."""
+    """Return the tokens of what is never dropped: system messages, last user message, rounds with a call in
+    `waiting`.
+    """
     pieces = rounds(messages)
-    return sum(_size(_of(messages, pieces[at]), count) for at in _essential(messages, pieces, waiting))
+    return sum(_size(_slice(messages, pieces[at]), count) for at in _required_rounds(messages, pieces, waiting))
 
 
 def fitted(
     messages: Sequence[Message], target: int, most: int, *, count: Count, waiting: Collection[str] = ()
 ) -> list[Message]:
-    """A conversation of at most `target` tokens, of whole rounds, the newest ones; NOTE tells of a gap.
+    """Return at most `target` tokens of whole rounds, newest first; NOTE marks a gap.
 
-    Never left out: see `smallest`. The newest round stays where it fits `most` with its tool results cut, so that a
-    model sees what it has just asked for. A summary goes only when there is no room for anything else.
+    Never dropped: see `smallest`. The newest round is kept if it fits `most` with its tool results truncated, so that
+    the model sees what it has just requested. A summary is dropped only if nothing else is left to drop.
     """
     pieces = rounds(messages)
     target, most = target - count(NOTE), most - count(NOTE)
-    kept = {at: _of(messages, pieces[at]) for at in _essential(messages, pieces, waiting)}
+    kept = {at: _slice(messages, pieces[at]) for at in _required_rounds(messages, pieces, waiting)}
     used = sum(_size(piece, count) for piece in kept.values())
     newest = len(pieces) - 1
     if newest not in kept:
-        piece = shortened(_of(messages, pieces[newest]), target - used, count)
+        piece = shortened(_slice(messages, pieces[newest]), target - used, count)
         if used + (size := _size(piece, count)) <= most:
             kept[newest], used = piece, used + size
-    for at in _by_worth(messages, pieces, kept):
-        piece = shortened(_of(messages, pieces[at]), target - used, count, each=target // RESULT_SHARE)
+    for at in _by_priority(messages, pieces, kept):
+        piece = shortened(_slice(messages, pieces[at]), target - used, count, each=target // RESULT_SHARE)
         if used + (size := _size(piece, count)) <= target:
             kept[at], used = piece, used + size
         elif not _is_summary(messages[pieces[at].start]):
             break
-    return _joined(kept, len(pieces))
+    return _join(kept, len(pieces))
 
 
 def shortened(piece: Sequence[Message], room: int, count: Count, *, each: int | None = None) -> Sequence[Message]:
-    """A round with its largest tool results cut so that it has at most `room` tokens, or as near as that comes.
+    """Return a round with its largest tool results truncated to at most `room` tokens, or as near as possible.
 
-    `each` is the most that any one result may have; with it, only results beyond it are cut.
+    With `each`, only results of more than `each` tokens are truncated, to that size.
     """
     results = [count(message) for message in piece if message.role == "tool"]
     rest = _size(piece, count) - sum(results)
@@ -64,7 +66,7 @@ def shortened(piece: Sequence[Message], room: int, count: Count, *, each: int | 
 
 
 def level(sizes: Sequence[int], room: int) -> int:
-    """The largest cap at which the sizes, each cut to it, sum up to no more than `room`."""
+    """Return the largest cap at which the sizes, each limited to it, sum up to at most `room`."""
     left = room
     for position, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - position)
@@ -86,7 +88,7 @@ def _cut(result: Message, cap: int, count: Count) -> Message:
         limit = max(RESULT_FLOOR, limit * 3 // 4)
 
 
-def _essential(messages: Sequence[Message], pieces: Sequence[range], waiting: Collection[str]) -> list[int]:
+def _required_rounds(messages: Sequence[Message], pieces: Sequence[range], waiting: Collection[str]) -> list[int]:
     spoken = last_user(messages)
     return [
         at
@@ -95,8 +97,8 @@ def _essential(messages: Sequence[Message], pieces: Sequence[range], waiting: Co
     ]
 
 
-def _by_worth(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> list[int]:
-    """The other rounds: a summary first, then the newest before the older."""
+def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> list[int]:
+    """Return the other rounds in order of priority: a summary first, then newest to oldest."""
     others = [at for at in range(len(pieces) - 1, -1, -1) if at not in kept and messages[pieces[at].start] is not NOTE]
     return sorted(others, key=lambda at: not _is_summary(messages[pieces[at].start]))
 
@@ -105,7 +107,7 @@ def _is_summary(message: Message) -> bool:
     return message.origin == "compaction"
 
 
-def _joined(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
+def _join(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
     joined: list[Message] = []
     gap = False
     for at in range(pieces):
@@ -117,7 +119,7 @@ def _joined(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
     return joined
 
 
-def _of(messages: Sequence[Message], piece: range) -> Sequence[Message]:
+def _slice(messages: Sequence[Message], piece: range) -> Sequence[Message]:
     return messages[piece.start : piece.stop]
 
 

@@ -1,4 +1,4 @@
-"""How much of a model's window is left for messages, in the counter's own tokens."""
+"""Window capacity: how many tokens of a model's window are available for messages."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -6,20 +6,21 @@ from typing import Self
 from sophon.models.tokens import TokenCounter
 
 ANSWER_ROOM = 256
-"""Tokens that are always left for the answer; an eighth of a window of under eight times as much."""
+"""Tokens reserved for the answer; an eighth of the window if that is less."""
 
 PRECISION = 1_000_000
 
 
 def answer_room(window: int) -> int:
-    """Tokens of a window that no request may fill."""
+    """Return the tokens of a window that no request may use."""
     return min(ANSWER_ROOM, window // 8)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Of a window in the provider's tokens, of which the counter finds one in `factor`; `fixed`, in the counter's
-    tokens, comes on top of the messages.
+    """Capacity of a window in the provider's tokens; one of the counter's tokens corresponds to `factor` of them.
+
+    `fixed`, in the counter's tokens, is used in addition to the messages.
     """
 
     window: int
@@ -28,18 +29,20 @@ class Room:
 
     @classmethod
     def of(cls, window: int, fixed: int, tokens: TokenCounter, model_id: str) -> Self:
-        """The room of a model as the counter is calibrated now."""
+        """Create the capacity for a model with the counter's present calibration."""
         return cls(window, fixed, tokens.calibrated(PRECISION, model_id) / PRECISION)
 
     @property
     def most(self) -> int:
-        """The messages may not be larger than this."""
+        """Maximum size of the messages."""
         return int((self.window - answer_room(self.window)) / self.factor) - self.fixed
 
     def share(self, share: float) -> int:
-        """How large the messages may be when the whole request shall take a share of the window; at most `most`."""
+        """Return the maximum size of the messages if the whole request may use a share of the window; at most
+        `most`.
+        """
         return min(int(self.window * share / self.factor) - self.fixed, self.most)
 
     def used(self, messages: int) -> int:
-        """What messages of that size take of the window, all else included."""
+        """Return the provider's tokens of a request with messages of that size."""
         return round((messages + self.fixed) * self.factor)

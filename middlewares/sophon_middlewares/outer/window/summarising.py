@@ -1,4 +1,4 @@
-"""Asks a model for the summary of a conversation's older part, within a time limit, and keeps it on the turn."""
+"""Summariser: has a model summarise the oldest messages, with a time-out, and stores the compaction on the turn."""
 
 import logging
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from sophon_middlewares.outer.window.cuts import last_user, leading_systems, old
 log = logging.getLogger("sophon")
 
 ROOM_SHARES = (1.0, 0.5)
-"""Of the window, for the request and, if a provider says that it overflows all the same, once more."""
+"""Shares of the window for the request: the first try, and the retry after an overflow."""
 
 
 class Summariser:
-    """One turn's way to a summary. `compact` leaves it on `ctx.compaction` and never raises for want of one."""
+    """Compaction of one turn. `compact` sets `ctx.compaction`; a failed summary raises nothing."""
 
     __slots__ = ("_breaker", "_ctx", "_options")
 
@@ -37,29 +37,28 @@ class Summariser:
         self._breaker = breaker
 
     async def compact(self, request: ModelRequest, window: int) -> int:
-        """Summarise the oldest messages of a request, and an earlier summary with them.
+        """Summarise the oldest messages of a request, together with an earlier summary.
 
-        Gives the number of messages that the summary now stands for in their place; 0 if there is none, or none would
-        help.
+        Returns the number of messages that the summary replaces; 0 if there is none, or none would save tokens.
         """
         ctx, model_id = self._ctx, request.model.id
-        material, cut = self._material(request.messages)
-        gain = self._gain(request.messages, material)
+        material, cut = self._select_messages(request.messages)
+        gain = self._saved_tokens(request.messages, material)
         if gain <= summary_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
             return 0
-        summary = await self._summary(material, window, model_id)
+        summary = await self._summarise(material, window, model_id)
         if summary is None:
             return 0
         if ctx.services.gateway.tokens.message(summary) >= gain:
             self._breaker.fail(model_id, ctx.services.clock.monotonic())
             return 0
         self._breaker.succeed(model_id)
-        upto = counterpart(cut, request.messages, ctx.messages)
-        ctx.compaction = Compaction(summary, covers=upto - leading_systems(ctx.messages))
+        up_to = counterpart(cut, request.messages, ctx.messages)
+        ctx.compaction = Compaction(summary, covers=up_to - leading_systems(ctx.messages))
         return len(material)
 
-    def _material(self, messages: Sequence[Message]) -> tuple[list[Message], int]:
-        """What is to be summarised, and the index behind it."""
+    def _select_messages(self, messages: Sequence[Message]) -> tuple[list[Message], int]:
+        """Return the messages to summarise, and the index after them."""
         ctx, compaction = self._ctx, self._ctx.compaction
         waiting = {call.id for call in ctx.pending}
         if compaction is None:
@@ -70,21 +69,21 @@ class Summariser:
         cut = oldest(messages, start, self._options.oldest, summarised=True, waiting=waiting)
         return [compaction.summary, *messages[start:cut]] if cut > start else [], cut
 
-    def _gain(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
-        """Tokens that the view loses with the material: the last word of the person stays in it."""
-        spoken = last_user(messages)
-        stays = messages[spoken] if spoken is not None else None
+    def _saved_tokens(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
+        """Return the tokens that the view loses with the material; the last user message stays in the view."""
+        index = last_user(messages)
+        kept = messages[index] if index is not None else None
         count = self._ctx.services.gateway.tokens.message
-        return sum(count(message) for message in material if message is not stays)
+        return sum(count(message) for message in material if message is not kept)
 
-    async def _summary(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
+    async def _summarise(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
         ctx = self._ctx
         ctx.emit(AgentStatus(status="compacting", detail=f"{len(material)} messages"))
         text = ""
         try:
-            text = await self._ask(material, window)
+            text = await self._request_summary(material, window)
         except BudgetExceeded:
-            return None  # says nothing of the model, and the reply itself may still be affordable
+            return None  # no failure of the model; the reply itself may still be affordable
         except (ModelError, TimeoutError) as failure:
             log.info("no summary for %s: %s", model_id, failure or type(failure).__name__)
         ctx.emit(AgentStatus(status="thinking"))
@@ -93,8 +92,8 @@ class Summariser:
         self._breaker.fail(model_id, ctx.services.clock.monotonic())
         return None
 
-    async def _ask(self, material: Sequence[Message], window: int) -> str:
-        """Raises ModelError, BudgetExceeded, TimeoutError."""
+    async def _request_summary(self, material: Sequence[Message], window: int) -> str:
+        """Request the summary. Raises ModelError, BudgetExceeded, TimeoutError."""
         clock = self._ctx.services.clock
         async with clock.timeout(self._options.timeout.total_seconds()):
             for share in ROOM_SHARES:
@@ -108,7 +107,7 @@ class Summariser:
     async def _complete(self, material: Sequence[Message], window: int) -> str:
         ctx, tokens = self._ctx, self._ctx.services.gateway.tokens
         request = ctx.request([], purpose="compaction", max_tokens=summary_limit(window))
-        # The first model of the route answers, and need not be the one whose window is full.
+        # The route's first model answers, which need not be the one whose window is full.
         window = min(window, request.model.context_window)
         share = window / max(1, tokens.calibrated(window, request.model.id))
         request.messages += summary_question(material, int(window * share), tokens.message)

@@ -1,4 +1,4 @@
-"""What a request carries besides its messages: tool schemas, and the text that other call layers will add."""
+"""Request overhead: tokens of a request besides its messages (tool schemas, text that other call layers add)."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ KNOWN_TEXTS = 16
 
 
 class Surroundings:
-    """Of one turn; counted again only when tools or texts change."""
+    """Overhead counts of one turn; recounted only if tools or texts change."""
 
     __slots__ = ("_counter", "_ctx", "_texts", "_tokens", "_tool_tokens", "_tools")
 
@@ -24,9 +24,9 @@ class Surroundings:
         self._texts: dict[str, int] = {}
 
     def size(self, request: ModelRequest) -> int:
-        """Tokens, uncalibrated. Tools count where the model takes them as such."""
+        """Return the overhead in tokens, uncalibrated. Tools count only for models with function calling."""
         if self._counter is not self._tokens.name:
-            self._forget()
+            self._clear()
         total = 0
         if request.tools and request.model.function_calling:
             if request.tools != self._tools:
@@ -35,10 +35,10 @@ class Surroundings:
             total = self._tool_tokens
         for overhead in self._ctx.overheads:
             if text := overhead(request):
-                total += self._text(text)
+                total += self._count_text(text)
         return total
 
-    def _text(self, text: str) -> int:
+    def _count_text(self, text: str) -> int:
         size = self._texts.get(text)
         if size is None:
             if len(self._texts) >= KNOWN_TEXTS:
@@ -46,7 +46,7 @@ class Surroundings:
             size = self._texts[text] = self._tokens.text(text)
         return size
 
-    def _forget(self) -> None:
-        """The counter has changed: a tokenizer was loaded."""
+    def _clear(self) -> None:
+        """Clear the caches after the counter has changed: a tokenizer was loaded."""
         self._counter, self._tools = self._tokens.name, ()
         self._texts.clear()

@@ -1,1 +1,1 @@
-"""One file per kind of question; the table that puts them in order is sophon/models/offline/table.py."""
+"""Intents of the offline model: one file per kind of request; the order is in `sophon.models.offline.table`."""

@@ -1,4 +1,4 @@
-"""Time and date: asks datetime.now, the only clock the offline model has, and reads its answer."""
+"""Date and time intent: call datetime.now, the offline model's only clock, and describe its result."""
 
 import re
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from sophon.models.offline.skill import Ask, Finding, Skill, Wish
 from sophon.models.offline.words import capitalised
 from sophon.tools.tool import Risk
 
-_ASKS = re.compile(
+_QUESTION = re.compile(
     r"\b(?:what|which) (?:day|date|time|weekday|year|month)(?: of the (?:week|month|year))? "
     r"(?:is|will|was) (?:it|today|tomorrow|yesterday|now)\b"
     r"|\b(?:what(?:['’]?s| is)|tell me|give me|show me|check|get|look up) "
@@ -21,55 +21,55 @@ _ASKS = re.compile(
 _PLACE = re.compile(
     r"\b(?:in|for) (?!the\b|this\b|my\b|words\b)([^\W\d_][\w./'+-]*(?: [^\W\d_][\w.'-]*){0,3})", re.IGNORECASE
 )
-_BEHIND = re.compile(
+_TRAILING_WORDS = re.compile(
     r" (?:right now|now|today|tomorrow|yesterday|currently|at the moment|please|right)\b.*", re.IGNORECASE
 )
-_STAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)")
+_TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)")
 _TIME = re.compile(r"\btime\b", re.IGNORECASE)
-_FIRST, _LAST = datetime(1, 1, 3), datetime(9999, 12, 29)  # days can be added in between
-_SHIFTS = (("day after tomorrow", 2), ("tomorrow", 1), ("yesterday", -1))
+_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 29)  # range in which days can be added safely
+_DAY_OFFSETS = (("day after tomorrow", 2), ("tomorrow", 1), ("yesterday", -1))
 
 
-def _match(ask: Ask) -> Wish | None:
-    if not _ASKS.search(ask.clause):
+def _match(intent_input: Ask) -> Wish | None:
+    if not _QUESTION.search(intent_input.clause):
         return None
-    place = _place(ask.clause)
+    place = _extract_place(intent_input.clause)
     return Wish("datetime.now", {"timezone": place} if place else {})
 
 
-def _tell(finding: Finding) -> str:
-    stamp = _STAMP.search(finding.text)
-    if stamp is None:
-        return f"The clock says: {finding.text.strip()}."
-    year, month, day, hour, minute = (int(part) for part in stamp.groups())
+def _describe_result(result: Finding) -> str:
+    timestamp = _TIMESTAMP.search(result.text)
+    if timestamp is None:
+        return f"The clock says: {result.text.strip()}."
+    year, month, day, hour, minute = (int(part) for part in timestamp.groups())
     try:
         moment = datetime(year, month, day, hour, minute)
     except ValueError:
-        return f"The clock says: {finding.text.strip()}."
-    return _named(moment, finding)
+        return f"The clock says: {result.text.strip()}."
+    return _describe_moment(moment, result)
 
 
-def _named(moment: datetime, finding: Finding) -> str:
-    zone = str(finding.wish.arguments.get("timezone", "UTC"))
-    for word, days in _SHIFTS:
-        if word in finding.clause.lower() and _FIRST <= moment <= _LAST:
-            return f"{capitalised(word)}: {_day(moment + timedelta(days=days))} ({zone})."
-    if _TIME.search(finding.clause):
-        return f"It is {moment:%H:%M} on {_day(moment)} ({zone})."
-    return f"Today is {_day(moment)}, {moment:%H:%M} ({zone})."
+def _describe_moment(moment: datetime, result: Finding) -> str:
+    zone = str(result.wish.arguments.get("timezone", "UTC"))
+    for word, days in _DAY_OFFSETS:
+        if word in result.clause.lower() and _EARLIEST <= moment <= _LATEST:
+            return f"{capitalised(word)}: {_format_day(moment + timedelta(days=days))} ({zone})."
+    if _TIME.search(result.clause):
+        return f"It is {moment:%H:%M} on {_format_day(moment)} ({zone})."
+    return f"Today is {_format_day(moment)}, {moment:%H:%M} ({zone})."
 
 
-def _day(moment: datetime) -> str:
+def _format_day(moment: datetime) -> str:
     return f"{_DAYS[moment.weekday()]}, {moment.day} {_MONTHS[moment.month - 1]} {moment.year} ({moment:%Y-%m-%d})"
 
 
-def _place(clause: str) -> str:
-    """A city or a zone as the person wrote it; the tool knows them, and says so if it does not."""
+def _extract_place(clause: str) -> str:
+    """Return the city or time zone as written by the user; the tool validates it."""
     found = _PLACE.search(clause)
-    return _BEHIND.sub("", found[1]).rstrip(".'") if found else ""
+    return _TRAILING_WORDS.sub("", found[1]).rstrip(".'") if found else ""
 
 
-# Not strftime's names: they change with the machine's locale.
+# Not strftime's names, which depend on the locale.
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -80,7 +80,7 @@ DATES = Skill(
     tool="datetime.now",
     group="time",
     match=_match,
-    tell=_tell,
+    tell=_describe_result,
     deed=lambda _: "ask for the time",
     risk=Risk.NONE,
 )

@@ -1,4 +1,4 @@
-"""Files: write a text to a file, read one, list a folder."""
+"""File intents: write a text to a file, read a file, list a folder."""
 
 import re
 from typing import cast
@@ -27,7 +27,7 @@ _WRITE = (
 )
 _APPEND = re.compile(rf"(?:add|append) (?P<text>.+) to (?:the end of )?{_FILE}{_PATH}", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(r"(?:the (?:text|words?|line|sentence|contents?)|down)[: ] ?(?=\S)", re.IGNORECASE)
-_BACK = re.compile(
+_REFERENCE = re.compile(
     r"(?:it|that|this|both|them|everything|(?:all )?(?:of )?the (?:results?|answers?|outcome|output|summary|findings))",
     re.IGNORECASE,
 )
@@ -42,61 +42,65 @@ _LIST = re.compile(
     r"(?:.{0,30}?\b(?:in|of|under) (?:the )?(?:folder |directory )?(?P<path>\"[^\"\n]+\"|[\w~.][\w./~-]*))?",
     re.IGNORECASE,
 )
-_NO_FOLDER = frozenset({"the", "my", "your", "it", "there", "this", "here", "folder", "directory", "storage", "total"})
+_NOT_A_FOLDER = frozenset(
+    {"the", "my", "your", "it", "there", "this", "here", "folder", "directory", "storage", "total"}
+)
 
 
-def _match_write(ask: Ask) -> Wish | None:
-    clause = ask.clause.rstrip(".!? ")
+def _match_write(intent_input: Ask) -> Wish | None:
+    clause = intent_input.clause.rstrip(".!? ")
     append = _APPEND.fullmatch(clause)
     if append is not None:
-        added = "\n" + _content(append["text"], ask)
+        added = "\n" + _file_content(append["text"], intent_input)
         return Wish("files.write", {"path": unquoted(append["path"]), "content": added, "append": True})
     for pattern in _WRITE:
         found = pattern.fullmatch(clause)
         if found is not None:
-            return Wish("files.write", {"path": unquoted(found["path"]), "content": _content(found["text"], ask)})
+            return Wish(
+                "files.write", {"path": unquoted(found["path"]), "content": _file_content(found["text"], intent_input)}
+            )
     return None
 
 
-def _content(text: str, ask: Ask) -> str:
+def _file_content(text: str, intent_input: Ask) -> str:
     label = _LABEL.match(text)
     text = text[label.end() :] if label else text
-    return ask.material if _BACK.fullmatch(text) and ask.material else unquoted(text)
+    return intent_input.material if _REFERENCE.fullmatch(text) and intent_input.material else unquoted(text)
 
 
-def _match_read(ask: Ask) -> Wish | None:
-    found = _READ.fullmatch(ask.clause.rstrip(".!? "))
-    if found is None or "://" in ask.clause:
+def _match_read(intent_input: Ask) -> Wish | None:
+    found = _READ.fullmatch(intent_input.clause.rstrip(".!? "))
+    if found is None or "://" in intent_input.clause:
         return None
     return Wish("files.read", {"path": unquoted(found["path"])})
 
 
-def _match_list(ask: Ask) -> Wish | None:
-    found = _LIST.match(ask.clause.rstrip(".!? "))
+def _match_list(intent_input: Ask) -> Wish | None:
+    found = _LIST.match(intent_input.clause.rstrip(".!? "))
     if found is None:
         return None
     path = unquoted(found["path"] or "")
-    return Wish("files.list", {"path": path} if path and path.lower() not in _NO_FOLDER else {})
+    return Wish("files.list", {"path": path} if path and path.lower() not in _NOT_A_FOLDER else {})
 
 
-def _tell_list(finding: Finding) -> str:
-    folder = str(finding.wish.arguments.get("path", "."))
+def _describe_listing(result: Finding) -> str:
+    folder = str(result.wish.arguments.get("path", "."))
     where = "The folder" if folder == "." else folder
-    return f"{where} holds:\n{block(_listing(finding.text))}"
+    return f"{where} holds:\n{block(_format_listing(result.text))}"
 
 
-def _listing(text: str) -> str:
-    """The entries of files.list, a line each; anything else as it is."""
+def _format_listing(text: str) -> str:
+    """Format the entries of files.list, one per line; return any other text unchanged."""
     try:
         data: object = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
     if not isinstance(data, list):
         return text
-    return "\n".join(_line(item) for item in cast("list[object]", data))
+    return "\n".join(_format_entry(item) for item in cast("list[object]", data))
 
 
-def _line(item: object) -> str:
+def _format_entry(item: object) -> str:
     if not isinstance(item, dict):
         return str(item)
     entry = cast("dict[str, object]", item)
@@ -104,18 +108,18 @@ def _line(item: object) -> str:
     return f"{entry.get('name', entry)}{'/' if entry.get('kind') == 'folder' else ''}{size}"
 
 
-def _path(wish: Wish) -> str:
-    return str(wish.arguments.get("path", "."))
+def _path_of(call: Wish) -> str:
+    return str(call.arguments.get("path", "."))
 
 
 WRITE_FILE = Skill(
     tool="files.write",
     group="files",
     match=_match_write,
-    tell=lambda finding: (
-        f"I wrote {len(str(finding.wish.arguments.get('content', '')))} characters to {_path(finding.wish)}."
+    tell=lambda result: (
+        f"I wrote {len(str(result.wish.arguments.get('content', '')))} characters to {_path_of(result.wish)}."
     ),
-    deed=lambda wish: f"write {_path(wish)}",
+    deed=lambda call: f"write {_path_of(call)}",
     risk=Risk.HIGH,
     store="files",
     writes=True,
@@ -124,8 +128,8 @@ READ_FILE = Skill(
     tool="files.read",
     group="files",
     match=_match_read,
-    tell=lambda finding: f"{_path(finding.wish)} says:\n{block(finding.text)}",
-    deed=lambda wish: f"read {_path(wish)}",
+    tell=lambda result: f"{_path_of(result.wish)} says:\n{block(result.text)}",
+    deed=lambda call: f"read {_path_of(call)}",
     risk=Risk.LOW,
     store="files",
 )
@@ -133,8 +137,8 @@ LIST_FILES = Skill(
     tool="files.list",
     group="files",
     match=_match_list,
-    tell=_tell_list,
-    deed=lambda wish: f"list the files in {_path(wish)}",
+    tell=_describe_listing,
+    deed=lambda call: f"list the files in {_path_of(call)}",
     risk=Risk.LOW,
     store="files",
 )

@@ -1,4 +1,4 @@
-"""Memory: writes down what it is told to remember, searches before it answers about the person, forgets on demand."""
+"""Memory intents: store a statement, search for an answer about the user, find and delete an entry."""
 
 import re
 
@@ -8,13 +8,13 @@ from sophon.models.offline.skill import Ask, Finding, Skill, Wish
 from sophon.models.offline.words import capitalised, content_words, ended, to_you, unquoted
 from sophon.tools.tool import Risk
 
-_KEEP = re.compile(
+_STORE = re.compile(
     r"(?:remember|note(?: down)?|memori[sz]e|write down|jot down|keep in mind|make a note|take a note|don['’]t forget)"
     r"\b(?: (?:in|to) (?:your |my |the )?(?:memory|notes)\b)?(?: for (?:me|later)\b)?[,:]?"
     r"(?: (?:that|this|the following|of the fact that)\b[,:]?)? (?P<text>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_KEEP_IN = re.compile(
+_STORE_IN_MEMORY = re.compile(
     r"(?:save|store|put|write|add) (?:that )?(?P<text>.+) (?:in|into|to) (?:your |my |the )?(?:memory|notes)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -30,115 +30,117 @@ _RECALL = re.compile(
     r"(?: (?:about|of|on|for|regarding|to))?(?P<topic> .+|\W*$)",
     re.IGNORECASE | re.DOTALL,
 )
-_TELL_ME = re.compile(
+_TELL_ME_OTHER = re.compile(
     r"tell me (?!(?:something |everything |all )?(?:about|what|who|where|when|how|my|the name))", re.IGNORECASE
 )
-_MINE = re.compile(r"(?:what|which|who|whose|where|when|how)\b.*\b(?:my|i|me|our|mine|we)\b", re.IGNORECASE | re.DOTALL)
+_QUESTION_ABOUT_USER = re.compile(
+    r"(?:what|which|who|whose|where|when|how)\b.*\b(?:my|i|me|our|mine|we)\b", re.IGNORECASE | re.DOTALL
+)
 _FORGET = re.compile(
     r"(?:please )?(?:forget|(?:delete|remove|erase) (?:the |my )?(?:memory|memories|note|notes|entry))"
     r"(?: (?:that|about|of|on|what (?:you know|i (?:said|told you)) about))*(?P<topic> .+)",
     re.IGNORECASE | re.DOTALL,
 )
-_LIKES = re.compile(
+_PREFERENCE = re.compile(
     r"\bI (?:really |do not |don['’]t )?(?:like|love|prefer|hate|dislike|enjoy)\b|\bfavou?rite\b", re.IGNORECASE
 )
 
 
-def _match_keep(ask: Ask) -> Wish | None:
-    kept = _KEEP_IN.fullmatch(ask.clause.rstrip(".!")) or _KEEP.fullmatch(ask.clause)
-    if kept is None or ask.clause.endswith("?") or _QUESTION.match(kept["text"]):
+def _match_store(intent_input: Ask) -> Wish | None:
+    stored = _STORE_IN_MEMORY.fullmatch(intent_input.clause.rstrip(".!")) or _STORE.fullmatch(intent_input.clause)
+    if stored is None or intent_input.clause.endswith("?") or _QUESTION.match(stored["text"]):
         return None
-    text = unquoted(kept["text"].rstrip(".!"))
+    text = unquoted(stored["text"].rstrip(".!"))
     if text.lower() in ("that", "this", "it"):
-        text = ask.material
-    elif text.lower().startswith("to ") and ask.clause.lower().startswith("remember"):
+        text = intent_input.material
+    elif text.lower().startswith("to ") and intent_input.clause.lower().startswith("remember"):
         text = "to do: " + text[3:]
     if not text.strip():
         return None
     return Wish(
-        "memory.write", {"text": capitalised(text), "category": "preference" if _LIKES.search(text) else "fact"}
+        "memory.write", {"text": capitalised(text), "category": "preference" if _PREFERENCE.search(text) else "fact"}
     )
 
 
-def _tell_kept(finding: Finding) -> str:
-    return ended(f"I wrote down: {to_you(_kept(finding.wish))}")
+def _describe_stored(result: Finding) -> str:
+    return ended(f"I wrote down: {to_you(_stored_text(result.wish))}")
 
 
-def _match_recall(ask: Ask) -> Wish | None:
-    clause = ask.clause.rstrip("?.! ")
-    recall = None if _TELL_ME.match(clause) else _RECALL.match(clause)
+def _match_recall(intent_input: Ask) -> Wish | None:
+    clause = intent_input.clause.rstrip("?.! ")
+    recall = None if _TELL_ME_OTHER.match(clause) else _RECALL.match(clause)
     if recall is not None:
-        return Wish("memory.search", {"query": _query(recall["topic"])})
-    if _MINE.match(clause) and (ask.clause.endswith("?") or len(clause) < 120):
-        return Wish("memory.search", {"query": _query(clause)})
+        return Wish("memory.search", {"query": _to_query(recall["topic"])})
+    if _QUESTION_ABOUT_USER.match(clause) and (intent_input.clause.endswith("?") or len(clause) < 120):
+        return Wish("memory.search", {"query": _to_query(clause)})
     return None
 
 
-def _tell_recalled(finding: Finding) -> str:
-    found = fitting(finding)
+def _describe_recalled(result: Finding) -> str:
+    found = fitting(result)
     if not found:
-        return f"My memory has nothing about {_topic(finding)}."
+        return f"My memory has nothing about {_query_of(result)}."
     if len(found) == 1:
         return ended(f"From my memory: {to_you(found[0].text)}")
     lines = "\n".join(f"- {ended(to_you(entry.text))}" for entry in found)
-    return f"From my memory, about {_topic(finding)}:\n{lines}"
+    return f"From my memory, about {_query_of(result)}:\n{lines}"
 
 
-def fitting(finding: Finding) -> list[Entry]:
-    """The entries that were found; only those with every word of the query, where there are such."""
-    found = entries(finding.text)
-    wanted = set(folded_words(str(finding.wish.arguments.get("query", ""))))
-    return [entry for entry in found if wanted <= set(folded_words(entry.text))] or found
+def fitting(result: Finding) -> list[Entry]:
+    """Return the entries that contain every word of the query; all entries if none does."""
+    found = entries(result.text)
+    query_words = set(folded_words(str(result.wish.arguments.get("query", ""))))
+    return [entry for entry in found if query_words <= set(folded_words(entry.text))] or found
 
 
-def _match_forget(ask: Ask) -> Wish | None:
-    forget = _FORGET.fullmatch(ask.clause.rstrip("?.! "))
-    if forget is None or ask.clause.lower().startswith("forget it"):
+def _match_forget(intent_input: Ask) -> Wish | None:
+    forget = _FORGET.fullmatch(intent_input.clause.rstrip("?.! "))
+    if forget is None or intent_input.clause.lower().startswith("forget it"):
         return None
-    return Wish("memory.search", {"query": _query(forget["topic"])})
+    return Wish("memory.search", {"query": _to_query(forget["topic"])})
 
 
-def _forget_found(finding: Finding) -> Wish | None:
-    entry = _meant(finding)
+def _follow_up_delete(result: Finding) -> Wish | None:
+    entry = _best_entry(result)
     return Wish("memory.forget", {"id": entry.id}) if entry and entry.id else None
 
 
-def _tell_not_forgotten(finding: Finding) -> str:
-    return f"There is nothing to forget: my memory has nothing that matches {_topic(finding)}."
+def _describe_not_found(result: Finding) -> str:
+    return f"There is nothing to forget: my memory has nothing that matches {_query_of(result)}."
 
 
-def _tell_forgotten(finding: Finding) -> str:
-    text = finding.text.strip().removeprefix("Forgotten:").strip()
+def _describe_deleted(result: Finding) -> str:
+    text = result.text.strip().removeprefix("Forgotten:").strip()
     return ended(f"I have forgotten this: {to_you(text)}")
 
 
-def _meant(finding: Finding) -> Entry | None:
-    """The entry with most of the words; None if it has fewer than half of them, so that nothing else is lost."""
-    wanted = set(folded_words(str(finding.wish.arguments["query"])))
-    scored = [(len(wanted & set(folded_words(entry.text))), entry) for entry in entries(finding.text)]
+def _best_entry(result: Finding) -> Entry | None:
+    """Return the entry with most words of the query; None below half of them, so that no other entry is deleted."""
+    query_words = set(folded_words(str(result.wish.arguments["query"])))
+    scored = [(len(query_words & set(folded_words(entry.text))), entry) for entry in entries(result.text)]
     hits, entry = max(scored, key=lambda pair: pair[0], default=(0, None))
-    return entry if hits * 2 >= len(wanted) and hits else None
+    return entry if hits * 2 >= len(query_words) and hits else None
 
 
-def _query(topic: str) -> str:
-    """The words that carry meaning; none of them asks for the newest entries."""
+def _to_query(topic: str) -> str:
+    """Return the content words as a query; an empty one requests the newest entries."""
     return " ".join(content_words(topic))
 
 
-def _topic(finding: Finding) -> str:
-    return str(finding.wish.arguments.get("query", "")) or "you"
+def _query_of(result: Finding) -> str:
+    return str(result.wish.arguments.get("query", "")) or "you"
 
 
-def _kept(wish: Wish) -> str:
-    return str(wish.arguments.get("text", ""))
+def _stored_text(call: Wish) -> str:
+    return str(call.arguments.get("text", ""))
 
 
 REMEMBER = Skill(
     tool="memory.write",
     group="memory",
-    match=_match_keep,
-    tell=_tell_kept,
-    deed=lambda wish: f"write down “{_kept(wish)}”",
+    match=_match_store,
+    tell=_describe_stored,
+    deed=lambda call: f"write down “{_stored_text(call)}”",
     risk=Risk.MEDIUM,
     store="memory",
     writes=True,
@@ -147,8 +149,8 @@ RECALL = Skill(
     tool="memory.search",
     group="memory",
     match=_match_recall,
-    tell=_tell_recalled,
-    deed=lambda wish: f"search my memory for “{wish.arguments.get('query', '')}”",
+    tell=_describe_recalled,
+    deed=lambda call: f"search my memory for “{call.arguments.get('query', '')}”",
     risk=Risk.NONE,
     store="memory",
 )
@@ -156,20 +158,20 @@ FORGET = Skill(
     tool="memory.search",
     group="memory",
     match=_match_forget,
-    tell=_tell_not_forgotten,
-    deed=lambda wish: f"find “{wish.arguments.get('query', '')}” in my memory",
+    tell=_describe_not_found,
+    deed=lambda call: f"find “{call.arguments.get('query', '')}” in my memory",
     risk=Risk.NONE,
     store="memory",
     writes=True,
-    after=_forget_found,
+    after=_follow_up_delete,
     leads_to="memory.forget",
 )
 FORGOTTEN = Skill(
     tool="memory.forget",
     group="memory",
     match=lambda _: None,
-    tell=_tell_forgotten,
-    deed=lambda wish: f"forget entry {wish.arguments.get('id', '')}",
+    tell=_describe_deleted,
+    deed=lambda call: f"forget entry {call.arguments.get('id', '')}",
     risk=Risk.HIGH,
     store="memory",
     writes=True,

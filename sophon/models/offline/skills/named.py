@@ -1,4 +1,4 @@
-"""Any other tool, when the clause calls it by its name: `use send_mail with to=ada@example.org, body="Hello"`."""
+"""Explicit call intent: any tool by its name, as in `use send_mail with to=ada@example.org, body="Hello"`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ _CALL = re.compile(
 _PAIR = re.compile(r"([A-Za-z_]\w{0,40}) ?= ?(\"[^\"]*\"|'[^']*'|[^,\s]+)")
 
 
-def _match(ask: Ask) -> Wish | None:
-    found = _CALL.fullmatch(ask.clause.rstrip("?!"))
-    tool = ask.tools.get(found["tool"].rstrip(".")) if found else None
+def _match(intent_input: Ask) -> Wish | None:
+    found = _CALL.fullmatch(intent_input.clause.rstrip("?!"))
+    tool = intent_input.tools.get(found["tool"].rstrip(".")) if found else None
     if found is None or tool is None:
         return None
-    arguments = _arguments(tool, (found["rest"] or "").strip(" :()."))
+    arguments = _parse_arguments(tool, (found["rest"] or "").strip(" :()."))
     return Wish(tool.name, arguments)
 
 
-def _arguments(tool: Tool, text: str) -> Mapping[str, Any]:
-    """A JSON object, name=value pairs, or the whole text for the one parameter that is required.
+def _parse_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
+    """Parse a JSON object, name=value pairs, or the whole text as the only required parameter.
 
-    What does not fit is left to the tool's own check, whose words come back as the result.
+    Invalid arguments are left to the tool's validation, whose error becomes the result.
     """
     if text.startswith("{"):
         try:
@@ -40,14 +40,14 @@ def _arguments(tool: Tool, text: str) -> Mapping[str, Any]:
             data = None
         if isinstance(data, dict):
             return cast(Mapping[str, Any], data)
-    pairs = {match[1]: _value(match[2]) for match in _PAIR.finditer(text)}
+    pairs = {match[1]: _parse_value(match[2]) for match in _PAIR.finditer(text)}
     if pairs:
         return pairs
     required: Sequence[Any] = tool.parameters.get("required") or ()
     return {str(name): unquoted(text) for name in required} if text and len(required) == 1 else {}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if text[0] in "\"'":
         return text[1:-1]
     try:
@@ -60,12 +60,12 @@ NAMED = Skill(
     tool="",
     group="",
     match=_match,
-    tell=lambda finding: f"{finding.wish.tool} gave:\n{block(finding.text)}",
-    deed=lambda wish: f"use {wish.tool}",
+    tell=lambda result: f"{result.wish.tool} returned:\n{block(result.text)}",
+    deed=lambda call: f"use {call.tool}",
     risk=Risk.LOW,
 )
 
 
-def tell_any(finding: Finding) -> str:
-    """What to say of a result that no row of the table knows."""
-    return NAMED.tell(finding)
+def tell_any(result: Finding) -> str:
+    """Describe the result of a tool without an intent of its own."""
+    return NAMED.tell(result)

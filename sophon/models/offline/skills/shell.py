@@ -1,4 +1,4 @@
-"""The shell: runs a command that the person spelt out, word for word."""
+"""Shell intent: run a command that the user wrote out, word for word."""
 
 import re
 
@@ -12,43 +12,43 @@ _RUN = re.compile(
     r"(?P<named> commands?| in (?:the|a) (?:shell|terminal))?(?P<colon>:)? (?P<command>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_COMMANDS = """
+_COMMAND_LIST = """
     ls uname echo cat pwd date whoami df du git python python3 uptime hostname id env free head tail wc ps which grep
     find make node npm pip true false sleep printf touch mkdir rm cp mv curl ping
 """
-_KNOWN = frozenset(_COMMANDS.split())
-_GOOD = "exit code 0\n--- stdout\n"
-"""How system.execute begins when all went well and there is only output; anything else is shown as it is."""
-_QUIET = re.compile(r"\s*(?:exit code 0\s*)?")
+_KNOWN_COMMANDS = frozenset(_COMMAND_LIST.split())
+_SUCCESS_PREFIX = "exit code 0\n--- stdout\n"
+"""Prefix of a system.execute result with exit code 0 and only output; any other result is shown unchanged."""
+_NO_OUTPUT = re.compile(r"\s*(?:exit code 0\s*)?")
 
 
-def _match(ask: Ask) -> Wish | None:
-    found = _RUN.fullmatch(ask.clause)
+def _match(intent_input: Ask) -> Wish | None:
+    found = _RUN.fullmatch(intent_input.clause)
     if found is None:
         return None
     stated = found["command"].strip()
     command = unquoted(stated)
-    spelt_out = found["named"] or found["colon"] or command != stated or command.split(" ", 1)[0] in _KNOWN
-    return Wish("system.execute", {"command": command}) if spelt_out and command.strip() else None
+    is_explicit = found["named"] or found["colon"] or command != stated or command.split(" ", 1)[0] in _KNOWN_COMMANDS
+    return Wish("system.execute", {"command": command}) if is_explicit and command.strip() else None
 
 
-def _command(wish: Wish) -> str:
-    return str(wish.arguments.get("command", ""))
+def _command_of(call: Wish) -> str:
+    return str(call.arguments.get("command", ""))
 
 
-def _tell(finding: Finding) -> str:
-    ran = f"I ran `{_command(finding.wish)}`"
-    if _QUIET.fullmatch(finding.text):
-        return f"{ran}; it printed nothing."
-    return f"{ran}. Its output:\n{block(finding.text.removeprefix(_GOOD))}"
+def _describe_result(result: Finding) -> str:
+    sentence = f"I ran `{_command_of(result.wish)}`"
+    if _NO_OUTPUT.fullmatch(result.text):
+        return f"{sentence}; it printed nothing."
+    return f"{sentence}. Its output:\n{block(result.text.removeprefix(_SUCCESS_PREFIX))}"
 
 
 SHELL = Skill(
     tool="system.execute",
     group="system",
     match=_match,
-    tell=_tell,
-    deed=lambda wish: f"run the command `{_command(wish)}`",
+    tell=_describe_result,
+    deed=lambda call: f"run the command `{_command_of(call)}`",
     risk=Risk.CRITICAL,
     store="machine",
     writes=True,

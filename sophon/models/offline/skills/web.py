@@ -1,4 +1,4 @@
-"""The web: fetches an address that the clause names, or sends something to it when the clause says so."""
+"""Web intents: fetch a URL in the clause, or send a request with a body to it."""
 
 import re
 
@@ -16,36 +16,36 @@ _HOST = re.compile(
 )
 _METHOD = re.compile(r"\b(POST|PUT|DELETE|PATCH)\b")
 _HEAD = re.compile(r"\bHEAD\b")
-_SENDS = re.compile(r"(?P<verb>post|put|patch) (?P<body>.+) (?:to|at|on) https?://", re.IGNORECASE | re.DOTALL)
+_SEND = re.compile(r"(?P<verb>post|put|patch) (?P<body>.+) (?:to|at|on) https?://", re.IGNORECASE | re.DOTALL)
 _BODY = re.compile(
     r"\b(?:with|body|data|containing)(?: the)?(?: body| data| text)?:? (?P<body>.+)", re.IGNORECASE | re.DOTALL
 )
 
 
-def _match_fetch(ask: Ask) -> Wish | None:
-    url = _url(ask.clause)
+def _match_fetch(intent_input: Ask) -> Wish | None:
+    url = _extract_url(intent_input.clause)
     if url is None:
         return None
-    return Wish("http.request", {"url": url, "method": "HEAD"} if _HEAD.search(ask.clause) else {"url": url})
+    return Wish("http.request", {"url": url, "method": "HEAD"} if _HEAD.search(intent_input.clause) else {"url": url})
 
 
-def _match_send(ask: Ask) -> Wish | None:
-    url = _url(ask.clause)
+def _match_send(intent_input: Ask) -> Wish | None:
+    url = _extract_url(intent_input.clause)
     if url is None:
         return None
-    sends, method = _SENDS.match(ask.clause), _METHOD.search(ask.clause)
+    sends, method = _SEND.match(intent_input.clause), _METHOD.search(intent_input.clause)
     if method is not None:
-        body = _BODY.search(ask.clause, ask.clause.find(url) + len(url))
-        return _sending(url, method[1], body["body"] if body else "")
-    return _sending(url, sends["verb"].upper(), sends["body"]) if sends is not None else None
+        body = _BODY.search(intent_input.clause, intent_input.clause.find(url) + len(url))
+        return _send_call(url, method[1], body["body"] if body else "")
+    return _send_call(url, sends["verb"].upper(), sends["body"]) if sends is not None else None
 
 
-def _sending(url: str, method: str, body: str) -> Wish:
+def _send_call(url: str, method: str, body: str) -> Wish:
     arguments = {"url": url, "method": method}
     return Wish("http.send", arguments | {"body": unquoted(body)} if body else arguments)
 
 
-def _url(clause: str) -> str | None:
+def _extract_url(clause: str) -> str | None:
     found = _URL.search(clause)
     if found is not None:
         return found[0].rstrip(".,;:!?)]")
@@ -55,27 +55,27 @@ def _url(clause: str) -> str | None:
     return next((f"https://{host}" for host in hosts if _HOST.fullmatch(host)), None)
 
 
-def _tell(finding: Finding) -> str:
-    return f"{_address(finding.wish)} answered:\n{block(finding.text)}"
+def _describe_result(result: Finding) -> str:
+    return f"{_url_of(result.wish)} answered:\n{block(result.text)}"
 
 
-def _address(wish: Wish) -> str:
-    return str(wish.arguments.get("url", "the address"))
+def _url_of(call: Wish) -> str:
+    return str(call.arguments.get("url", "the address"))
 
 
 FETCH = Skill(
     tool="http.request",
     group="web",
     match=_match_fetch,
-    tell=_tell,
-    deed=lambda wish: f"fetch {_address(wish)}",
+    tell=_describe_result,
+    deed=lambda call: f"fetch {_url_of(call)}",
     risk=Risk.LOW,
 )
 SEND = Skill(
     tool="http.send",
     group="web",
     match=_match_send,
-    tell=_tell,
-    deed=lambda wish: f"send something to {_address(wish)}",
+    tell=_describe_result,
+    deed=lambda call: f"send something to {_url_of(call)}",
     risk=Risk.HIGH,
 )

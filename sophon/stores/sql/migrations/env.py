@@ -1,4 +1,4 @@
-"""What Alembic runs to reach the database: it is given the connection, and the transaction that is open on it."""
+"""Alembic environment: uses the given connection and its open transaction."""
 
 from alembic import context
 

@@ -110,7 +110,7 @@ BAD = {
     "circle": (
         '{"goal": "g", "steps": [{"id": "a", "description": "x", "depends_on": ["b"]}, '
         '{"id": "b", "description": "y", "depends_on": ["a"]}]}',
-        "in a circle",
+        "in a cycle",
     ),
     "dependency": ('{"goal": "g", "steps": [{"id": "a", "description": "x", "depends_on": ["z"]}]}', "no step"),
     "twice": (

@@ -82,7 +82,7 @@ async def test_of_fifty_deliveries_at_once_one_is_accepted(store: Store):
 
 async def test_a_run_id_that_is_taken_is_refused_with_its_key(store: Store):
     await store.runs.accept(message(), KEY)
-    with pytest.raises(InputError, match="'r' already"):
+    with pytest.raises(InputError, match="'r' exists already"):
         await store.runs.accept(message("r", "elsewhere"), InboundKey("telegram", "bot-1", "43"))
     assert (await store.runs.accept(message("q"), InboundKey("telegram", "bot-1", "43"))).created
     with pytest.raises(NotFound):

@@ -198,7 +198,7 @@ async def test_a_fork_up_to_a_seq_leaves_out_what_came_later(store: Store):
 async def test_a_fork_neither_replaces_a_session_nor_is_empty(store: Store):
     await store.sessions.append("s", [said("a")])
     await store.sessions.append("t", [said("mine")])
-    with pytest.raises(InputError, match="'t' already"):
+    with pytest.raises(InputError, match="'t' exists already"):
         await store.sessions.fork("s", "t")
     with pytest.raises(InputError, match="seq 0"):
         await store.sessions.fork("s", "u", upto=0)

@@ -29,7 +29,7 @@ async def test_appending_adds_to_the_end(ctx: Context) -> None:
 async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
     await files_write.invoke({"path": "a.txt", "content": "x" * (PAGE + 5)}, ctx)
     first = await files_read.invoke({"path": "a.txt"}, ctx)
-    assert first.endswith(f"[characters 0 to {PAGE} of {PAGE + 5}; go on with offset={PAGE}]")
+    assert first.endswith(f"[characters 0 to {PAGE} of {PAGE + 5}; continue with offset={PAGE}]")
     assert await files_read.invoke({"path": "a.txt", "offset": PAGE}, ctx) == "xxxxx"
 
 
@@ -39,7 +39,7 @@ async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
         ("", 0, 10, ""),
         ("abc", 0, 3, "abc"),
         ("abc", 1, 5, "bc"),
-        ("abcd", 1, 2, "bc\n[characters 1 to 3 of 4; go on with offset=3]"),
+        ("abcd", 1, 2, "bc\n[characters 1 to 3 of 4; continue with offset=3]"),
     ],
 )
 def test_a_page_says_how_to_go_on(text: str, offset: int, limit: int, expected: str) -> None:
@@ -53,7 +53,7 @@ def test_a_page_past_the_end_is_refused() -> None:
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n", b"a\0b", b"\xff\xfea\0"])
 def test_a_binary_file_is_refused(content: bytes) -> None:
-    with pytest.raises(ToolError, match=r"binary|no text file"):
+    with pytest.raises(ToolError, match=r"binary|not a UTF-8 text file"):
         as_text(content, "a.bin")
 
 

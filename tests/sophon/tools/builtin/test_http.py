@@ -94,13 +94,13 @@ async def test_reading_never_sends(ctx: Context, method: str) -> None:
     "url", ["http://169.254.169.254/", "http://10.0.0.1/", "http://localhost/", "file:///etc/passwd"]
 )
 async def test_an_address_inside_is_refused(ctx: Context, url: str) -> None:
-    with pytest.raises(ToolError, match="is refused"):
+    with pytest.raises(ToolError, match="is blocked"):
         await http_request.invoke({"url": url}, ctx)
 
 
 async def test_a_redirect_inside_is_refused(ctx: Context) -> None:
     async with serving("", status="302 Found", extra="Location: http://169.254.169.254/\r\n") as server:
-        with pytest.raises(ToolError, match=r"refused \(redirect\)"):
+        with pytest.raises(ToolError, match=r"blocked \(redirect\)"):
             await http_request.invoke({"url": server.url}, ctx)
 
 

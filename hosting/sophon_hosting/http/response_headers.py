@@ -1,0 +1,26 @@
+"""Default headers of every response: security headers (CSP), caching, and Server."""
+
+from aiohttp import hdrs, web
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""Default response headers; a response may override them."""
+
+SERVER = "sophon"
+"""Value of the Server header; aiohttp's default reveals its version and that of Python."""
+
+BEGUN = web.RequestKey("response_started", bool)
+"""Set on a request when its response has started."""
+
+
+async def dressed(request: web.Request, response: web.StreamResponse) -> None:
+    """Add `HEADERS` to a response; `on_response_prepare` signal, so that streamed responses have them too."""
+    request[BEGUN] = True
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers[hdrs.SERVER] = SERVER

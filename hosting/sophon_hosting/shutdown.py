@@ -1,0 +1,25 @@
+"""Graceful shutdown of the worker: drain the queue within a grace period, then interrupt the runs that are left."""
+
+import logging
+
+from sophon.clock import Clock
+from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.runs.jobs import Jobs
+
+log = logging.getLogger("sophon")
+
+
+async def drain_or_interrupt(queue: TaskQueue, active_runs: Jobs, clock: Clock, grace_seconds: float) -> None:
+    """Pause the queue, wait at most `grace_seconds` for running turns, then interrupt the rest and wait for them.
+
+    An interrupted run keeps its checkpoint and resumes at the next start.
+    """
+    try:
+        async with clock.timeout(grace_seconds):
+            await queue.drain()
+    except TimeoutError:
+        log.warning("%d running turns are interrupted and resume at the next start", len(active_runs))
+    for active_run in active_runs:
+        active_run.stop()
+    for active_run in active_runs:
+        await active_run.over.wait()

@@ -1,0 +1,334 @@
+// Application state (signals) and the actions of the user.
+import { computed, effect, signal } from "@preact/signals";
+import { download, getJson, ApiError, sendJson } from "../wire/http-api";
+import { SocketConnection } from "../wire/socket";
+import type { ApprovalInfo, Arguments, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
+import { forgetToken, storeToken } from "../wire/token-storage";
+import { LiveSession } from "./live-session";
+import { newId, SendQueue } from "./send-queue";
+import { navigate, route } from "./router";
+
+export type ConnectionState = "connecting" | "open" | "broken" | "refused";
+
+export const currentUser = signal<CurrentUser | null>(null);
+/** Message of the sign-in form; empty shows the form without one, null shows no form. */
+export const signInMessage = signal<string | null>(null);
+export const connectionState = signal<ConnectionState>("connecting");
+export const sessions = signal<readonly SessionSummary[] | null>(null);
+export const searchText = signal("");
+export const approvals = signal<readonly ApprovalInfo[]>([]);
+/** Sessions with a running turn or an open approval, as far as known from events. */
+export const sessionActivity = signal<ReadonlyMap<string, "running" | "waiting">>(new Map());
+export const chain = signal<ChainInfo | null>(null);
+export const providers = signal<readonly ProviderInfo[]>([]);
+export const tools = signal<ReadonlyMap<string, ToolInfo>>(new Map());
+/** A message about an error or a finished action, shown for some seconds. */
+export const notice = signal<{ text: string; isError: boolean } | null>(null);
+/** Whether the dialog with the keyboard shortcuts is open. */
+export const shortcutsOpen = signal(false);
+/** Text of the live region for screen readers. */
+export const announcement = signal("");
+/** Incremented when the usage may have changed. */
+export const usageVersion = signal(0);
+
+const liveSessions = new Map<string, LiveSession>();
+let chatSocket: SocketConnection | null = null;
+let operatorSocket: SocketConnection | null = null;
+
+export const sendQueue = new SendQueue(() => chatSocket);
+
+/** Id of the next new session; replaced when it is used. */
+const nextSessionId = signal(newId());
+
+export const currentSession = computed<LiveSession | null>(() => {
+  if (currentUser.value === null) return null;
+  if (route.value.page === "session") return getOrCreateSession(route.value.id);
+  return route.value.page === "new" ? getOrCreateSession(nextSessionId.value) : null;
+});
+
+export const isOfflineOnly = computed(
+  () => providers.value.length > 0 && providers.value.every((each) => each.provider === "offline"),
+);
+
+/** Load the current user, then connect; retries every 2 s while the host is unreachable. */
+export async function start(): Promise<void> {
+  let user: CurrentUser;
+  try {
+    user = await getJson<CurrentUser>("/api/me");
+  } catch (error) {
+    if (error instanceof ApiError && error.code === "unauthorized") {
+      signInMessage.value = "";
+      return;
+    }
+    connectionState.value = "broken";
+    setTimeout(() => void start(), 2_000);
+    return;
+  }
+  connectSockets(user);
+  currentUser.value = user;
+  signInMessage.value = null;
+  void refreshSessions();
+  void refreshHost();
+}
+
+export async function signInWithToken(token: string, stay: boolean): Promise<void> {
+  storeToken(token, stay);
+  await start();
+  if (signInMessage.value !== null) {
+    forgetToken();
+    signInMessage.value = "This token is not known; see Hub.Users in the host's settings.";
+  }
+}
+
+export function signOut(): void {
+  forgetToken();
+  location.hash = "";
+  location.reload();
+}
+
+export function sendMessage(text: string): void {
+  const session = currentSession.value;
+  if (session === null) return;
+  if (session.state.value === "new") session.isNew = true;
+  sendQueue.add(session.id, text);
+  focusComposer();
+  if (route.value.page === "new") {
+    nextSessionId.value = newId();
+    navigate({ page: "session", id: session.id });
+  }
+}
+
+export function startSession(): void {
+  navigate({ page: "new" });
+  announcement.value = "New conversation";
+}
+
+/** The owner of a session if it is another user. An operator can watch such a session and decide approvals, but not write. */
+export function foreignOwner(id: string): string | null {
+  const owner = sessions.value?.find((each) => each.session_id === id)?.owner;
+  return owner !== undefined && currentUser.value !== null && owner !== currentUser.value.user ? owner : null;
+}
+
+export const UNTITLED_SESSION = "Conversation";
+
+/** The title of a session; before it has one, its first message. */
+export function sessionTitle(id: string): string {
+  const title = sessions.value?.find((each) => each.session_id === id)?.title;
+  return title || liveSessions.get(id)?.turns.value[0]?.turn.text || UNTITLED_SESSION;
+}
+
+export async function cancelTask(task: string): Promise<void> {
+  await reportErrors(() => chatSocket!.request("cancel_task", { task_id: task }));
+}
+
+export async function decideApproval(
+  approval: string,
+  decision: "approve" | "reject" | "edit",
+  more: { arguments?: Arguments; reason?: string } = {},
+): Promise<boolean> {
+  const done = await reportErrors(() => sendDecision({ approval_id: approval, decision, ...more }), true);
+  void refreshApprovals();
+  if (done) focusComposer(); // the focused button has been removed
+  return done;
+}
+
+export async function renameSession(session: string, title: string): Promise<void> {
+  await reportErrors(() => sendJson("PATCH", sessionPath(session), { title }));
+  await refreshSessions();
+}
+
+export async function forkSession(session: string): Promise<void> {
+  await reportErrors(async () => {
+    const copy = await sendJson<SessionSummary>("POST", `${sessionPath(session)}/fork`, {});
+    await refreshSessions();
+    navigate({ page: "session", id: copy.session_id });
+    notice.value = { text: "You are now in the copy; the original conversation is unchanged.", isError: false };
+  });
+}
+
+export async function deleteSession(session: string): Promise<void> {
+  const done = await reportErrors(() => sendJson("DELETE", sessionPath(session)));
+  if (!done) return;
+  liveSessions.delete(session);
+  if (route.value.page === "session" && route.value.id === session) navigate({ page: "new" }, true);
+  await refreshSessions();
+}
+
+export async function exportSession(session: string, format: "markdown" | "json"): Promise<void> {
+  await reportErrors(async () => {
+    const url = URL.createObjectURL(await download(`${sessionPath(session)}/export?format=${format}`));
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = `session-${session}.${format === "json" ? "json" : "md"}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  });
+}
+
+export async function refreshSessions(): Promise<void> {
+  try {
+    const found = await getJson<{ items: SessionSummary[] }>("/api/sessions", { q: searchText.value, limit: 200, everything: currentUser.value?.operator === true });
+    sessions.value = found.items;
+  } catch {
+    // The connection status reports an unreachable host; the list keeps its content.
+  }
+}
+
+export async function refreshHost(): Promise<void> {
+  try {
+    const [running, models, known] = await Promise.all([
+      getJson<ChainInfo>("/api/chain"),
+      getJson<{ items: ProviderInfo[] }>("/api/models"),
+      getJson<{ items: ToolInfo[] }>("/api/tools"),
+    ]);
+    chain.value = running;
+    providers.value = models.items;
+    tools.value = new Map(known.items.map((tool) => [tool.name, tool]));
+  } catch {
+    // As above.
+  }
+}
+
+export async function refreshApprovals(): Promise<void> {
+  const source = operatorSocket?.connected ? operatorSocket : chatSocket;
+  try {
+    if (source !== null) approvals.value = (await source.request<{ items: ApprovalInfo[] }>("list_approvals", {})).items;
+  } catch {
+    // As above.
+  }
+}
+
+function getOrCreateSession(id: string): LiveSession {
+  let session = liveSessions.get(id);
+  if (session === undefined) {
+    session = new LiveSession(id, () => (operatorSocket?.connected ? [chatSocket!, operatorSocket] : [chatSocket!]), handleSessionEvent);
+    liveSessions.set(id, session);
+  }
+  return session;
+}
+
+function connectSockets(user: CurrentUser): void {
+  chatSocket ??= new SocketConnection("/", {
+    onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
+    onConnect: () => {
+      connectionState.value = "open";
+      for (const each of liveSessions.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
+      const open = currentSession.value;
+      if (open !== null && route.value.page === "session" && open.state.value !== "open") void joinSession(open);
+      sendQueue.resend();
+      void refreshApprovals();
+      void refreshSessions();
+    },
+    onDisconnect: (error) => {
+      connectionState.value = error?.code === "unauthorized" ? "refused" : "broken";
+      if (error?.code === "unauthorized") signInMessage.value = "You were signed out: the host no longer knows this token.";
+    },
+  });
+  if (user.operator && operatorSocket === null) {
+    operatorSocket = new SocketConnection("/operator", {
+      onEvent: handleOperatorEvent,
+      onConnect: () => {
+        void refreshApprovals();
+        for (const each of liveSessions.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
+        const open = currentSession.value;
+        if (open?.state.value === "failed") void joinSession(open);
+      },
+      onDisconnect: () => undefined,
+    });
+  }
+}
+
+/** Handles an event of a session that is open on this page. */
+function handleSessionEvent(event: WireEvent): void {
+  updateActivity(event);
+  if (event.event === "task_queued") sendQueue.removeDelivered(event.data.task_id);
+  if (event.event === "approval_requested") announcement.value = `Approval required: ${event.data.tool}`;
+  if (event.event === "task_completed") announcement.value = "The answer is complete";
+  if (event.event === "task_failed") announcement.value = `The turn failed: ${event.data.error.message}`;
+  if (event.event === "task_cancelled") announcement.value = "The turn was cancelled";
+}
+
+/** Handles an event of any session; operators only. */
+function handleOperatorEvent(event: WireEvent): void {
+  const open = liveSessions.get(event.data.session_id);
+  if (open === undefined) updateActivity(event);
+  else open.receive(event, operatorSocket!);
+}
+
+function updateActivity(event: WireEvent): void {
+  const { session_id: session } = event.data;
+  if (event.event === "task_started" || event.event === "task_queued") setActivity(session, "running");
+  if (event.event === "approval_requested") setActivity(session, "waiting");
+  if (event.event === "approval_resolved") setActivity(session, "running");
+  if (event.event === "approval_requested" || event.event === "approval_resolved") void refreshApprovals();
+  if (event.event === "task_completed" || event.event === "task_failed" || event.event === "task_cancelled") {
+    setActivity(session, null);
+    usageVersion.value++;
+  }
+  if (event.event === "task_queued" || event.event === "session_titled" || event.event === "task_completed") scheduleOnce(refreshSessions);
+}
+
+function setActivity(session: string, state: "running" | "waiting" | null): void {
+  const next = new Map(sessionActivity.value);
+  if (state === null) next.delete(session);
+  else next.set(session, state);
+  sessionActivity.value = next;
+}
+
+function focusComposer(): void {
+  requestAnimationFrame(() => document.getElementById("composer")?.focus({ preventScroll: true }));
+}
+
+let refreshTimer = 0;
+
+/** Calls the action once for all calls within 300 ms. */
+function scheduleOnce(action: () => Promise<void>): void {
+  if (refreshTimer === 0) {
+    refreshTimer = window.setTimeout(() => {
+      refreshTimer = 0;
+      void action();
+    }, 300);
+  }
+}
+
+async function sendDecision(payload: Record<string, unknown>): Promise<void> {
+  const source = operatorSocket?.connected ? operatorSocket : chatSocket!;
+  await source.request("decide_approval", payload);
+}
+
+async function joinSession(session: LiveSession): Promise<void> {
+  await reportErrors(() => session.join());
+}
+
+/** Runs an action, shows its error as a notice, and returns whether it succeeded. `deciding` treats `already_decided` as information. */
+async function reportErrors(action: () => Promise<unknown>, deciding = false): Promise<boolean> {
+  try {
+    await action();
+    return true;
+  } catch (error) {
+    if (deciding && error instanceof ApiError && error.code === "already_decided") {
+      notice.value = { text: `Already decided by ${String(error.extra["decided_by"] ?? "another user")}.`, isError: false };
+    } else notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+    return false;
+  }
+}
+
+function sessionPath(session: string): string {
+  return `/api/sessions/${encodeURIComponent(session)}`;
+}
+
+// Join a session when it is first shown; a new one when its first message is sent.
+effect(() => {
+  const session = currentSession.value;
+  if (session === null || connectionState.value !== "open") return;
+  if (route.value.page === "session" && session.state.peek() === "new") void joinSession(session);
+});
+
+effect(() => {
+  void searchText.value;
+  if (currentUser.value !== null) scheduleOnce(refreshSessions);
+});
+
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && currentUser.value !== null) scheduleOnce(refreshSessions);
+});

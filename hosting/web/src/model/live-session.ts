@@ -1,0 +1,172 @@
+// A session open on the page: its turns, updated by events; older turns are loaded on scrolling up.
+import { signal, type Signal } from "@preact/signals";
+import { getJson, ApiError } from "../wire/http-api";
+import type { SocketConnection } from "../wire/socket";
+import type { LogRecord, WireEvent } from "../wire/protocol";
+import { turnsFromRecords } from "./turns-from-records";
+import { applyEvent, isFinished, createTurn, type Turn } from "./turn-reducer";
+
+/** Records per request. */
+const PAGE_SIZE = 200;
+
+/** A turn, and a counter that increments with every change, so that only this turn is rendered again. */
+export interface LiveTurn {
+  turn: Turn;
+  version: Signal<number>;
+}
+
+interface JoinResponse {
+  seq: number;
+  events: WireEvent[];
+  partial?: boolean;
+}
+
+export class LiveSession {
+  readonly turns = signal<readonly LiveTurn[]>([]);
+  readonly state = signal<"new" | "loading" | "open" | "failed">("new");
+  /** Whether the host has turns older than the first one loaded. */
+  readonly hasOlder = signal(false);
+  /** Whether this page created the session. Any other unknown id is an invalid URL, and must not create a session. */
+  isNew = false;
+  private readonly turnsByTask = new Map<string, LiveTurn>();
+  private readonly changedTurns = new Set<LiveTurn>();
+  /** The socket on which the session was joined. */
+  private socket: SocketConnection | null = null;
+  private lastSeq = 0;
+  private animationFrame = 0;
+  private joinPromise: Promise<void> | null = null;
+  /** Events received during a join. */
+  private heldEvents: WireEvent[] = [];
+
+  constructor(
+    readonly id: string,
+    /** Sockets to try for joining: chat first, then operator. */
+    private readonly getSockets: () => SocketConnection[],
+    private readonly onEvent: (event: WireEvent) => void,
+  ) {}
+
+  /** Joins the session: loads all retained events the first time, and the missed ones after a disconnect. */
+  join(): Promise<void> {
+    this.joinPromise ??= this.replay().finally(() => this.releaseHeldEvents());
+    return this.joinPromise;
+  }
+
+  receive(event: WireEvent, from: SocketConnection): void {
+    if (this.socket === null && this.joinPromise === null) return; // the join will replay it
+    if (this.socket !== null && from !== this.socket) return;
+    this.processEvent(event);
+  }
+
+  private processEvent(event: WireEvent): void {
+    if (this.joinPromise !== null) return void this.heldEvents.push(event);
+    const seq = event.data.seq;
+    if (seq !== undefined) {
+      if (seq <= this.lastSeq) return; // duplicate
+      if (seq > this.lastSeq + 1 && this.state.value === "open") return void this.join(); // gap in the sequence
+      this.lastSeq = seq;
+    }
+    this.applyEvent(event);
+  }
+
+  /** Turns that are queued, running or waiting for approval. */
+  unfinishedTurns(): LiveTurn[] {
+    return this.turns.value.filter(({ turn }) => !isFinished(turn));
+  }
+
+  async loadOlder(): Promise<void> {
+    const first = this.turns.value.find(({ turn }) => turn.firstRecord > 0)?.turn.firstRecord;
+    const page = await getJson<{ items: LogRecord[]; more: boolean }>(`${this.path}/messages`, { before: first ?? 2 ** 50, limit: PAGE_SIZE });
+    const loaded = turnsFromRecords(page.items);
+    // The first turn may be incomplete; the next page has it whole, unless it is the only turn of this page.
+    if (page.more && loaded.length > 1) loaded.shift();
+    const added = loaded.filter((turn) => !this.turnsByTask.has(turn.id)).map((turn) => ({ turn, version: signal(0) }));
+    for (const live of added) this.turnsByTask.set(live.turn.id, live);
+    this.turns.value = [...added, ...this.turns.value];
+    this.hasOlder.value = page.more;
+  }
+
+  private get path(): string {
+    return `/api/sessions/${encodeURIComponent(this.id)}`;
+  }
+
+  private async replay(): Promise<void> {
+    const first = this.state.value !== "open";
+    if (first) this.state.value = "loading";
+    try {
+      if (first && !this.isNew) await getJson(this.path);
+      const joined = await this.requestJoin();
+      if (joined.partial && !first) this.clearTurns();
+      for (const event of joined.events) {
+        const { seq } = event.data;
+        if (seq !== undefined && seq <= this.lastSeq) continue; // already received: sending a message subscribes to its session
+        this.lastSeq = seq ?? this.lastSeq;
+        this.applyEvent(event);
+      }
+      this.lastSeq = Math.max(this.lastSeq, joined.seq);
+      if (first || joined.partial) {
+        this.dropIncompleteTurns();
+        await this.loadOlder();
+      }
+      this.state.value = "open";
+    } catch (error) {
+      if (first) this.state.value = "failed";
+      throw error;
+    }
+  }
+
+  private async requestJoin(): Promise<JoinResponse> {
+    const sockets = this.getSockets();
+    for (const socket of sockets) {
+      try {
+        const joined = await socket.request<JoinResponse>("join_session", { session_id: this.id, last_seq: this.lastSeq });
+        this.socket = socket;
+        return joined;
+      } catch (error) {
+        const hasNext = socket !== sockets.at(-1);
+        if (!(hasNext && error instanceof ApiError && error.code === "forbidden")) throw error;
+      }
+    }
+    throw new ApiError("unreachable", "there is no connection to the host");
+  }
+
+  private releaseHeldEvents(): void {
+    this.joinPromise = null;
+    const held = this.heldEvents;
+    this.heldEvents = [];
+    for (const event of held) this.processEvent(event);
+  }
+
+  /** Drops finished turns whose first events are no longer retained; they are loaded from the stored records instead. */
+  private dropIncompleteTurns(): void {
+    const kept = this.turns.value.filter(({ turn }) => turn.isComplete || !isFinished(turn));
+    for (const live of this.turns.value) if (!kept.includes(live)) this.turnsByTask.delete(live.turn.id);
+    this.turns.value = kept;
+  }
+
+  private clearTurns(): void {
+    this.turnsByTask.clear();
+    this.turns.value = [];
+  }
+
+  private applyEvent(event: WireEvent): void {
+    if (event.event === "session_titled") return this.onEvent(event);
+    if (event.event === "model_attempt" && event.data.purpose === "title") return;
+    let live = this.turnsByTask.get(event.data.task_id);
+    if (live === undefined) {
+      live = { turn: createTurn(event.data.task_id), version: signal(0) };
+      this.turnsByTask.set(event.data.task_id, live);
+      this.turns.value = [...this.turns.value, live];
+    }
+    applyEvent(live.turn, event);
+    this.changedTurns.add(live);
+    // At most one render per animation frame; a hidden tab has no frames and needs no rendering.
+    if (this.animationFrame === 0) this.animationFrame = requestAnimationFrame(() => this.notifyChanges());
+    this.onEvent(event);
+  }
+
+  private notifyChanges(): void {
+    this.animationFrame = 0;
+    for (const live of this.changedTurns) live.version.value++;
+    this.changedTurns.clear();
+  }
+}

@@ -1,0 +1,71 @@
+// Labels and descriptions of middlewares, and the middleware in which a turn currently is.
+import type { Turn } from "./turn-reducer";
+
+interface MiddlewareLabel {
+  label: string;
+  /** What it does, without a subject. */
+  description: string;
+}
+
+const LABELS: Record<string, MiddlewareLabel> = {
+  SessionEvents: { label: "Session", description: "stores the conversation and emits events" },
+  Budget: { label: "Budget", description: "enforces the limits on tokens and cost" },
+  CapabilityRouting: { label: "Routing", description: "selects a model with the required capabilities" },
+  ContextWindow: { label: "Window", description: "compacts the conversation to fit the model's context window" },
+  ToolFilter: { label: "Tools", description: "selects the most relevant tools" },
+  PromptToolBridge: { label: "Bridge", description: "describes tools in the prompt for models without function calling" },
+  Planning: { label: "Plan", description: "splits complex tasks into steps" },
+  AgenticLoop: { label: "Loop", description: "repeats model and tool calls until there is an answer, and detects loops" },
+  ParallelExecution: { label: "Parallel", description: "runs tool calls in parallel" },
+  Approval: { label: "Approval", description: "asks a person before risky actions" },
+  ToolExecution: { label: "Run", description: "runs the tool" },
+  LlmInvoker: { label: "Model", description: "calls the model" },
+};
+
+const MIDDLEWARE_BY_STATUS: Record<string, string> = {
+  thinking: "LlmInvoker",
+  retrying: "LlmInvoker",
+  planning: "Planning",
+  calling_tool: "ToolExecution",
+  waiting_approval: "Approval",
+  compacting: "ContextWindow",
+};
+
+export function middlewareLabel(name: string): MiddlewareLabel {
+  return LABELS[name] ?? { label: name, description: "a custom middleware of this host" };
+}
+
+/** Returns the middleware in which a turn currently is; empty if it is queued or finished. */
+export function currentMiddleware(turn: Turn): string {
+  if (turn.state !== "running" && turn.state !== "waiting") return "";
+  if (turn.status === "waiting_approval" && turn.detail === "plan") return "Planning";
+  return MIDDLEWARE_BY_STATUS[turn.status] ?? "SessionEvents";
+}
+
+/** Describes the current activity of a turn. */
+export function describeActivity(turn: Turn): string {
+  switch (turn.state) {
+    case "queued":
+      return turn.position > 0 ? `queued, ${turn.position} ahead` : "queued";
+    case "waiting":
+      return turn.detail === "plan" ? "waiting for approval of the plan" : "waiting for approval";
+    case "completed":
+    case "failed":
+    case "cancelled":
+      return turn.state;
+  }
+  switch (turn.status) {
+    case "planning":
+      return "planning";
+    case "calling_tool":
+      return turn.detail ? `running ${turn.detail}` : "running a tool";
+    case "compacting":
+      return "compacting the conversation";
+    case "retrying":
+      return turn.detail ? `retrying: ${turn.detail}` : "retrying";
+    case "waiting_approval":
+      return "continuing";
+    default:
+      return turn.answer === "" ? "thinking" : "writing";
+  }
+}

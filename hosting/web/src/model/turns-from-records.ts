@@ -1,0 +1,74 @@
+// Turns from the stored records of a session, for turns older than the retained events; with less detail than events.
+import type { LogRecord, ToolCallInfo } from "../wire/protocol";
+import { createTurn, type ToolItem, type Turn } from "./turn-reducer";
+
+/** Returns the turns of the records in order; the first may be incomplete. */
+export function turnsFromRecords(records: readonly LogRecord[]): Turn[] {
+  const turns = new Map<string, Turn>();
+  for (const record of records) {
+    // Messages sent without a host have no task; there, every user message starts a turn.
+    const key = record.task_id || (record.role === "user" ? `seq:${record.seq}` : lastKey(turns) || `seq:${record.seq}`);
+    let turn = turns.get(key);
+    if (turn === undefined) {
+      turn = createTurn(key);
+      turn.state = "completed";
+      turn.isComplete = true;
+      turn.firstRecord = record.seq;
+      turns.set(key, turn);
+    }
+    applyRecord(turn, record);
+  }
+  return [...turns.values()];
+}
+
+function lastKey(turns: Map<string, Turn>): string | undefined {
+  return [...turns.keys()].at(-1);
+}
+
+function applyRecord(turn: Turn, record: LogRecord): void {
+  switch (record.kind) {
+    case "message":
+      return applyMessage(turn, record);
+    case "cancelled":
+      turn.state = "cancelled";
+      return;
+    case "failed": {
+      const error = record.data ?? {};
+      turn.state = "failed";
+      turn.error = { code: String(error["code"] ?? "error"), message: String(error["message"] ?? "the turn failed") };
+      return;
+    }
+    case "compaction":
+      turn.items.push({
+        kind: "note",
+        key: `compacted:${record.seq}`,
+        severity: "quiet",
+        text: "Older messages were summarised to fit the model's window",
+      });
+  }
+}
+
+function applyMessage(turn: Turn, record: LogRecord): void {
+  const content = record.content ?? "";
+  if (record.role === "user") turn.text = content;
+  else if (record.role === "tool") {
+    const item = turn.items.find((each): each is ToolItem => each.kind === "tool" && each.key === record.tool_call_id);
+    if (item !== undefined) item.result = content;
+  } else if (record.role === "assistant") {
+    if (content) turn.answer = content;
+    for (const call of record.tool_calls ?? []) turn.items.push(toolItemFromCall(call));
+  }
+}
+
+function toolItemFromCall(call: ToolCallInfo): ToolItem {
+  return {
+    kind: "tool",
+    key: call.id,
+    tool: call.name,
+    arguments: call.arguments,
+    outcome: "completed",
+    durationMs: 0,
+    result: "",
+    step: "",
+  };
+}

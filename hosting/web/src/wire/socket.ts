@@ -1,0 +1,58 @@
+// Socket.IO connection to one namespace of the host; every request has an acknowledgement or a timeout.
+import { io, type Socket } from "socket.io-client";
+import { errorFromResponse, ApiError } from "./http-api";
+import type { WireEvent } from "./protocol";
+import { storedToken } from "./token-storage";
+
+const ACK_TIMEOUT_MS = 15_000;
+
+export interface SocketListener {
+  onEvent(event: WireEvent): void;
+  onConnect(): void;
+  /** `error` is given if the host refused the connection. */
+  onDisconnect(error?: ApiError): void;
+}
+
+export class SocketConnection {
+  private readonly socket: Socket;
+
+  /** `namespace` is `/` for the user's own sessions and `/operator` for all sessions. */
+  constructor(namespace: "/" | "/operator", listener: SocketListener) {
+    this.socket = io(namespace, {
+      auth: (provide) => provide(storedToken() ? { token: storedToken() } : {}),
+      transports: ["websocket", "polling"],
+      reconnectionDelay: 300,
+      reconnectionDelayMax: 5_000,
+    });
+    this.socket.on("connect", () => listener.onConnect());
+    this.socket.on("disconnect", () => listener.onDisconnect());
+    this.socket.on("connect_error", (error) => {
+      const details = (error as Error & { data?: { code?: string; message?: string } }).data;
+      listener.onDisconnect(details?.code ? new ApiError(details.code, details.message ?? error.message) : undefined);
+    });
+    this.socket.onAny((event: string, data: unknown) => {
+      if (typeof data === "object" && data !== null) listener.onEvent({ event, data } as WireEvent);
+    });
+  }
+
+  get connected(): boolean {
+    return this.socket.connected;
+  }
+
+  /** Sends an event and returns its acknowledgement; throws `ApiError`, with code `unreachable` on timeout. */
+  async request<T>(event: string, payload: Record<string, unknown>): Promise<T> {
+    if (!this.socket.connected) throw new ApiError("unreachable", "there is no connection to the host");
+    let ack: { ok: boolean } & Record<string, unknown>;
+    try {
+      ack = await this.socket.timeout(ACK_TIMEOUT_MS).emitWithAck(event, payload);
+    } catch {
+      throw new ApiError("unreachable", "the host did not respond");
+    }
+    if (!ack.ok) throw errorFromResponse(ack as Parameters<typeof errorFromResponse>[0]);
+    return ack as T;
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { buildWaterfallBars, type TimedEvent } from "../src/model/waterfall-bars";
+import { buildFields, parseForm, parseJsonArguments, fieldText } from "../src/model/form-fields";
+import { turnsFromRecords } from "../src/model/turns-from-records";
+import type { LogRecord } from "../src/wire/protocol";
+
+const SCHEMA = {
+  properties: {
+    to: { type: "string" },
+    amount: { type: "integer" },
+    share: { anyOf: [{ type: "number" }, { type: "null" }] },
+    kind: { enum: ["a", "b"] },
+    really: { type: "boolean" },
+    more: { type: "object" },
+  },
+  required: ["to", "amount"],
+};
+
+test("a schema becomes a form, and the form's texts become the arguments again", () => {
+  const given = { to: "Ada", amount: 5, share: 0.5, kind: "b", really: true, more: { x: [1] }, unknown: "kept" };
+  const fields = buildFields(SCHEMA, given);
+  assert.deepEqual(fields.map((field) => field.kind), ["text", "number", "number", "choice", "boolean", "json", "text"]);
+  const texts = Object.fromEntries(fields.map((field) => [field.name, fieldText(field, given[field.name as keyof typeof given])]));
+  assert.deepEqual(parseForm(fields, texts, given), given);
+});
+
+for (const [texts, message] of [
+  [{ to: "Ada", amount: "" }, "amount is required"],
+  [{ to: "Ada", amount: "five" }, "amount: not a number"],
+  [{ to: "Ada", amount: "1.5" }, "amount: not a whole number"],
+  [{ to: "Ada", amount: "1", more: "{" }, "more: not valid JSON"],
+] as const) {
+  test(`an invalid form returns an error: ${message}`, () => {
+    assert.equal(parseForm(buildFields(SCHEMA, {}), texts, {}), message);
+  });
+}
+
+test("optional fields that are empty are omitted", () => {
+  assert.deepEqual(parseForm(buildFields(SCHEMA, {}), { to: "Ada", amount: "1" }, {}), { to: "Ada", amount: 1 });
+});
+
+test("arguments are an object", () => {
+  assert.deepEqual(parseJsonArguments('{"a": 1}'), { a: 1 });
+  for (const text of ["[1]", "1", "null"]) assert.equal(parseJsonArguments(text), "arguments must be an object: {…}");
+  assert.match(String(parseJsonArguments("{")), /^not valid JSON/u);
+});
+
+const record = (seq: number, task_id: string, more: Partial<LogRecord>): LogRecord => ({ seq, kind: "message", task_id, at: "", ...more });
+
+test("records become turns, with their tool calls and outcomes", () => {
+  const turns = turnsFromRecords([
+    record(1, "a", { role: "user", content: "hello" }),
+    record(2, "a", { role: "assistant", content: "", tool_calls: [{ id: "c", name: "look", arguments: { at: 1 } }] }),
+    record(3, "a", { role: "tool", content: "seen", tool_call_id: "c" }),
+    record(4, "a", { role: "assistant", content: "done" }),
+    record(5, "b", { role: "user", content: "again" }),
+    record(6, "b", { kind: "failed", data: { code: "timeout", message: "too long" } }),
+    record(7, "", { role: "user", content: "without a task" }),
+    record(8, "", { role: "assistant", content: "fine" }),
+  ]);
+  assert.deepEqual(turns.map((turn) => [turn.text, turn.answer, turn.state]), [
+    ["hello", "done", "completed"],
+    ["again", "", "failed"],
+    ["without a task", "fine", "completed"],
+  ]);
+  assert.deepEqual(turns[0]!.items.map((item) => item.kind === "tool" && [item.tool, item.result]), [["look", "seen"]]);
+  assert.equal(turns[1]!.error?.message, "too long");
+});
+
+test("a waterfall has a bar for each timed part, in order of its start", () => {
+  const at = (ms: number): string => new Date(ms).toISOString();
+  const ids = { session_id: "s", task_id: "t", run_id: "t" };
+  const found = buildWaterfallBars([
+    { event: "task_queued", at: at(1000), data: { ...ids, position: 0, text: "" } },
+    { event: "task_started", at: at(1100), data: { ...ids, started_at: "" } },
+    { event: "model_attempt", at: at(1600), data: { ...ids, purpose: "reply", model: "p/m", outcome: "ok", duration_ms: 400, usage: { input_tokens: 1, output_tokens: 1, cost_micros: 0, cached_input_tokens: 0 }, detail: "" } },
+    { event: "tool_call_started", at: at(1600), data: { ...ids, call_id: "c", tool: "look", arguments_digest: "", arguments: {} } },
+    { event: "tool_call_completed", at: at(1900), data: { ...ids, call_id: "c", tool: "look", outcome: "completed", duration_ms: 300, result: "" } },
+  ] satisfies TimedEvent[]);
+  assert.deepEqual(found.map((bar) => [bar.label, bar.begin, bar.duration]), [
+    ["in the queue", 0, 100],
+    ["p/m, reply", 200, 400],
+    ["look", 600, 300],
+  ]);
+});

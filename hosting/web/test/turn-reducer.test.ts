@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { applyEvent, createTurn, openApprovals, type Turn } from "../src/model/turn-reducer";
+import type { EventName, Payloads, WireEvent } from "../src/wire/protocol";
+
+const USAGE = { input_tokens: 10, output_tokens: 5, cost_micros: 7, cached_input_tokens: 0 };
+
+function event<Name extends EventName>(name: Name, data: Payloads[Name], run = "t"): WireEvent {
+  return { event: name, data: { session_id: "s", task_id: "t", run_id: run, ...data } } as unknown as WireEvent;
+}
+
+function after(...events: WireEvent[]): Turn {
+  const turn = createTurn("t");
+  for (const each of events) applyEvent(turn, each);
+  return turn;
+}
+
+const chunk = (epoch: number, text: string, offset: number): WireEvent => event("stream_chunk", { epoch, text, offset });
+
+test("chunks of a reply are concatenated", () => {
+  assert.equal(after(chunk(1, "one ", 0), chunk(1, "two", 4)).answer, "one two");
+});
+
+test("text repeated after a reconnect is shown once", () => {
+  assert.equal(after(chunk(1, "one ", 0), chunk(1, "one two", 0), chunk(1, " three", 7)).answer, "one two three");
+});
+
+test("characters are counted as the host counts them, an emoji as one", () => {
+  assert.equal(after(chunk(1, "👩‍🚀 ", 0), chunk(1, "👩‍🚀 up", 0), chunk(1, "!", 6)).answer, "👩‍🚀 up!");
+});
+
+test("a restarted reply replaces the text, and late chunks of the old epoch are dropped", () => {
+  const turn = after(chunk(1, "wrong", 0), event("stream_reset", { epoch: 2, reason: "the model was exchanged" }), chunk(1, "!", 5), chunk(2, "right", 0));
+  assert.equal(turn.answer, "right");
+  assert.deepEqual(turn.items.map((item) => item.kind), ["note"]);
+});
+
+test("the final answer replaces the streamed text", () => {
+  const end = event("task_completed", { text: "all of it", finish_reason: "stop", usage: USAGE, duration_ms: 12 });
+  const turn = after(chunk(1, "all", 0), end, chunk(1, "late", 3));
+  assert.deepEqual([turn.answer, turn.state, turn.usage], ["all of it", "completed", USAGE]);
+});
+
+test("calls of the same id in different steps are different calls", () => {
+  const call = { call_id: "c", tool: "look", arguments_digest: "", arguments: {} };
+  const turn = after(
+    event("tool_call_started", call, "t/one"),
+    event("tool_call_started", call, "t/two"),
+    event("tool_call_completed", { call_id: "c", tool: "look", outcome: "failed", duration_ms: 3, result: "no" }, "t/two"),
+  );
+  assert.deepEqual(
+    turn.items.map((item) => (item.kind === "tool" ? [item.step, item.outcome] : [])),
+    [["one", "running"], ["two", "failed"]],
+  );
+  assert.equal(turn.activeMiddlewares["ParallelExecution"], 1);
+});
+
+test("a call that was refused before it started is shown", () => {
+  const turn = after(event("tool_call_completed", { call_id: "c", tool: "pay", outcome: "denied", duration_ms: 0, result: "no" }));
+  assert.deepEqual(turn.items.map((item) => item.kind === "tool" && item.outcome), ["denied"]);
+});
+
+const question = {
+  approval_id: "a",
+  kind: "tool",
+  tool: "pay",
+  risk: "high",
+  arguments: {},
+  preview: "Run pay",
+  editable: true,
+  expires_at: null,
+};
+
+test("an approval is open until it is decided, and duplicates are ignored", () => {
+  const asked = event("approval_requested", question);
+  const turn = after(event("task_started", { started_at: "" }), asked, asked);
+  assert.deepEqual([turn.state, openApprovals(turn).length], ["waiting", 1]);
+  applyEvent(turn, event("approval_resolved", { approval_id: "a", decision: "approve", decided_by: "ada", reason: "" }));
+  assert.deepEqual([turn.state, openApprovals(turn).length], ["running", 0]);
+});
+
+test("a finished turn has no open approvals and no running calls", () => {
+  const call = { call_id: "c", tool: "look", arguments_digest: "", arguments: {} };
+  const turn = after(
+    event("approval_requested", question),
+    event("tool_call_started", call),
+    event("task_cancelled", { text: "", finish_reason: "cancelled", usage: USAGE, duration_ms: 1 }),
+  );
+  assert.equal(openApprovals(turn).length, 0);
+  assert.ok(turn.items.every((item) => item.kind !== "tool" || item.outcome === "cancelled"));
+});
+
+test("failover, compaction, loops, budget and progress become notes in order", () => {
+  const attempt = { purpose: "reply", duration_ms: 1, usage: USAGE, detail: "" };
+  const turn = after(
+    event("budget_alert", { provider: "p", name: "DailyTokens", limit: 10, used: 8, share: 0.8 }),
+    event("context_compacted", { how: "summary", messages: 4, tokens_before: 9000, tokens_after: 100 }),
+    event("model_attempt", { ...attempt, model: "p/first", outcome: "overloaded" }),
+    event("model_attempt", { ...attempt, model: "p/second", outcome: "ok" }),
+    event("loop_warning", { level: "warning", pattern: "same", tool: "look", count: 3, detail: "" }),
+    event("progress", { iteration: 10, tool_calls: 12, usage: USAGE }),
+  );
+  assert.deepEqual(
+    turn.items.map((item) => (item.kind === "note" ? item.text : "")),
+    [
+      "80% of a limit is used: DailyTokens, 8 of 10",
+      "4 older messages were summarised to fit the model's window (9,000 → 100 tokens)",
+      "p/first failed (overloaded)",
+      "continued with p/second",
+      "look was called 3 times in the same way",
+      "10 rounds, 12 tool calls so far",
+    ],
+  );
+  assert.deepEqual(turn.usage, { ...USAGE, input_tokens: 20, output_tokens: 10, cost_micros: 14 });
+});
+
+test("the title model call is not part of the turn", () => {
+  const turn = after(event("model_attempt", { purpose: "title", model: "p/m", outcome: "ok", duration_ms: 1, usage: USAGE, detail: "" }));
+  assert.deepEqual([turn.models, turn.usage.input_tokens], [[], 0]);
+});
