@@ -7,6 +7,9 @@ SOURCES := sophon middlewares hosting channels tests
 WEB := hosting/web
 PAGE := hosting/sophon_hosting/web/index.html
 
+# Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run serve chat page test check fix bench docs clean help
 
 help: ## what there is to make

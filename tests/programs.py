@@ -15,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.fork_server import ForkedProcess
+
 PATIENCE_SECONDS = 30
 BRAIN = '''
 """The owner's model and tool: messages say what happens."""
@@ -79,13 +81,29 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+Process = ForkedProcess | subprocess.Popen[str]
+
+
+def started(arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Start an interpreter that runs `sophon`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sophon_hosting.cli", *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @dataclass
 class Program:
     """`sophon` in a folder, started and watched."""
 
     folder: Path
     settings: dict[str, Any]
-    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    running: list[Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         (self.folder / "brain.py").write_text(BRAIN)
@@ -95,24 +113,16 @@ class Program:
         """Write the settings."""
         (self.folder / "appsettings.json").write_text(json.dumps({"Sophon": {**SETTINGS, **sections}}))
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Begin a command."""
+    def start(self, *arguments: str, fresh: bool = False) -> Process:
+        """Begin a command; `fresh` starts an interpreter for it, as people do, in place of a fork."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SOPHON", "OPENAI"))}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sophon_hosting.cli", *arguments],
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = (started if fresh else ForkedProcess)(arguments, self.folder, environment)
         self.running.append(process)
         return process
 
-    def serve(self, port: int = 0) -> "Serving":
+    def serve(self, port: int = 0, *, fresh: bool = False) -> "Serving":
         """Start a host, and wait until it says where it is."""
-        process = self.start("serve", "--port", str(port))
+        process = self.start("serve", "--port", str(port), fresh=fresh)
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("Sophon is at "):
@@ -147,7 +157,7 @@ class Program:
 class Serving:
     """A host that runs."""
 
-    process: subprocess.Popen[str]
+    process: Process
     url: str
 
     @property

@@ -69,8 +69,9 @@ def port_of(profile: Path) -> int:
     return int(told.read_text().split()[0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """The driver, which takes half a second to start: one for the tests of a file, which share its event loop."""
     async with async_playwright() as playwright:
         yield await playwright.chromium.connect_over_cdp(chromium)
 

@@ -1,7 +1,7 @@
 """What becomes of each part that is sent: every receipt of a platform has its documented reaction."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 
 import pytest
@@ -32,6 +32,15 @@ class Bench:
 
     async def status(self, number: int) -> str:
         return (await self.store.outbound.get(f"e{number}")).status
+
+    async def pass_time(self, until: Callable[[], bool]) -> None:
+        """Sleep in virtual time, second by second, until something is so.
+
+        A clock without sleepers fires a timeout only after a quarter of a real second, each time the work looks again.
+        """
+        async with asyncio.timeout(30):
+            while not until():
+                await self.clock.sleep(1)
 
     async def _moved(self, old: str, new: str) -> None:
         self.moves.append((old, new))
@@ -77,7 +86,7 @@ async def test_a_refusal_everywhere_holds_everything(bench: Bench) -> None:
     await bench.add(1)
     await bench.channel.until(lambda: not bench.channel.receipts)
     await bench.add(2, chat="11")
-    await bench.channel.until(lambda: len(bench.channel.sent) == 2)
+    await bench.pass_time(lambda: len(bench.channel.sent) == 2)
     assert bench.clock.now() - began >= timedelta(minutes=5)
 
 
@@ -102,7 +111,7 @@ async def test_what_is_refused_for_a_day_is_given_up(bench: Bench) -> None:
     await bench.add(1)
     async with asyncio.timeout(30):
         while await bench.status(1) != "dead":
-            await bench.clock.sleep(1)
+            await bench.clock.sleep(60)
     assert LASTS < bench.clock.now() - began < LASTS + timedelta(hours=6)
 
 

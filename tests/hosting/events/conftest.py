@@ -10,8 +10,9 @@ from sophon.stores.opening import store_from_url
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.feed import EventFeed
 from sophon_hosting.events.frame import Frame
+from tests.databases import SQLITE, copy_database
 
-URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db"}
+URLS = {"memory": "memory://", "sqlite": SQLITE}
 
 
 @pytest.fixture
@@ -20,8 +21,15 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture(params=URLS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        copy_database(tmp_path)
+    return URLS[request.param]
+
+
+@pytest.fixture
+async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+    store = store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     await store.sessions.ensure("s", "ada")
     await store.sessions.ensure("other", "bob")

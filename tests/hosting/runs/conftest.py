@@ -17,12 +17,13 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.host import Host, Incoming, Receipt
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_middlewares.chains import twelve
+from tests.databases import SQLITE, copy_database
 
 PLAN = [
     {"id": "a", "description": "Stall here", "depends_on": [], "tool_hints": ["stall"], "estimated_risk": "low"},
     {"id": "b", "description": "Say something", "depends_on": [], "estimated_risk": "low"},
 ]
-URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db"}
+URLS = {"memory": "memory://", "sqlite": SQLITE}
 PATIENCE_SECONDS = 10
 """A test that would hang fails instead; one that passes never waits for this."""
 
@@ -33,8 +34,15 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture(params=URLS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        copy_database(tmp_path)
+    return URLS[request.param]
+
+
+@pytest.fixture
+async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+    store = store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

@@ -9,13 +9,13 @@ import pytest
 
 
 def test_a_host_says_where_it_is_and_ends_when_told(program) -> None:
-    host = program().serve()
+    host = program().serve(fresh=True)
     assert host.get("/readyz")["status"] == "ready"
     assert host.end(signal.SIGTERM)[0] == 0
 
 
 def test_ctrl_c_ends_it_too(program) -> None:
-    assert program().serve().end(signal.SIGINT)[0] == 0
+    assert program().serve(fresh=True).end(signal.SIGINT)[0] == 0
 
 
 async def test_a_signal_lets_what_runs_come_to_its_end(program) -> None:

@@ -47,7 +47,7 @@ def test_a_terminal_that_is_closed_stops_it_in_good_order(program) -> None:
 def test_a_hangup_that_is_ignored_stays_so(program) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
     try:
-        host = program().serve()
+        host = program().serve(fresh=True)
     finally:
         signal.signal(signal.SIGHUP, before)
     host.process.send_signal(signal.SIGHUP)

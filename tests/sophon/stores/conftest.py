@@ -9,8 +9,9 @@ from sophon.stores.contracts import Store
 from sophon.stores.opening import store_from_url
 from sophon.testing import VirtualClock
 from tests import postgres
+from tests.databases import SQLITE, copy_database
 
-URLS = {"memory": "memory://", "sqlite": "sqlite:///data/sophon.db", "postgres": postgres.URL}
+URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
 
 
 @pytest.fixture
@@ -19,9 +20,11 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def store_url(request: pytest.FixtureRequest) -> str:
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
-        postgres.empty()
+        postgres.without_rows()
+    if request.param == "sqlite":
+        copy_database(tmp_path)
     return URLS[request.param]
 
 

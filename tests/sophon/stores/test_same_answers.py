@@ -1,12 +1,10 @@
 """Whatever is done to them, the store in memory and the store in SQL give the same answers."""
 
 import asyncio
-import atexit
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from sophon.stores import InMemoryStore, Limits, MemoryEntry, Period, Reservatio
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from tests.databases import copy_database
 
 names = st.sampled_from(["a", "A", "a/b", "a/B", "é", "\ud83d", "x\x00"])
 texts = st.one_of(st.sampled_from(["cat", "cats and dogs", "the dog"]), st.text(max_size=12))
@@ -42,26 +41,12 @@ periods = st.sampled_from(
 limits = st.builds(Limits, *[st.none() | st.integers(0, 200)] * 2)
 
 
-@cache
-def empty_database() -> Path:
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
-    store = SqlStore("sqlite:///empty.db", folder=folder)
-
-    async def make() -> None:
-        await store.open()
-        await store.close()
-
-    asyncio.run(make())
-    return folder / "empty.db"
-
-
 class TwoStores(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
         self.folder = Path(tempfile.mkdtemp())
-        shutil.copy(empty_database(), self.folder / "s.db")
+        copy_database(self.folder, "s.db")
         self.clock = VirtualClock(auto=False)
         sql = SqlStore("sqlite:///s.db", folder=self.folder, clock=self.clock)
         self.stores: list[Store] = [InMemoryStore(clock=self.clock), sql]

@@ -1,12 +1,10 @@
 """Whatever is done to them in whatever order, the store in memory and the one in SQL say the same about runs."""
 
 import asyncio
-import atexit
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from sophon.stores import (
 )
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
+from tests.databases import copy_database
 
 names = st.sampled_from(["a", "b", "ü \ud83d"])
 ids = st.sampled_from([f"r{n}" for n in range(6)])
@@ -56,27 +55,13 @@ messages = st.builds(Message, st.just("user"), names)
 records = st.builds(SessionRecord, st.sampled_from(["message", "failed"]), ids, messages)
 
 
-@cache
-def empty_database() -> Path:
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
-    store = SqlStore("sqlite:///empty.db", folder=folder)
-
-    async def make() -> None:
-        await store.open()
-        await store.close()
-
-    asyncio.run(make())
-    return folder / "empty.db"
-
-
 class TwoHosts(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
         self.folder = Path(tempfile.mkdtemp())
         self.clock = VirtualClock(auto=False)
-        shutil.copy(empty_database(), self.folder / "s.db")
+        copy_database(self.folder, "s.db")
         sql = SqlStore("sqlite:///s.db", folder=self.folder, clock=self.clock)
         self.stores: list[Store] = [InMemoryStore(clock=self.clock), sql]
         self.runner.run(sql.open())

@@ -1,0 +1,34 @@
+"""SQLite databases with the schema in place: one is made per test process, and each test has a copy of it."""
+
+import asyncio
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from sophon.stores.contracts import Store
+from sophon.stores.opening import store_from_url
+
+SQLITE = "sqlite:///data/sophon.db"
+
+
+def copy_database(folder: Path, path: str = "data/sophon.db") -> None:
+    """Put a database without rows into a folder: the migrations take 40 ms, a copy of what they made less than one."""
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(_template(), target)
+
+
+async def open_and_close(store: Store) -> None:
+    """Make the database of a store."""
+    await store.open()
+    await store.close()
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    asyncio.run(open_and_close(store_from_url(SQLITE, folder=folder)))
+    return folder / "data" / "sophon.db"

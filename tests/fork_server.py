@@ -1,0 +1,202 @@
+"""Starts `sophon` in processes that are forked from one that has imported it.
+
+An interpreter and its imports take 0.8 s of a processor, and the tests start a hundred hosts. A forked process is one
+of its own in every other respect: folder, environment, signals, standard streams, exit code. What an interpreter does
+when it starts is proven by the tests that start `python -m sophon_hosting.cli` (tests/hosting/cli).
+"""
+
+import contextlib
+import gc
+import importlib
+import io
+import json
+import os
+import pkgutil
+import resource
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+PACKAGES = ("sophon", "sophon_middlewares", "sophon_channels", "sophon_hosting")
+LAZY = ("alembic.command", "alembic.context", "sqlalchemy.dialects.sqlite", "uuid")
+"""What `sophon` imports only when it is used."""
+
+INHERITED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+"""Signals that a program leaves ignored if it was started so."""
+
+MOST_BYTES = 2**16
+POLL_SECONDS = 0.005
+
+
+class ForkedProcess:
+    """What `subprocess.Popen` gives, as far as tests use it."""
+
+    def __init__(self, arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> None:
+        order = {
+            "arguments": arguments,
+            "folder": str(folder),
+            "environment": dict(environment),
+            "ignored": [number for number in INHERITED if signal.getsignal(number) is signal.SIG_IGN],
+        }
+        self.args = arguments
+        self.returncode: int | None = None
+        self._news, theirs = socket.socketpair()
+        out, out_end = os.pipe()
+        errors, errors_end = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        self.stdout: IO[str] = os.fdopen(out, encoding="utf-8")
+        self.stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
+        given = [theirs.fileno(), nothing, out_end, errors_end]
+        socket.send_fds(_server(), [json.dumps(order).encode()], given)
+        theirs.close()
+        for each in given[1:]:
+            os.close(each)
+        self._lines = self._news.makefile("r")
+        pid = self._lines.readline()
+        assert pid, "the fork server has ended; its errors are above"
+        self.pid = int(pid)
+
+    def poll(self) -> int | None:
+        """The exit code, once it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end: the exit code, or the signal that ended it below zero."""
+        if self.returncode is None:
+            if not select.select([self._news], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = int(self._lines.readline())
+            self._lines.close()
+            self._news.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read to the end, and wait for it: what it wrote, and its errors."""
+        read: dict[str, str] = {}
+        streams = {"out": self.stdout, "errors": self.stderr}
+        readers = [threading.Thread(target=_read, args=(read, *each), daemon=True) for each in streams.items()]
+        for reader in readers:
+            reader.start()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for reader in readers:
+            reader.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        self.wait(None if deadline is None else max(POLL_SECONDS, deadline - time.monotonic()))
+        return read["out"], read["errors"]
+
+
+def _read(into: dict[str, str], name: str, stream: IO[str]) -> None:
+    into[name] = "" if stream.closed else stream.read()
+    stream.close()
+
+
+@cache
+def _server() -> socket.socket:
+    """The server of this test process, which ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    subprocess.Popen(
+        [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+        cwd=Path(__file__).parents[1],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+    ).returncode = 0  # nobody waits for it, and that is no mistake
+    theirs.close()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MOST_BYTES)
+    return ours
+
+
+def serve(control: socket.socket) -> None:
+    """Fork for every order, and tell how each ends; returns in a process that was forked, ready to be the program."""
+    ended, wakes = os.pipe2(os.O_NONBLOCK)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes)
+    running: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([control, ended], [], [])
+        if ended in ready:
+            os.read(ended, MOST_BYTES)
+            report_ends(running)
+        if control not in ready:
+            continue
+        order, given, _, _ = socket.recv_fds(control, MOST_BYTES, 4)
+        if not order:
+            os._exit(0)  # the test process is gone; what still runs is not for us to end
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            become(json.loads(order), given[1:])
+            return
+        os.write(given[0], f"{pid}\n".encode())
+        running[pid] = given[0]
+        for each in given[1:]:
+            os.close(each)
+
+
+def report_ends(running: dict[int, int]) -> None:
+    """Tell the tests the exit codes of the processes that have ended."""
+    for pid in list(running):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            news = running.pop(pid)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(news, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+            os.close(news)
+
+
+def become(order: dict[str, Any], streams: list[int]) -> None:
+    """Give this process what a program is started with."""
+    for number in INHERITED:
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN if number in order["ignored"] else default)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(2, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
+    )
+    sys.argv[1:] = order["arguments"]
+    sys.path[0] = order["folder"]
+
+
+def import_all() -> None:
+    """Import every module of the packages, and what they import late."""
+    for package in map(importlib.import_module, PACKAGES):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if "__main__" not in found.name and ".migrations" not in found.name:
+                importlib.import_module(found.name)
+    for name in LAZY:
+        importlib.import_module(name)
+    assert threading.active_count() == 1, "a fork takes only one thread with it"
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    import_all()
+    serve(socket.socket(fileno=int(sys.argv.pop())))
+    runpy.run_module("sophon_hosting.cli", run_name="__main__", alter_sys=True)
