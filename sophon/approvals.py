@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
-from sophon.messages import ToolCall, canonical_json
+from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
 Verdict: TypeAlias = Literal["approve", "reject", "edit", "suspend"]
 
-PREVIEW_CHARACTERS = 2000
+MAX_PREVIEW_VALUE_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ApprovalRequest:
     session_id: str = ""
 
     @classmethod
-    def of(
+    def from_call(
         cls,
         call: ToolCall,
         run_id: str,
@@ -51,7 +51,7 @@ class ApprovalRequest:
         session_id: str = "",
     ) -> Self:
         """Build the request for one call of one run."""
-        digest = call_digest(run_id, call)
+        digest = compute_call_digest(run_id, call)
         return cls(
             id=f"apr_{digest[:20]}",
             kind=kind,
@@ -61,7 +61,7 @@ class ApprovalRequest:
             arguments=call.arguments,
             risk=risk,
             digest=digest,
-            preview=preview or preview_of(call),
+            preview=preview or render_call_preview(call),
             editable=editable,
             expires_at=expires_at,
             session_id=session_id,
@@ -176,19 +176,19 @@ class RejectingGate:
         return Decision.reject("nobody can be asked for approval here")
 
 
-def call_digest(run_id: str, call: ToolCall) -> str:
+def compute_call_digest(run_id: str, call: ToolCall) -> str:
     """Return the hexadecimal SHA-256 over run id, call id, tool name and canonical arguments."""
-    head = canonical_json([run_id, call.id, call.name])
-    return hashlib.sha256(head + call.canonical()).hexdigest()
+    head = to_canonical_json([run_id, call.id, call.name])
+    return hashlib.sha256(head + call.canonical_arguments()).hexdigest()
 
 
-def preview_of(call: ToolCall) -> str:
-    """Return the call as text, one line per argument; a value longer than `PREVIEW_CHARACTERS` is cut and marked."""
+def render_call_preview(call: ToolCall) -> str:
+    """Return the call as text, one line per argument; a value longer than `MAX_PREVIEW_VALUE_CHARACTERS` is cut and marked."""
     lines = [f"Run {call.name}"]
     for name, value in call.arguments.items():
-        text = value if isinstance(value, str) else canonical_json(value).decode()
-        if len(text) > PREVIEW_CHARACTERS:
-            text = f"{text[:PREVIEW_CHARACTERS]}… ({len(text)} characters, sha256 {_short_sha256(text)})"
+        text = value if isinstance(value, str) else to_canonical_json(value).decode()
+        if len(text) > MAX_PREVIEW_VALUE_CHARACTERS:
+            text = f"{text[:MAX_PREVIEW_VALUE_CHARACTERS]}… ({len(text)} characters, sha256 {_short_sha256(text)})"
         # Continuation lines are indented so that none of them can be read as another argument.
         lines.append(f"  {name}: " + "\n      ".join(text.splitlines() or [""]))
     return "\n".join(lines)

@@ -35,7 +35,7 @@ class Clock(Protocol):
         """Return a scope that cancels its body after `seconds` and raises TimeoutError; None means no timeout."""
         ...
 
-    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+    async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         """Run a blocking function in a worker thread and return its result.
 
         With `abandon_on_cancel` a cancelled caller does not wait for the thread to finish.
@@ -71,7 +71,7 @@ class SystemClock:
         # asyncio's scope costs half of anyio's, and every tool call runs inside one.
         return asyncio.timeout(seconds)
 
-    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+    async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from sophon.messages import FinishReason, Outcome, Role, Usage
+from sophon.messages import FinishReason, ToolCallOutcome, Role, Usage
 
-Status: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
+AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -53,7 +53,7 @@ class EventSink(Protocol):
 Emit: TypeAlias = Callable[[Event], None]
 
 
-class Silence:
+class NullEventSink:
     """Event sink that discards every event: the default without listeners."""
 
     def emit(self, event: Event, /) -> None:
@@ -81,7 +81,7 @@ class AgentStatus(Event):
 
     durable: ClassVar[bool] = False
 
-    status: Status
+    status: AgentActivity
     detail: str = ""
 
 
@@ -125,7 +125,7 @@ class ToolCallCompleted(Event):
 
     call_id: str
     tool: str
-    outcome: Outcome
+    outcome: ToolCallOutcome
     duration_ms: int = 0
     result: str = ""
 
@@ -288,7 +288,7 @@ def _to_jsonable(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON data
 
 
-def from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
+def event_from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
     """Parse the event `name` with payload `data`, as a client receives it; None for an unknown event name.
 
     Unknown fields are ignored. Raises TypeError for a payload with a missing field.

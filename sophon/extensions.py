@@ -23,7 +23,7 @@ class Key(Generic[T]):
 
 
 @dataclass(slots=True, eq=False)
-class Packed:
+class SerializedValue:
     """A value restored from a state and not yet loaded, as JSON data."""
 
     data: Any
@@ -41,7 +41,7 @@ class Extensions:
     def get(self, key: Key[T]) -> T | None:
         """Return the value, or None. Raises StateError if a restored value cannot be loaded."""
         value = self._values.get(key.name)
-        if type(value) is not Packed:
+        if type(value) is not SerializedValue:
             return value
         if key.load is None:
             return None
@@ -61,7 +61,7 @@ class Extensions:
         """Return the values that have a `dump`, as JSON-serialisable data."""
         data: dict[str, Any] = {}
         for name, value in self._values.items():
-            if type(value) is Packed:
+            if type(value) is SerializedValue:
                 data[name] = value.data
             elif (dump := self._keys[name].dump) is not None and value is not None:
                 data[name] = dump(value)
@@ -71,5 +71,5 @@ class Extensions:
     def from_json(cls, data: dict[str, Any]) -> "Extensions":
         """Parse the output of `to_json`; each value is loaded on first access."""
         extensions = cls()
-        extensions._values = {name: Packed(value) for name, value in data.items()}
+        extensions._values = {name: SerializedValue(value) for name, value in data.items()}
         return extensions

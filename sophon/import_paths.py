@@ -9,7 +9,7 @@ from types import ModuleType
 from sophon.errors import SettingsError
 
 
-def import_module(name: str, *, setting: str, folder: Path) -> ModuleType:
+def import_user_module(name: str, *, setting: str, folder: Path) -> ModuleType:
     """Import the module `name`; `folder` is searched last, after Python's own path.
 
     Raises SettingsError, with `setting` as the path, if the module does not exist or cannot be imported.
@@ -28,10 +28,10 @@ def import_module(name: str, *, setting: str, folder: Path) -> ModuleType:
         raise SettingsError([f"{setting}: {problem}"]) from error
 
 
-def import_object(path: str, *, setting: str, folder: Path) -> object:
+def import_user_object(path: str, *, setting: str, folder: Path) -> object:
     """Import the object `package.module:name`; the name may have dots. Raises SettingsError."""
     module_name, _, name = path.partition(":")
-    module = import_module(module_name, setting=setting, folder=folder)
+    module = import_user_module(module_name, setting=setting, folder=folder)
     try:
         found: object = reduce(getattr, name.split("."), module)
     except AttributeError:

@@ -2,7 +2,7 @@
 
 from sophon.tools.fencing import FENCING_INSTRUCTIONS
 
-INSTRUCTIONS = f"""\
+DEFAULT_INSTRUCTIONS = f"""\
 You are Sophon, an assistant that gets things done with tools.
 
 - Answer in the language of the person, and as briefly as the question allows.

@@ -7,12 +7,12 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 import orjson
 
-from sophon.value import value
+from sophon.value import slotted_dataclass
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 """Author of a message."""
 
-Outcome: TypeAlias = Literal["completed", "failed", "denied", "timed_out", "cancelled", "discarded"]
+ToolCallOutcome: TypeAlias = Literal["completed", "failed", "denied", "timed_out", "cancelled", "discarded"]
 """How a tool call ended; every started call has exactly one outcome."""
 
 FinishReason: TypeAlias = Literal[
@@ -43,10 +43,10 @@ class ToolCall:
     malformed: str | None = None
     _canonical: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
-    def canonical(self) -> bytes:
+    def canonical_arguments(self) -> bytes:
         """Return the arguments as JSON with sorted keys; loop detection compares it, approvals hash it."""
         if self._canonical is None:
-            data = canonical_json(self.arguments)
+            data = to_canonical_json(self.arguments)
             object.__setattr__(self, "_canonical", data)
             return data
         return self._canonical
@@ -104,14 +104,14 @@ class Message:
         )
 
 
-@value
+@slotted_dataclass
 class ToolResult:
     """Result of one tool call; `text` is what the model reads."""
 
     call_id: str
     tool: str
     text: str
-    outcome: Outcome = "completed"
+    outcome: ToolCallOutcome = "completed"
     duration_ms: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class ToolResult:
         return cls(data["call_id"], data["tool"], data["text"], data["outcome"], data.get("duration_ms", 0))
 
 
-@value
+@slotted_dataclass
 class Usage:
     """Token counts of one or more model calls, and their cost in millionths of a US dollar (1_000_000 = 1 USD)."""
 
@@ -172,7 +172,7 @@ class Usage:
         )
 
 
-@value
+@slotted_dataclass
 class Response:
     """Response of a turn: exactly one per accepted message.
 
@@ -187,7 +187,7 @@ class Response:
     detail: Mapping[str, Any] = field(default_factory=lambda: {})
 
 
-def canonical_json(value: object) -> bytes:
+def to_canonical_json(value: object) -> bytes:
     """Return JSON with sorted keys: equal values give equal bytes. Values beyond JSON fall back to their repr."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)

@@ -5,9 +5,9 @@ from typing import Protocol, TypeAlias, overload
 
 from sophon.context import Context
 from sophon.errors import ChainError
-from sophon.explanation import explain
+from sophon.explanation import explain_chain
 from sophon.messages import Response
-from sophon.placement import check_chain, check_middleware, name_of
+from sophon.placement import check_chain_order, check_middleware, get_middleware_name
 
 Next: TypeAlias = Callable[[Context], Awaitable[None]]
 """The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times."""
@@ -52,7 +52,7 @@ class Pipeline(Sequence[Middleware]):
             else:
                 check_middleware(middleware, position)
                 flat.append(middleware)
-        check_chain(flat)
+        check_chain_order(flat)
         return cls(flat)
 
     async def run(self, ctx: Context) -> Response:
@@ -70,7 +70,7 @@ class Pipeline(Sequence[Middleware]):
 
     def explain(self) -> str:
         """Return the chain as a text table: order, name, zone and actions of each middleware."""
-        return explain(self._middlewares)
+        return explain_chain(self._middlewares)
 
     def _fold(self, last: Next) -> Next:
         call = last
@@ -92,16 +92,16 @@ class Pipeline(Sequence[Middleware]):
         return self._middlewares[index]
 
     def __repr__(self) -> str:
-        return f"Pipeline({', '.join(name_of(m) for m in self._middlewares)})"
+        return f"Pipeline({', '.join(get_middleware_name(m) for m in self._middlewares)})"
 
 
 def _bind(middleware: Middleware, next: Next) -> Next:
-    name = name_of(middleware)
+    name = get_middleware_name(middleware)
     # Bound once and without a wrapping coroutine: a middleware costs one call and one await.
     enter = middleware.__call__ if not hasattr(middleware, "__code__") else middleware
 
     def call(ctx: Context) -> Awaitable[None]:
-        ctx.place = name
+        ctx.current_middleware = name
         return enter(ctx, next)
 
     return call
@@ -109,6 +109,6 @@ def _bind(middleware: Middleware, next: Next) -> Next:
 
 async def _raise_end_of_chain(ctx: Context) -> None:
     raise ChainError(
-        f"the turn ran off the end of the chain after {ctx.place}: the last middleware must not call next, or a "
+        f"the turn ran off the end of the chain after {ctx.current_middleware}: the last middleware must not call next, or a "
         f"terminal such as LlmInvoker() must follow it"
     )

@@ -13,7 +13,7 @@ Zone: TypeAlias = Literal["outer", "inner"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OrderConstraints:
     """Order constraints that a middleware class (or function) declares, each as an attribute of the same name.
 
     Names refer to classes or functions, or to a name that another middleware `provides`, so that it can be replaced.
@@ -32,9 +32,9 @@ class Place:
     acts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def place_of(middleware: object) -> Place:
+def read_order_constraints(middleware: object) -> OrderConstraints:
     """Return the constraints that a middleware declares; without any declaration it may stand anywhere."""
-    return Place(
+    return OrderConstraints(
         zone=getattr(middleware, "zone", None),
         requires=_names(middleware, "requires"),
         before=_names(middleware, "before"),
@@ -46,13 +46,13 @@ def place_of(middleware: object) -> Place:
     )
 
 
-def name_of(middleware: object) -> str:
+def get_middleware_name(middleware: object) -> str:
     """Return the name of the function, or of the instance's class."""
-    middleware = unwrapped(middleware)
+    middleware = unwrap_partial(middleware)
     return getattr(middleware, "__name__", None) or type(middleware).__name__
 
 
-def unwrapped(middleware: object) -> object:
+def unwrap_partial(middleware: object) -> object:
     """Return the callable inside a `functools.partial`; any other object unchanged."""
     while isinstance(middleware, functools.partial):
         middleware = middleware.func  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - of object
@@ -61,7 +61,7 @@ def unwrapped(middleware: object) -> object:
 
 def check_middleware(middleware: object, position: int) -> None:
     """Raise CompositionError if the object cannot be called as `await middleware(ctx, next)`."""
-    what = f"argument {position} of compose, {name_of(middleware)}"
+    what = f"argument {position} of compose, {get_middleware_name(middleware)}"
     if isinstance(middleware, type):
         raise CompositionError(f"{what}, is a class; give an instance: {middleware.__name__}()")
     if not callable(middleware):
@@ -72,10 +72,10 @@ def check_middleware(middleware: object, position: int) -> None:
         raise CompositionError(f"{what}, is not async: write `async def`")
 
 
-def check_chain(middlewares: Sequence[object]) -> None:
+def check_chain_order(middlewares: Sequence[object]) -> None:
     """Raise CompositionError with one line per violated order constraint."""
-    names = [name_of(m) for m in middlewares]
-    places = [place_of(m) for m in middlewares]
+    names = [get_middleware_name(m) for m in middlewares]
+    places = [read_order_constraints(m) for m in middlewares]
     problems: list[str] = []
     if not names:
         problems.append("a chain needs at least one middleware")
@@ -85,7 +85,7 @@ def check_chain(middlewares: Sequence[object]) -> None:
         raise CompositionError("\n".join(problems))
 
 
-def _find_violations(index: int, place: Place, names: Sequence[str], places: Sequence[Place]) -> list[str]:
+def _find_violations(index: int, place: OrderConstraints, names: Sequence[str], places: Sequence[OrderConstraints]) -> list[str]:
     me = names[index]
     faults: list[str] = []
     if place.terminal and index < len(names) - 1:
@@ -107,7 +107,7 @@ def _find_violations(index: int, place: Place, names: Sequence[str], places: Seq
     return faults
 
 
-def _positions(name: str, names: Sequence[str], places: Sequence[Place]) -> list[int]:
+def _positions(name: str, names: Sequence[str], places: Sequence[OrderConstraints]) -> list[int]:
     return [i for i, own in enumerate(names) if name == own or name in places[i].provides]
 
 
@@ -127,9 +127,9 @@ def _takes_two(middleware: Callable[..., object]) -> bool:
 
 
 def _signature(middleware: Callable[..., object]) -> str:
-    return f"{name_of(middleware)}{inspect.signature(middleware)}"
+    return f"{get_middleware_name(middleware)}{inspect.signature(middleware)}"
 
 
 def _is_async(middleware: object) -> bool:
-    middleware = unwrapped(middleware)
+    middleware = unwrap_partial(middleware)
     return inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)

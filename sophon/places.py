@@ -4,7 +4,7 @@ import asyncio
 from types import TracebackType
 
 
-class Places:
+class ToolLimiter:
     """FIFO semaphore for a turn's tool calls with `limit` slots; a serial tool acquires all of them exclusively.
 
     A serial acquirer waits until no other call runs, and later acquirers wait for it. Shared by a turn, its tool-call
@@ -20,17 +20,17 @@ class Places:
         # A list, not a deque: an empty deque takes 600 bytes, every turn has one, and it is nearly always empty.
         self._waiting: list[tuple[asyncio.Future[None], bool]] = []
 
-    def take(self, *, serial: bool = False) -> "_Slot":
+    def slot(self, *, serial: bool = False) -> "_Slot":
         """Return an async context manager that acquires a slot and releases it on exit."""
         return _Slot(self, serial)
 
-    def fits(self, serial: bool) -> bool:
+    def has_capacity(self, serial: bool) -> bool:
         """Return whether one more call could run now, ignoring the waiters."""
         return self._running == 0 if serial else not self._exclusive and self._running < self.limit
 
     async def acquire(self, serial: bool) -> None:
         """Wait for a slot and acquire it; release it with `release`."""
-        if not self._waiting and self.fits(serial):
+        if not self._waiting and self.has_capacity(serial):
             self._admit(serial)
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -60,7 +60,7 @@ class Places:
         self._exclusive = serial
 
     def _wake_waiters(self) -> None:
-        while self._waiting and self.fits(self._waiting[0][1]):
+        while self._waiting and self.has_capacity(self._waiting[0][1]):
             waiter, serial = self._waiting.pop(0)
             if not waiter.done():
                 self._admit(serial)
@@ -70,7 +70,7 @@ class Places:
 class _Slot:
     __slots__ = ("_limiter", "_serial")
 
-    def __init__(self, limiter: Places, serial: bool) -> None:
+    def __init__(self, limiter: ToolLimiter, serial: bool) -> None:
         self._limiter = limiter
         self._serial = serial
 

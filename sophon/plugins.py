@@ -15,12 +15,12 @@ from typing import cast
 from sophon.errors import SettingsError
 from sophon.tools.tool import Tool
 
-TOOLS = "sophon.tools"
-MODELS = "sophon.models"
-MIDDLEWARES = "sophon.middlewares"
+TOOLS_GROUP = "sophon.tools"
+MODELS_GROUP = "sophon.models"
+MIDDLEWARES_GROUP = "sophon.middlewares"
 
 
-def offered(group: str) -> dict[str, EntryPoint]:
+def find_entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; of two with the same name the first that Python finds."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
@@ -28,7 +28,7 @@ def offered(group: str) -> dict[str, EntryPoint]:
     return found
 
 
-def loaded(entry: EntryPoint) -> object:
+def load_entry_point(entry: EntryPoint) -> object:
     """Load the object of an entry point. Raises SettingsError that names the entry point and its distribution."""
     try:
         return entry.load()
@@ -36,13 +36,13 @@ def loaded(entry: EntryPoint) -> object:
         raise SettingsError([f"{_describe(entry)} cannot be loaded: {type(error).__name__}: {error}"]) from error
 
 
-def installed_tools() -> list[Tool]:
+def load_installed_tools() -> list[Tool]:
     """Load the tools of all installed distributions, ordered by entry-point name. Raises SettingsError."""
     tools: dict[int, Tool] = {}
     problems: list[str] = []
-    for _, entry in sorted(offered(TOOLS).items()):
+    for _, entry in sorted(find_entry_points(TOOLS_GROUP).items()):
         try:
-            found = _collect_tools(loaded(entry))
+            found = _collect_tools(load_entry_point(entry))
         except SettingsError as error:
             problems += error.problems
             continue

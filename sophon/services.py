@@ -10,16 +10,16 @@ from sophon.clock import Clock, SystemClock
 from sophon.context import Context
 from sophon.context.turn_log import SessionLog, TurnLog
 from sophon.errors import CompositionError, InputError, SettingsError
-from sophon.events import EventSink, Silence
-from sophon.instructions import INSTRUCTIONS
+from sophon.events import EventSink, NullEventSink
+from sophon.instructions import DEFAULT_INSTRUCTIONS
 from sophon.messages import Message
-from sophon.models.configured import configured_providers
+from sophon.models.configured import create_providers
 from sophon.models.gateway import ModelGateway
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
-from sophon.places import Places
-from sophon.plugins import installed_tools
+from sophon.places import ToolLimiter
+from sophon.plugins import load_installed_tools
 from sophon.settings import Settings, load_settings
 from sophon.stopwatch import Stopwatch
 from sophon.stores.contracts import Store
@@ -27,7 +27,7 @@ from sophon.stores.memory import InMemoryStore
 from sophon.stores.opening import store_from_url
 from sophon.tools.builtin import builtin_tools
 from sophon.tools.modules import tools_from_modules
-from sophon.tools.registry import ToolRegistry, only_tools
+from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 
 T = TypeVar("T")
@@ -58,13 +58,13 @@ class Services:
         folder: Path | None = None,
         turn_log: TurnLog | None = None,
     ) -> None:
-        self.settings = settings if isinstance(settings, Settings) else Settings.of(settings or {})
+        self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.clock: Clock = clock or SystemClock()
-        self.gateway = ModelGateway(providers_of(models), clock=self.clock)
-        self.registry = ToolRegistry(with_builtin(tools, self.settings))
+        self.gateway = ModelGateway(to_providers(models), clock=self.clock)
+        self.registry = ToolRegistry(add_builtin_tools(tools, self.settings))
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
-        self.watched_by(events or Silence())
+        self.set_event_sink(events or NullEventSink())
         self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
         self.folder = folder or Path()
@@ -95,10 +95,10 @@ class Services:
         chosen = settings or load_settings(folder=place, environment=variables)
         problems: list[str] = []
         providers = _try_make(
-            lambda: configured_providers(chosen, environment=variables, clock=time, folder=place), problems
+            lambda: create_providers(chosen, environment=variables, clock=time, folder=place), problems
         )
         modules = _try_make(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
-        plugins = _try_make(installed_tools, problems)
+        plugins = _try_make(load_installed_tools, problems)
         opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
         if problems:
             raise SettingsError(problems)
@@ -110,7 +110,7 @@ class Services:
             events=events,
             clock=time,
             settings=chosen,
-            instructions=INSTRUCTIONS,
+            instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
         )
 
@@ -140,8 +140,8 @@ class Services:
         messages.append(Message("user", text))
         return Context(
             services=self,
-            watch=Stopwatch(self.clock),
-            places=Places(self.settings.tools.max_parallel),
+            stopwatch=Stopwatch(self.clock),
+            tool_limiter=ToolLimiter(self.settings.tools.max_parallel),
             run_id=run_id or self.clock.new_id(),
             session_id=session_id or self.clock.new_id(),
             text=text,
@@ -149,14 +149,14 @@ class Services:
             channel=channel,
             stream=stream,
             model=model,
-            planning=planning_mode(planning),
+            planning=parse_planning_mode(planning),
             started_at=self.clock.now(),
-            observed=self.observed,
+            has_listeners=self.has_listeners,
             messages=messages,
             tools=self.registry.tools,
         )
 
-    def offer(self, tool: Tool) -> None:
+    def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.
 
         A disabled tool, and one whose name is already registered, is ignored.
@@ -164,10 +164,10 @@ class Services:
         if tool.name not in self.registry and tool.name not in self.settings.tools.disabled:
             self.registry = ToolRegistry([*self.registry, tool])
 
-    def watched_by(self, events: EventSink) -> None:
+    def set_event_sink(self, events: EventSink) -> None:
         """Send the events of all turns that start later to `events`."""
         self.events = events
-        self.observed = not isinstance(events, Silence)
+        self.has_listeners = not isinstance(events, NullEventSink)
 
     def restore(self, state: Mapping[str, Any]) -> Context:
         """Restore a suspended turn from what `ctx.state()` returned, ready for `Pipeline.run`. Raises StateError."""
@@ -175,7 +175,7 @@ class Services:
 
     async def history(self, session_id: str) -> list[Message]:
         """Return the stored messages of a session; empty for an unknown session."""
-        return (await self.store.sessions.history(session_id)).messages
+        return (await self.store.sessions.load_history(session_id)).messages
 
     async def open(self) -> None:
         """Open the store."""
@@ -201,7 +201,7 @@ MEMORY_GROUP = "memory"
 MODEL_HINT = "FunctionModel wraps a function as a model; model names belong in the setting Providers"
 
 
-def planning_mode(text: str | None) -> str | None:
+def parse_planning_mode(text: str | None) -> str | None:
     """Return a planning mode in the spelling of the settings, given any case. Raises InputError."""
     if text is None:
         return None
@@ -211,7 +211,7 @@ def planning_mode(text: str | None) -> str | None:
     raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
-def providers_of(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
+def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
     """Return providers in priority order; a bare model is wrapped in a provider of its own.
 
     Raises CompositionError for a value that is not a model, and for two providers with the same id, because budgets
@@ -237,12 +237,12 @@ def providers_of(models: Model | Provider | Sequence[Model | Provider] | None) -
     return providers
 
 
-def with_builtin(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
+def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
 
     Memory tools are included only if the memory is enabled.
     """
-    names = {tool.name for tool in only_tools(tools)}
+    names = {tool.name for tool in validate_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
@@ -260,5 +260,5 @@ def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:
 def _store(settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock) -> Store:
     url = settings.store.url.resolve(environment)
     if url is None:
-        raise SettingsError([f"Store.Url: the {settings.store.url.origin} is missing or empty"])
+        raise SettingsError([f"Store.Url: the {settings.store.url.source_description} is missing or empty"])
     return store_from_url(url, folder=folder, clock=clock)

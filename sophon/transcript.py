@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from sophon.messages import Message, ToolCall
 
-LOST_RESULT = "error: the result of this call was lost; its outcome is unknown"
+LOST_RESULT_TEXT = "error: the result of this call was lost; its outcome is unknown"
 
 
-def faults(messages: Sequence[Message]) -> list[str]:
+def find_transcript_faults(messages: Sequence[Message]) -> list[str]:
     """Return the faults of a transcript, one line each; empty for a transcript that every provider accepts.
 
     System messages must come first; the results of a message's calls must follow it directly, one per call, in any
@@ -37,10 +37,10 @@ def faults(messages: Sequence[Message]) -> list[str]:
     return found
 
 
-def is_sound(messages: Sequence[Message], start: int = 0) -> bool:
+def is_valid_transcript(messages: Sequence[Message], start: int = 0) -> bool:
     """Return whether the transcript has no faults from `start` on; `start` must not lie between a call and its results.
 
-    Unlike `faults` it does not require a user message.
+    Unlike `find_transcript_faults` it does not require a user message.
     """
     open_calls: set[str | None] = set()
     is_leading = not start or messages[start - 1].role == "system"
@@ -62,10 +62,10 @@ def is_sound(messages: Sequence[Message], start: int = 0) -> bool:
     return not open_calls
 
 
-def repaired(messages: Sequence[Message], start: int = 0) -> list[Message]:
+def repair_transcript(messages: Sequence[Message], start: int = 0) -> list[Message]:
     """Return the messages from `start` on, repaired so that every provider accepts them.
 
-    A missing result is replaced by `LOST_RESULT`; a result without a call, or a second one, is dropped; a late result
+    A missing result is replaced by `LOST_RESULT_TEXT`; a result without a call, or a second one, is dropped; a late result
     is moved directly after its call; of several calls with one id in one message the first is kept; calls of a message
     that is not the assistant's are dropped; a system message after others becomes a user message of origin `hint`.
     """
@@ -85,7 +85,7 @@ def repaired(messages: Sequence[Message], start: int = 0) -> list[Message]:
             message = replace(message, tool_calls=calls)
         kept.append(message)
         for call in calls:
-            kept.append(results.get((index, call.id)) or Message("tool", LOST_RESULT, tool_call_id=call.id))
+            kept.append(results.get((index, call.id)) or Message("tool", LOST_RESULT_TEXT, tool_call_id=call.id))
     return kept
 
 

@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(cls: type[T]) -> type[T]:
+def slotted_dataclass(cls: type[T]) -> type[T]:
     """Make a slotted dataclass that is frozen for type checkers and not at run time.
 
     A frozen dataclass sets each field with `object.__setattr__`, which makes construction three to four times slower.

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from sophon.stores.opening import store_from_url
-from sophon.stores.sql.location import located
+from sophon.stores.sql.location import resolve_url
 from sophon.stores.sql.schema import metadata
 from tests.databases import open_and_close
 
@@ -56,7 +56,7 @@ def _tables() -> str:
 
 
 def _run(url: str, *statements: str) -> None:
-    engine = create_engine(located(url, Path()), isolation_level="AUTOCOMMIT")
+    engine = create_engine(resolve_url(url, Path()), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for each in statements:
             connection.execute(text(each))

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-LONGEST_BACKOFF_SECONDS = 300
+MAX_BACKOFF_SECONDS = 300
 
 
-def backoff(attempts: int) -> timedelta:
+def backoff_delay(attempts: int) -> timedelta:
     """Return the delay after `attempts` (from 1) failed attempts: 1, 2, 4, ... seconds, at most 5 minutes. Pure."""
-    return timedelta(seconds=min(2 ** max(min(attempts, 20) - 1, 0), LONGEST_BACKOFF_SECONDS))
+    return timedelta(seconds=min(2 ** max(min(attempts, 20) - 1, 0), MAX_BACKOFF_SECONDS))

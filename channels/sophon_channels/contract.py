@@ -9,7 +9,7 @@ from aiohttp import web
 
 from sophon.stores.outbound_contracts import OutboundEntry
 
-PlaceKind: TypeAlias = Literal["direct", "group"]
+ChatKind: TypeAlias = Literal["direct", "group"]
 """A direct chat with one person, or a group."""
 
 
@@ -22,17 +22,17 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChatLocation:
     """A chat on the platform, with its thread in a forum."""
 
     chat: str
-    kind: PlaceKind = "direct"
+    kind: ChatKind = "direct"
     thread: str | None = None
     title: str = ""
 
     @property
     def key(self) -> str:
-        """The key under which the store knows this chat: `chat`, or `chat/thread`."""
+        """The key under which the store knows this chat: `new_chat`, or `new_chat/thread`."""
         return self.chat if self.thread is None else f"{self.chat}/{self.thread}"
 
 
@@ -51,69 +51,69 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class InboundMessage:
     """An inbound message. `external_id` is the same whenever the platform delivers the message again.
 
-    `mentioned`: the message mentions the bot, replies to it, or is a command to it. `quoted` is the text of the message
-    that it replies to. `album` is the platform's id of a media group whose parts arrive as separate messages. `late`:
+    `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the message
+    that it replies to. `media_group_id` is the platform's id of a media group whose parts arrive as separate messages. `is_late`:
     the message was delivered long after it was written.
     """
 
     external_id: str
     person: Person
-    place: Place
+    location: ChatLocation
     text: str
     message_id: str
-    at: datetime
-    mentioned: bool = False
-    quoted: str = ""
-    album: str | None = None
+    sent_at: datetime
+    is_mention: bool = False
+    quoted_text: str = ""
+    media_group_id: str | None = None
     attachments: tuple[Attachment, ...] = ()
-    late: bool = False
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
+class ButtonPress:
     """A press of a button. `data` is the callback data of the button, `press_id` the id that an acknowledgement refers
-    to. `prompt_id` is the platform's id of the message with the button, None if the platform does not state it.
+    to. `prompt_message_id` is the platform's id of the message with the button, None if the platform does not state it.
     """
 
     external_id: str
     person: Person
-    place: Place
+    location: ChatLocation
     data: str
     press_id: str
-    prompt_id: str | None = None
+    prompt_message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class ChatMigrated:
     """The platform has given a chat a new id."""
 
     external_id: str
-    old: str
-    new: str
+    old_chat: str
+    new_chat: str
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class DeliveryReceipt:
     """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts."""
 
     external_id: str
-    platform_id: str
+    message_id: str
     status: Literal["sent", "delivered", "read", "failed"]
     code: int | None = None
     reason: str = ""
 
 
-Arrival: TypeAlias = Written | Pressed | Moved | Delivery
+InboundEvent: TypeAlias = InboundMessage | ButtonPress | ChatMigrated | DeliveryReceipt
 """Everything that a channel reports to the host."""
 
 
 class Inbox(Protocol):
     """Receiver of a channel's inbound events; the host provides one per channel."""
 
-    async def receive(self, arrivals: Sequence[Arrival]) -> None:
+    async def receive(self, events: Sequence[InboundEvent]) -> None:
         """Store the events. After the return the channel may confirm them to the platform.
 
         Events that were received before are ignored. Raises StoreError if the events could not be stored.
@@ -122,97 +122,97 @@ class Inbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """The platform accepted the message. `platform_id` is its id there, None if the platform states none."""
+class SendSucceeded:
+    """The platform accepted the message. `message_id` is its id there, None if the platform states none."""
 
-    platform_id: str | None
+    message_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The platform did not accept the message; it may be sent again after `retry_after`. `everywhere`: the limit
+class SendDeferred:
+    """The platform did not accept the message; it may be sent again after `retry_after`. `is_account_wide`: the limit
     applies to the whole account, not only to this chat.
     """
 
     error: str
     retry_after: timedelta
-    everywhere: bool = False
+    is_account_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Doubtful:
+class SendAmbiguous:
     """It is unknown whether the message arrived."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Undeliverable:
-    """The message can never be delivered. `chat_is_gone`: nothing else can be delivered to that chat either."""
+class SendUndeliverable:
+    """The message can never be delivered. `is_chat_gone`: nothing else can be delivered to that chat either."""
 
     error: str
-    chat_is_gone: bool = False
+    is_chat_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class SendChatMigrated:
     """The message was not delivered because the chat has a new id; it can be sent to that id."""
 
-    chat: str
+    new_chat: str
 
 
-Receipt: TypeAlias = Sent | Refused | Doubtful | Undeliverable | Migrated
+SendResult: TypeAlias = SendSucceeded | SendDeferred | SendAmbiguous | SendUndeliverable | SendChatMigrated
 """The result of one `Channel.send`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button below a message. `data` comes back as `Pressed.data`: at most 64 bytes of ASCII."""
+    """A button below a message. `data` comes back as `ButtonPress.data`: at most 64 bytes of ASCII."""
 
     label: str
     data: str
-    danger: bool = False
+    is_dangerous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutboundMessage:
     """A message to send, before a channel renders it for its platform.
 
-    `text` is markdown from a model, or plain text from the host (`markdown` False). `replaces` is the platform's id of
-    an earlier message that this one replaces, if the platform supports edits; `reply_to` is the id of the message that
-    it replies to. `file` is the absolute path of a file, without symbolic links, that is sent with the text as its
+    `text` is markdown from a model, or plain text from the host (`is_markdown` False). `replaces_message_id` is the platform's id of
+    an earlier message that this one replaces, if the platform supports edits; `reply_to_message_id` is the id of the message that
+    it replies to. `file_path` is the absolute path of a file, without symbolic links, that is sent with the text as its
     caption. Its name is `file_name` (default: the name on disk), its media type `media_type`; a message with a file
     replaces nothing.
     """
 
     text: str
-    markdown: bool = True
+    is_markdown: bool = True
     buttons: tuple[Button, ...] = ()
-    reply_to: str | None = None
-    replaces: str | None = None
-    file: str | None = None
+    reply_to_message_id: str | None = None
+    replaces_message_id: str | None = None
+    file_path: str | None = None
     file_name: str = ""
     media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SelfTestResult:
     """One result of a channel's self-test, shown by `sophon doctor`. `fix` is the remedy, empty if none is needed."""
 
     ok: bool
-    what: str
+    summary: str
     fix: str = ""
 
 
 @dataclass(slots=True)
-class Health:
+class ChannelHealth:
     """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not).
     `counts` holds the number of events by kind.
     """
 
     state: Literal["stopped", "starting", "running", "failing", "refused"] = "stopped"
     detail: str = ""
-    last_arrival: datetime | None = None
+    last_received_at: datetime | None = None
     counts: dict[str, int] = field(default_factory=lambda: {})
 
 
@@ -230,18 +230,18 @@ class Channel(Protocol):
         ...
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ChannelHealth:
         """The current state; the channel keeps it up to date."""
         ...
 
     @property
-    def largest_file(self) -> int:
+    def max_file_bytes(self) -> int:
         """Maximum size of a file that the channel sends, in bytes."""
         ...
 
     @property
-    def notes_presses(self) -> bool:
-        """Whether `acknowledge` shows its note; if not, the host sends a message instead."""
+    def supports_press_notes(self) -> bool:
+        """Whether `acknowledge_press` shows its note; if not, the host sends a message instead."""
         ...
 
     async def start(self, inbox: Inbox) -> None:
@@ -256,41 +256,41 @@ class Channel(Protocol):
         """Return the webhook routes, below `/webhooks/`; none for a channel that polls."""
         ...
 
-    def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         """Return the payloads to send, in order: plain JSON, split where the platform requires it. Pure.
 
         A file is one payload, the first, with as much of the text as fits into a caption.
         """
         ...
 
-    async def send(self, entry: OutboundEntry) -> Receipt:
-        """Send one payload to `entry.chat` (a `Place.key`). Never raises for errors of the platform or the network and
-        never waits for a rate limit. A file that is missing, or larger than the platform allows, is `Undeliverable`.
+    async def send(self, entry: OutboundEntry) -> SendResult:
+        """Send one payload to `entry.new_chat` (a `ChatLocation.key`). Never raises for errors of the platform or the network and
+        never waits for a rate limit. A file that is missing, or larger than the platform allows, is `SendUndeliverable`.
         """
         ...
 
-    async def acknowledge(self, press: Pressed, note: str) -> None:
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         """Confirm a button press to the person who pressed; errors are logged and not raised."""
         ...
 
-    async def busy(self, place: Place, message_id: str) -> None:
+    async def send_typing(self, location: ChatLocation, message_id: str) -> None:
         """Show the typing indicator for a few seconds; errors are not raised."""
         ...
 
-    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
-        """Show the unfinished reply, replacing the message `shown`, as far as the rate limits allow now. Return the id
+    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
+        """Show the unfinished reply, replacing the message `preview_message_id`, as far as the rate limits allow now. Return the id
         of the message that is shown, None if there is none.
 
         A platform that cannot edit messages shows nothing and returns None.
         """
         ...
 
-    async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
+    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
         """Download an attachment to the path `target`; return its size in bytes. Raises ChannelError if it is too
         large, gone or damaged.
         """
         ...
 
-    async def test(self) -> list[Finding]:
+    async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration against the platform's API; used by `sophon doctor`."""
         ...

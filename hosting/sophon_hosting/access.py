@@ -11,7 +11,7 @@ from sophon.settings import HubSettings
 LOCAL_USER = "local"
 """Id of the only user of a host without `Hub.Users`; the terminal chat uses it too."""
 
-SHORTEST_TOKEN = 8
+MIN_TOKEN_CHARACTERS = 8
 """Minimum token length in characters; shorter tokens can be guessed."""
 
 
@@ -37,14 +37,14 @@ class User:
     operator: bool = False
 
 
-class Access:
+class TokenAuthenticator:
     """Mapping from tokens to users. If it is empty, every client is the local user, who is an operator."""
 
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = {token.encode(): user for token, user in users.items()}
 
     @classmethod
-    def of(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
+    def from_settings(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
         """Return the authenticator for `Hub.Users`.
 
         Raises SettingsError, with all problems, for a token that is missing, too short, or used twice.
@@ -55,9 +55,9 @@ class Access:
             path = f"Hub.Users[{index}]"
             token = entry.token.resolve(environment) or ""
             if not token:
-                problems.append(f"{path}.Token: the {entry.token.origin} is missing or empty")
-            elif len(token) < SHORTEST_TOKEN:
-                problems.append(f"{path}.Token: it has {len(token)} characters; at least {SHORTEST_TOKEN} are required")
+                problems.append(f"{path}.Token: the {entry.token.source_description} is missing or empty")
+            elif len(token) < MIN_TOKEN_CHARACTERS:
+                problems.append(f"{path}.Token: it has {len(token)} characters; at least {MIN_TOKEN_CHARACTERS} are required")
             elif token in users:
                 problems.append(f"{path}.Token: user {users[token].id} has the same token")
             users.setdefault(token, User(entry.id, entry.operator))
@@ -66,12 +66,12 @@ class Access:
         return cls(users)
 
     @property
-    def open(self) -> bool:
+    def allows_anonymous(self) -> bool:
         """Whether requests need no token."""
         return not self._users
 
     @property
-    def operators(self) -> frozenset[str]:
+    def operator_ids(self) -> frozenset[str]:
         """Ids of the users who may watch and decide in all sessions."""
         return (
             frozenset(user.id for user in self._users.values() if user.operator)
@@ -79,7 +79,7 @@ class Access:
             else frozenset((LOCAL_USER,))
         )
 
-    def user(self, token: str | None) -> User:
+    def authenticate(self, token: str | None) -> User:
         """Return the user who owns the token. Raises Unauthorized."""
         if not self._users:
             return User(LOCAL_USER, operator=True)

@@ -8,14 +8,14 @@ from datetime import datetime
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.errors import SophonError
-from sophon.events import ApprovalResolved, EventSink, Silence
+from sophon.events import ApprovalResolved, EventSink, NullEventSink
 from sophon.settings import ApprovalSettings
 from sophon.stores.contracts import ApprovalRecord, Store
 from sophon.tools.registry import ToolRegistry
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.jobs import Jobs
-from sophon_middlewares.inner.admission import misfit
-from sophon_middlewares.inner.approval import on_silence
+from sophon_hosting.runs.jobs import ActiveRuns
+from sophon_middlewares.inner.admission import find_argument_error
+from sophon_middlewares.inner.approval import timeout_decision
 
 log = logging.getLogger("sophon")
 
@@ -32,30 +32,30 @@ class DecisionRefused(SophonError):
         super().__init__(message)
 
 
-class StoreGate:
+class StoreApprovalGate:
     """Approval gate of a host: return the stored decision, or suspend the turn; it never waits.
 
     The first request sets the expiry; repeating the same request returns the same record.
     """
 
-    def __init__(self, store: Store, clock: Clock, active_runs: Jobs) -> None:
+    def __init__(self, store: Store, clock: Clock, active_runs: ActiveRuns) -> None:
         self._store, self._clock, self._active_runs = store, clock, active_runs
-        self.asked = asyncio.Event()
+        self.new_request_event = asyncio.Event()
         """Set for every request without a decision; the expiry loop clears it."""
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Return the stored decision, or `suspend`."""
-        record = await self._store.approvals.ask(request, self._clock.now())
+        record = await self._store.approvals.get_or_create(request, self._clock.now())
         if record.decision is not None:
             return record.decision
-        active_run = self._active_runs.get(task_of(request))
+        active_run = self._active_runs.get(task_id_from_request(request))
         if active_run is not None:
-            active_run.asked.append(request.id)
-        self.asked.set()
+            active_run.pending_approval_ids.append(request.id)
+        self.new_request_event.set()
         return Decision.suspend()
 
 
-class Approvals:
+class ApprovalService:
     """Approval service: record decisions of users and expiries; each one enqueues a resume of the run.
 
     The owner of the run and `approvers` may decide. `Approval.OnTimeout` sets the effect of an expiry; with `Park` a
@@ -75,11 +75,11 @@ class Approvals:
     ) -> None:
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
-        self._events = events or Silence()
+        self._events = events or NullEventSink()
         self._approvers = frozenset(approvers)
         self._lock = asyncio.Lock()
 
-    async def decide(self, approval_id: str, decision: Decision, by: str) -> ApprovalRecord:
+    async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
         """Record a person's decision and resume the run; only the first decision counts.
 
         Raises NotFound, DecisionRefused.
@@ -87,24 +87,24 @@ class Approvals:
         # Serialized, so that the second of two equal concurrent decisions is rejected as already decided.
         async with self._lock:
             record = await self._store.approvals.get(approval_id)
-            owner = (await self._store.runs.get(task_of(record.request))).owner
-            if by != owner and by not in self._approvers:
+            owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
+            if decided_by != owner and decided_by not in self._approvers:
                 raise DecisionRefused(
-                    "forbidden", f"{by!r} may not decide this: only the task's owner or an approver may"
+                    "forbidden", f"{decided_by!r} may not decide this: only the task's owner or an approver may"
                 )
             now = self._clock.now()
             self._check(record, decision, now)
-            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=by)
+            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=decided_by)
             stored = await self._store.approvals.decide(approval_id, attributed, now)
             if stored.decision != attributed:
                 raise _already_decided(stored)
-        log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, by)
+        log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, decided_by)
         await self._announce(record.request, attributed)
         return stored
 
-    async def expire(self) -> datetime | None:
+    async def expire_due(self) -> datetime | None:
         """Apply `Approval.OnTimeout` to expired requests; return the next expiry, or None if there is none."""
-        expiry_decision = on_silence(self._settings)
+        expiry_decision = timeout_decision(self._settings)
         if expiry_decision.verdict == "suspend":
             return None
         now = self._clock.now()
@@ -120,15 +120,15 @@ class Approvals:
             await self._announce(record.request, stored.decision or expiry_decision)
         return min(upcoming, default=None)
 
-    async def watch(self, gate: StoreGate) -> None:
-        """Call `expire` at every expiry, until cancelled."""
+    async def run_expiry_loop(self, gate: StoreApprovalGate) -> None:
+        """Call `expire_due` at every expiry, until cancelled."""
         while True:
-            gate.asked.clear()
-            due = await self.expire()
+            gate.new_request_event.clear()
+            due = await self.expire_due()
             seconds = (due - self._clock.now()).total_seconds() if due is not None else None
             try:
                 async with self._clock.timeout(seconds):
-                    await gate.asked.wait()
+                    await gate.new_request_event.wait()
             except TimeoutError:
                 continue
 
@@ -149,26 +149,26 @@ class Approvals:
     def _check_edit(self, request: ApprovalRequest, decision: Decision) -> None:
         """Raise for edited arguments that violate the tool's schema, so that the request stays open."""
         tool = self._tools.get(request.tool)
-        mismatch = misfit(tool, decision.arguments) if tool is not None else None
+        mismatch = find_argument_error(tool, decision.arguments) if tool is not None else None
         if mismatch is not None:
             raise DecisionRefused("invalid_arguments", f"invalid arguments: {'; '.join(mismatch.problems)}")
 
     async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
         """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
-        self._events.emit(resolution(request, decision))
-        await self._queue.put(QueueEntry(task_of(request), request.session_id, "resume"))
+        self._events.emit(build_resolution_event(request, decision))
+        await self._queue.put(QueueEntry(task_id_from_request(request), request.session_id, "resume"))
 
 
-def task_of(request: ApprovalRequest) -> str:
+def task_id_from_request(request: ApprovalRequest) -> str:
     """Return the id of the top-level run; a request of a plan step has the run id `task/step`."""
     return request.run_id.partition("/")[0]
 
 
-def resolution(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
+def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
     """Return the `ApprovalResolved` event of a decision."""
     return ApprovalResolved(
         session_id=request.session_id,
-        task_id=task_of(request),
+        task_id=task_id_from_request(request),
         run_id=request.run_id,
         approval_id=request.id,
         decision=decision.verdict,

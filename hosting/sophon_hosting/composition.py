@@ -4,39 +4,39 @@ import difflib
 from collections.abc import Coroutine
 
 from sophon.errors import NotFound, SettingsError, SophonError
-from sophon.import_paths import import_object
+from sophon.import_paths import import_user_object
 from sophon.pipeline import Pipeline
-from sophon.plugins import MIDDLEWARES, loaded, offered
+from sophon.plugins import MIDDLEWARES_GROUP, load_entry_point, find_entry_points
 from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
 
-FACTORY = "Chain.Factory"
+FACTORY_SETTING = "Chain.Factory"
 
 
-def chain_named(services: Services, name: str) -> Pipeline:
+def build_chain(services: Services, name: str) -> Pipeline:
     """Build a chain of `sophon_middlewares.chains` or of an installed plug-in by its name.
 
     Raises NotFound with similar names, SettingsError, CompositionError.
     """
     if name in CHAINS:
         return CHAINS[name](services)
-    plugins = offered(MIDDLEWARES)
+    plugins = find_entry_points(MIDDLEWARES_GROUP)
     if name in plugins:
-        return _call_factory(loaded(plugins[name]), services, plugins[name].value, "Chain.Name")
+        return _call_factory(load_entry_point(plugins[name]), services, plugins[name].value, "Chain.Name")
     names = sorted({*CHAINS, *plugins})
     raise NotFound("chain", name, difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names)
 
 
-def chain_of(services: Services) -> Pipeline:
+def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
     chain = services.settings.chain
     if chain.factory is None:
-        return chain_named(services, chain.name)
-    factory = import_object(chain.factory, setting=FACTORY, folder=services.folder)
-    return _call_factory(factory, services, chain.factory, FACTORY)
+        return build_chain(services, chain.name)
+    factory = import_user_object(chain.factory, setting=FACTORY_SETTING, folder=services.folder)
+    return _call_factory(factory, services, chain.factory, FACTORY_SETTING)
 
 
 def _call_factory(factory: object, services: Services, path: str, setting: str) -> Pipeline:

@@ -12,7 +12,7 @@ from sophon_hosting.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
 
-INTERNAL = "internal error; see the log of the host under this id"
+INTERNAL_ERROR_MESSAGE = "internal error; see the log of the host under this id"
 
 
 class Forbidden(SophonError):
@@ -38,12 +38,12 @@ class TooLarge(InputError):
 
     code = "too_large"
 
-    def __init__(self, what: str, size: int, limit: int, unit: str = "characters") -> None:
+    def __init__(self, subject: str, size: int, limit: int, unit: str = "characters") -> None:
         self.size, self.limit = size, limit
-        super().__init__(f"{what} is too large: {size:,} {unit}; the limit is {limit:,}")
+        super().__init__(f"{subject} is too large: {size:,} {unit}; the limit is {limit:,}")
 
 
-STATUS: Mapping[str, int] = {
+HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "unauthorized": 401,
     "forbidden": 403,
     "not_found": 404,
@@ -62,7 +62,7 @@ STATUS: Mapping[str, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorPayload:
     """Error as sent to a client. `status` is the HTTP status, `extra` the additional fields of the code."""
 
     code: str
@@ -75,18 +75,18 @@ class Failure:
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.extra}}
 
 
-def failure_of(error: Exception) -> Failure:
+def to_error_payload(error: Exception) -> ErrorPayload:
     """Return the payload for an exception. Store errors and unexpected exceptions are logged; only their id is sent."""
     if isinstance(error, StoreError) or not isinstance(error, SophonError):
         error_id = os.urandom(8).hex()
         log.error("internal error %s", error_id, exc_info=error)
-        return Failure("internal", INTERNAL, 500, {"id": error_id})
+        return ErrorPayload("internal", INTERNAL_ERROR_MESSAGE, 500, {"id": error_id})
     extra: dict[str, Any] = {}
     if isinstance(error, QueueFull):
         extra["retry_after_seconds"] = error.retry_after_seconds
     if isinstance(error, DecisionRefused) and error.decided_by:
         extra["decided_by"] = error.decided_by
-    return Failure(error.code, _public_message(error), STATUS.get(error.code, 400), extra)
+    return ErrorPayload(error.code, _public_message(error), HTTP_STATUS_BY_CODE.get(error.code, 400), extra)
 
 
 def _public_message(error: SophonError) -> str:
@@ -94,4 +94,4 @@ def _public_message(error: SophonError) -> str:
     return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else str(error)
 
 
-__all__ = ["Busy", "Failure", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "failure_of"]
+__all__ = ["Busy", "ErrorPayload", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "to_error_payload"]

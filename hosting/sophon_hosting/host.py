@@ -8,31 +8,31 @@ from typing import Any, Self
 
 from sophon.errors import InputError
 from sophon.pipeline import Pipeline
-from sophon.services import Services, planning_mode
-from sophon.stores.run_contracts import Accepted, InboundKey, Run
-from sophon_hosting.approvals import Approvals, StoreGate
-from sophon_hosting.events.feed import EventFeed
+from sophon.services import Services, parse_planning_mode
+from sophon.stores.run_contracts import AcceptResult, InboundKey, Run
+from sophon_hosting.approvals import ApprovalService, StoreApprovalGate
+from sophon_hosting.events.feed import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
-from sophon_hosting.runs.checkpoints import with_checkpoints
-from sophon_hosting.runs.endings import Endings
-from sophon_hosting.runs.jobs import Jobs
-from sophon_hosting.runs.leaving import WhatLeaves, answer
-from sophon_hosting.runs.preparing import Prepare, as_it_is
-from sophon_hosting.runs.recovery import Recovery, queued
-from sophon_hosting.runs.run_log import Outcomes, RunLog
-from sophon_hosting.runs.sweep import Sweep
+from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.endings import RunTerminator
+from sophon_hosting.runs.jobs import ActiveRuns
+from sophon_hosting.runs.leaving import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.preparing import PrepareRun, prepare_nothing
+from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
+from sophon_hosting.runs.run_log import OutcomeWriter, RunTurnLog
+from sophon_hosting.runs.sweep import RunReconciler
 from sophon_hosting.worker import Worker
 
-CANCEL_SECONDS = 1.0
+CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
 
-GRACE_SECONDS = 30.0
+SHUTDOWN_GRACE_SECONDS = 30.0
 """Grace period of running turns at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class RunRequest:
     """Request to accept a message as a run.
 
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
@@ -55,7 +55,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class TaskReceipt:
     """Result of `accept`. `position` counts the waiting tasks ahead; `created` is False for a repeated message."""
 
     task_id: str
@@ -68,7 +68,7 @@ class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` may decide in addition to the owner of a run.
-    `leaving` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before each
+    `build_outbound` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before each
     start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
@@ -79,43 +79,43 @@ class Host:
         *,
         queue: TaskQueue | None = None,
         approvers: Collection[str] = (),
-        leaving: WhatLeaves = answer,
-        prepare: Prepare = as_it_is,
+        build_outbound: OutboundBuilder = build_answer_entries,
+        prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
-        active_runs = self._active_runs = Jobs()
-        self.feed = EventFeed(services.store.events, services.clock, services.events)
-        outcome_writer = Outcomes(services.store, self.feed, leaving)
-        self._gate = StoreGate(services.store, services.clock, active_runs)
-        services.watched_by(self.feed)
-        services.approvals, services.turn_log = self._gate, RunLog(active_runs, outcome_writer, services.store)
-        self.approvals = Approvals(
+        active_runs = self._active_runs = ActiveRuns()
+        self.event_bus = EventBus(services.store.events, services.clock, services.events)
+        outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
+        self._gate = StoreApprovalGate(services.store, services.clock, active_runs)
+        services.set_event_sink(self.event_bus)
+        services.approvals, services.turn_log = self._gate, RunTurnLog(active_runs, outcome_writer, services.store)
+        self.approvals = ApprovalService(
             services.store,
             self.queue,
             clock=services.clock,
             settings=services.settings.approval,
             tools=services.registry,
             approvers=approvers,
-            events=self.feed,
+            events=self.event_bus,
         )
-        self._terminator = Endings(services, chain, self.queue, active_runs, outcome_writer)
+        self._terminator = RunTerminator(services, chain, self.queue, active_runs, outcome_writer)
         self._worker = Worker(
             services,
-            with_checkpoints(chain, active_runs),
+            insert_checkpoints(chain, active_runs),
             self.queue,
             active_runs,
             self._terminator,
-            self.feed,
+            self.event_bus,
             prepare,
         )
-        self.stopping = False
-        """True from the beginning of `stop`: new messages would no longer be run by this process."""
-        self.working = False
-        """True between `start` and `stop`."""
+        self.is_shutting_down = False
+        """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
+        self.is_running = False
+        """True between `start` and `shutdown`."""
         self._background_tasks: list[asyncio.Task[None]] = []
 
-    async def accept(self, message: Incoming) -> Receipt:
+    async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
         Raises QueueFull before anything is written, InputError for an empty message or an unknown planning mode,
@@ -128,21 +128,21 @@ class Host:
         return await asyncio.shield(asyncio.ensure_future(self._accept(run, key)))
 
     async def cancel(self, task_id: str) -> Run:
-        """Cancel a task and return its run, which may still be stopping if that takes longer than `CANCEL_SECONDS`.
+        """Cancel a task and return its run, which may still be stopping if that takes longer than `CANCEL_TIMEOUT_SECONDS`.
 
         A run that has an outcome keeps it. Raises NotFound.
         """
         runs = self.services.store.runs
         run = await runs.request_cancel(task_id)
-        while not run.over:
+        while not run.is_finished:
             active_run = self._active_runs.get(task_id)
             if active_run is None:
-                await self._terminator.cancel_at_rest(run)
+                await self._terminator.cancel_inactive(run)
             else:
                 active_run.cancel()
                 try:
-                    async with self.services.clock.timeout(CANCEL_SECONDS):
-                        await active_run.over.wait()
+                    async with self.services.clock.timeout(CANCEL_TIMEOUT_SECONDS):
+                        await active_run.released.wait()
                 except TimeoutError:
                     return await runs.get(task_id)
             run = await runs.get(task_id)
@@ -151,25 +151,25 @@ class Host:
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker."""
         await self.queue.open()
-        self._worker.cut_off |= await Recovery(self.services, self.queue, self._terminator, self.feed).recover()
-        sweep = Sweep(self.services, self.queue, self._active_runs, self._terminator)
+        self._worker.interrupted_run_ids |= await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
+        sweep = RunReconciler(self.services, self.queue, self._active_runs, self._terminator)
         self._background_tasks = [
-            asyncio.create_task(self.approvals.watch(self._gate)),
-            asyncio.create_task(sweep.watch()),
+            asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
+            asyncio.create_task(sweep.run_forever()),
         ]
         self._worker.start()
-        self.working = True
+        self.is_running = True
 
-    async def stop(self, *, grace_seconds: float = GRACE_SECONDS) -> None:
+    async def shutdown(self, *, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
         """Shut down: take no more tasks and wait for running turns; interrupted turns resume at the next start."""
-        self.stopping, self.working = True, False
-        await self._worker.stop(grace_seconds)
+        self.is_shutting_down, self.is_running = True, False
+        await self._worker.shutdown(grace_seconds)
         for background_task in self._background_tasks:
             background_task.cancel()
             with suppress(asyncio.CancelledError):
                 await background_task
         self._background_tasks = []
-        await self.feed.aclose()
+        await self.event_bus.aclose()
         await self.queue.close()
 
     async def pause(self) -> None:
@@ -191,23 +191,23 @@ class Host:
 
     async def __aexit__(self, *exc: object) -> None:
         try:
-            await self.stop()
+            await self.shutdown()
         finally:
             await self.services.close()
 
-    async def _accept(self, run: Run, key: InboundKey | None) -> Receipt:
+    async def _accept(self, run: Run, key: InboundKey | None) -> TaskReceipt:
         with self.queue.reserve() as slot:
-            accepted: Accepted = await self.services.store.runs.accept(run, key)
+            accepted: AcceptResult = await self.services.store.runs.accept(run, key)
             stored = accepted.run
             position = await self.queue.position(stored.id) or 0
             if accepted.created:
                 # Emit before `put`: a worker may start at once, and its events must follow this one.
                 position = (await self.queue.statistics()).waiting
-                self.feed.emit(queued(stored, position))
+                self.event_bus.emit(build_task_queued_event(stored, position))
                 position = await slot.put(QueueEntry(stored.id, stored.session_id))
-        return Receipt(stored.id, stored.session_id, position, accepted.created)
+        return TaskReceipt(stored.id, stored.session_id, position, accepted.created)
 
-    def _run_of(self, message: Incoming) -> Run:
+    def _run_of(self, message: RunRequest) -> Run:
         if not message.text.strip():
             raise InputError("the message is empty")
         if message.model is not None:
@@ -215,7 +215,7 @@ class Host:
         options: dict[str, Any] = {
             "stream": message.stream,
             "model": message.model,
-            "planning": planning_mode(message.planning),
+            "planning": parse_planning_mode(message.planning),
             "trace": message.trace,
             **({"instructions": message.instructions} if message.instructions else {}),
         }

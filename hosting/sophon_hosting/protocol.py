@@ -7,13 +7,13 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from sophon.events import Event
 from sophon.messages import Usage
-from sophon_hosting.failures import STATUS
-from sophon_hosting.hub.requests import REQUESTS, Request
+from sophon_hosting.failures import HTTP_STATUS_BY_CODE
+from sophon_hosting.hub.requests import PAYLOAD_MODELS, EventPayload
 
-COMMON = ("session_id", "task_id", "run_id", "seq")
+COMMON_FIELDS = ("session_id", "task_id", "run_id", "seq")
 """Fields of every event; docs/protocol.md describes them once above the table."""
 
-SECTIONS = ("## What a client sends", "## What the host sends", "## Error codes")
+SECTION_HEADINGS = ("## What a client sends", "## What the host sends", "## Error codes")
 
 _TYPE_NAMES: Mapping[Any, str] = {
     str: "text",
@@ -26,25 +26,25 @@ _TYPE_NAMES: Mapping[Any, str] = {
 }
 
 
-def protocol_tables() -> str:
+def render_protocol_tables() -> str:
     """Return the Markdown tables: client events, host events, error codes."""
     client = [
         "| event | payload | |",
         "|---|---|---|",
-        *(_client_event_row(name, model) for name, model in REQUESTS.items()),
+        *(_client_event_row(name, model) for name, model in PAYLOAD_MODELS.items()),
     ]
-    host = ["| event | kept | payload | |", "|---|---|---|---|", *(_host_event_row(event) for event in events())]
-    codes = ["| code | over HTTP |", "|---|---|", *(f"| `{code}` | {status} |" for code, status in STATUS.items())]
-    parts = zip(SECTIONS, (client, host, [*codes, "| anything else | 400 |"]), strict=True)
+    host = ["| event | kept | payload | |", "|---|---|---|---|", *(_host_event_row(event) for event in list_event_types())]
+    codes = ["| code | over HTTP |", "|---|---|", *(f"| `{code}` | {status} |" for code, status in HTTP_STATUS_BY_CODE.items())]
+    parts = zip(SECTION_HEADINGS, (client, host, [*codes, "| anything else | 400 |"]), strict=True)
     return "\n\n".join(f"{title}\n\n" + "\n".join(table) for title, table in parts) + "\n"
 
 
-def events() -> Sequence[type[Event]]:
+def list_event_types() -> Sequence[type[Event]]:
     """Return all event classes that a host sends, in the order of sophon/events.py."""
     return [item for item in Event.__subclasses__() if item.__module__ == Event.__module__]
 
 
-def _client_event_row(name: str, model: type[Request]) -> str:
+def _client_event_row(name: str, model: type[EventPayload]) -> str:
     payload = [
         _field(field, info.annotation, None if info.is_required() else info.default)
         for field, info in model.model_fields.items()
@@ -54,7 +54,7 @@ def _client_event_row(name: str, model: type[Request]) -> str:
 
 def _host_event_row(event: type[Event]) -> str:
     hints = get_type_hints(event)
-    payload = [_field(item.name, hints[item.name], None) for item in fields(event) if item.name not in COMMON]
+    payload = [_field(item.name, hints[item.name], None) for item in fields(event) if item.name not in COMMON_FIELDS]
     return _row(f"`{event.wire_name}`", "yes" if event.durable else "", "; ".join(payload), _docstring(event))
 
 

@@ -4,12 +4,12 @@ import logging
 
 from sophon.clock import Clock
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.runs.jobs import Jobs
+from sophon_hosting.runs.jobs import ActiveRuns
 
 log = logging.getLogger("sophon")
 
 
-async def drain_or_interrupt(queue: TaskQueue, active_runs: Jobs, clock: Clock, grace_seconds: float) -> None:
+async def drain_or_interrupt(queue: TaskQueue, active_runs: ActiveRuns, clock: Clock, grace_seconds: float) -> None:
     """Pause the queue, wait at most `grace_seconds` for running turns, then interrupt the rest and wait for them.
 
     An interrupted run keeps its checkpoint and resumes at the next start.
@@ -20,6 +20,6 @@ async def drain_or_interrupt(queue: TaskQueue, active_runs: Jobs, clock: Clock, 
     except TimeoutError:
         log.warning("%d running turns are interrupted and resume at the next start", len(active_runs))
     for active_run in active_runs:
-        active_run.stop()
+        active_run.interrupt()
     for active_run in active_runs:
-        await active_run.over.wait()
+        await active_run.released.wait()

@@ -11,34 +11,34 @@ from aiohttp import web
 
 from sophon.errors import SophonError
 from sophon.services import Services
-from sophon_hosting.access import Access
-from sophon_hosting.afterwards.afterwards import Afterwards
-from sophon_hosting.channels.configured import Configured, channels_of
-from sophon_hosting.channels.switchboard import Switchboard
-from sophon_hosting.composition import chain_of
-from sophon_hosting.host import GRACE_SECONDS, Host
+from sophon_hosting.access import TokenAuthenticator
+from sophon_hosting.afterwards.afterwards import PostTurnRunner
+from sophon_hosting.channels.configured import ConfiguredChannel, create_channels
+from sophon_hosting.channels.switchboard import ChannelSupervisor
+from sophon_hosting.composition import build_configured_chain
+from sophon_hosting.host import SHUTDOWN_GRACE_SECONDS, Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.observing.metrics import Metrics
-from sophon_hosting.queue.configured import queue_of
+from sophon_hosting.queue.configured import build_queue
 
 log = logging.getLogger("sophon")
 
-COLLECT_AFTER = 50_000
+GC_THRESHOLD = 50_000
 """Garbage collection threshold of the young generation, in objects. Source: reference/performance.md 3, rule 11."""
 
-HANGING_SECONDS = 2.0
+REQUEST_SHUTDOWN_TIMEOUT_SECONDS = 2.0
 """Time limit of open HTTP requests at shutdown, so that a slow upload cannot block it."""
 
 
-class AddressTaken(SophonError):
+class AddressUnavailable(SophonError):
     """Error: the host cannot listen on the configured address (code `address`)."""
 
     code = "address"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Bound listener socket, with the host as configured and the actual port."""
 
     socket: socket.socket
@@ -53,7 +53,7 @@ class Address:
         return f"http://{name}:{self.port}"
 
 
-def bound(host: str, port: int) -> Address:
+def bind_address(host: str, port: int) -> ListenAddress:
     """Bind and listen before anything else is opened; early connections wait in the backlog. Raises AddressTaken."""
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -61,13 +61,13 @@ def bound(host: str, port: int) -> Address:
         listener = socket.create_server(address, family=family, backlog=128)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise AddressTaken(
+        raise AddressUnavailable(
             f"cannot listen on {host}:{port}: {reason}; choose another address with --port, or Hub.Host and Hub.Port"
         ) from error
-    return Address(listener, host, listener.getsockname()[1])
+    return ListenAddress(listener, host, listener.getsockname()[1])
 
 
-class Site:
+class HostServer:
     """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
 
     Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels. Shutdown order: channels stop
@@ -76,41 +76,41 @@ class Site:
     """
 
     def __init__(
-        self, services: Services, environment: Mapping[str, str], *, channels: Sequence[Configured] | None = None
+        self, services: Services, environment: Mapping[str, str], *, channels: Sequence[ConfiguredChannel] | None = None
     ) -> None:
         hub = services.settings.hub
-        access = Access.of(hub, environment)
+        access = TokenAuthenticator.from_settings(hub, environment)
         self.services = services
-        self.channels = Switchboard(services, channels_of(services, environment) if channels is None else channels)
+        self.channels = ChannelSupervisor(services, create_channels(services, environment) if channels is None else channels)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
-        services.watched_by(self.metrics)
+        services.set_event_sink(self.metrics)
         self.host = Host(
             services,
-            chain_of(services),
-            queue=queue_of(services),
-            approvers=access.operators | self.channels.approvers,
-            leaving=self.channels.answers,
-            prepare=self.channels.prepare,
+            build_configured_chain(services),
+            queue=build_queue(services),
+            approvers=access.operator_ids | self.channels.approvers,
+            build_outbound=self.channels.replies,
+            prepare=self.channels.prepare_run,
         )
         self.channels.connect(self.host)
         self.hub = Hub(self.host, access)
-        self.afterwards = Afterwards(services, self.host.feed)
+        self.post_turn = PostTurnRunner(services, self.host.event_bus)
         self._app = make_app(
-            self.host, access, HttpOptions(metrics=self._render_metrics, channels=self.channels.channels)
+            self.host, access, HttpOptions(render_metrics=self._render_metrics, channels=self.channels.channels)
         )
         self._app.add_routes(self.channels.routes())
         self.hub.attach(self._app)
         self._runner = web.AppRunner(
-            self._app, access_log=None, handle_signals=False, shutdown_timeout=HANGING_SECONDS, auto_decompress=False
+            self._app, access_log=None, handle_signals=False, shutdown_timeout=REQUEST_SHUTDOWN_TIMEOUT_SECONDS, auto_decompress=False
         )
         self._warm_up_task: asyncio.Task[None] | None = None
 
-    async def open(self, address: Address) -> None:
+    async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         await self.services.open()
         await self.host.start()
-        self.afterwards.start()
+        self.post_turn.start()
         await self._runner.setup()
         await web.SockSite(self._runner, address.socket).start()
         await self.hub.start()
@@ -118,15 +118,15 @@ class Site:
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
 
-    async def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
+    async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
         """Shut down: running turns have `grace_seconds` to end; interrupted ones resume at the next start."""
         if self._warm_up_task is not None:
             self._warm_up_task.cancel()
         try:
-            await self.channels.stop_hearing()
-            await self.host.stop(grace_seconds=grace_seconds)
+            await self.channels.stop_receiving()
+            await self.host.shutdown(grace_seconds=grace_seconds)
             await self.channels.stop()
-            await self.afterwards.stop()
+            await self.post_turn.stop()
             await self.hub.stop()
             await self._runner.cleanup()
         finally:
@@ -142,8 +142,8 @@ class Site:
             log.warning("warming up the models failed; the first message may be slower", exc_info=True)
 
 
-def settle_memory() -> None:
+def tune_garbage_collector() -> None:
     """Freeze the objects that exist after startup and raise the garbage collection thresholds."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    gc.set_threshold(GC_THRESHOLD, 20, 20)

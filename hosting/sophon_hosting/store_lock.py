@@ -18,17 +18,17 @@ from sqlalchemy.pool import NullPool
 
 from sophon.errors import StoreError
 from sophon.stores.opening import MEMORY_SCHEME
-from sophon.stores.sql.dialects import name_of
-from sophon.stores.sql.faults import store_error
-from sophon.stores.sql.location import located
+from sophon.stores.sql.dialects import describe_url
+from sophon.stores.sql.faults import to_store_error
+from sophon.stores.sql.location import resolve_url
 
 ADVISORY_KEY = 0x50_50_48_4F_4E
 """Key of the PostgreSQL advisory lock, which is scoped to the database: an arbitrary fixed number."""
 
-PATIENCE_SECONDS = 10
+SERVER_TIMEOUT_SECONDS = 10
 """Connect and TCP timeout for an unresponsive server."""
 
-LONGEST_NAME = 63
+MAX_APPLICATION_NAME_CHARACTERS = 63
 """Maximum length of `application_name` in PostgreSQL, in characters."""
 
 _HOLDER = text(
@@ -38,7 +38,7 @@ _HOLDER = text(
 )
 
 
-class StoreLock:
+class StoreLease:
     """Exclusive lease on a store, held for a `with` block or until the process ends.
 
     SQLite: an `flock` on a file beside the database, which the kernel releases. PostgreSQL: an advisory lock on a
@@ -53,7 +53,7 @@ class StoreLock:
 
     def __enter__(self) -> Self:
         if self._url != MEMORY_SCHEME:
-            url = located(self._url, self._folder)
+            url = resolve_url(self._url, self._folder)
             self._lock_handle = _FileLock(url) if url.get_backend_name() == "sqlite" else _ServerLock(url)
         return self
 
@@ -78,7 +78,7 @@ class _FileLock:
     """Lock file beside the resolved database path. It is never deleted: another process may be about to lock it."""
 
     def __init__(self, url: URL) -> None:
-        name, path = name_of(url), Path(f"{Path(url.database or '').resolve()}.lock")
+        name, path = describe_url(url), Path(f"{Path(url.database or '').resolve()}.lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -89,7 +89,7 @@ class _FileLock:
                 raise
         except OSError as error:
             error.filename = error.filename or str(path)
-            raise store_error(name, error) from error
+            raise to_store_error(name, error) from error
 
     def renew(self) -> None:
         """Do nothing: the lock is held as long as the file is open."""
@@ -108,7 +108,7 @@ class _FileLock:
 
 class _ServerLock:
     def __init__(self, url: URL) -> None:
-        self._name = name_of(url)
+        self._name = describe_url(url)
         try:
             # Autocommit: a transaction that stays open for weeks would block vacuuming.
             self._engine = create_engine(
@@ -116,14 +116,14 @@ class _ServerLock:
                 poolclass=NullPool,
                 isolation_level="AUTOCOMMIT",
                 connect_args={
-                    "application_name": f"sophon {_process_name()}"[:LONGEST_NAME],
-                    "connect_timeout": PATIENCE_SECONDS,
-                    "tcp_user_timeout": PATIENCE_SECONDS * 1000,
+                    "application_name": f"sophon {_process_name()}"[:MAX_APPLICATION_NAME_CHARACTERS],
+                    "connect_timeout": SERVER_TIMEOUT_SECONDS,
+                    "tcp_user_timeout": SERVER_TIMEOUT_SECONDS * 1000,
                 },
             )
             self._connection = self._connect_and_lock()
         except (SQLAlchemyError, ModuleNotFoundError) as error:
-            raise store_error(self._name, error) from error
+            raise to_store_error(self._name, error) from error
 
     def renew(self) -> None:
         try:

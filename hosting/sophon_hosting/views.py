@@ -7,28 +7,28 @@ from sophon.messages import Usage
 from sophon.stores.contracts import ApprovalRecord, MemoryEntry, SessionRecord, SessionSummary, UsageTotal
 from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.run_contracts import Run
-from sophon_hosting.approvals import task_of
-from sophon_hosting.events.frame import replayed
+from sophon_hosting.approvals import task_id_from_request
+from sophon_hosting.events.frame import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 
 DESCRIPTION_CHARACTERS = 100
 """Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
 
 
-def session_view(session: SessionSummary) -> dict[str, Any]:
+def session_to_json(session: SessionSummary) -> dict[str, Any]:
     """Return a session summary as JSON."""
     return {
         "session_id": session.id,
         "title": session.title,
         "owner": session.owner,
-        "messages": session.messages,
+        "messages": session.message_count,
         "model": session.model,
         "created_at": _to_iso(session.created_at),
         "updated_at": _to_iso(session.updated_at),
     }
 
 
-def message_view(session_id: str, record: SessionRecord) -> dict[str, Any]:
+def record_to_json(session_id: str, record: SessionRecord) -> dict[str, Any]:
     """Return a session record as JSON. A message has a `message_id`, the same as in the event `message`."""
     result: dict[str, Any] = {
         "seq": record.seq,
@@ -43,7 +43,7 @@ def message_view(session_id: str, record: SessionRecord) -> dict[str, Any]:
     return result
 
 
-def task_view(run: Run) -> dict[str, Any]:
+def task_to_json(run: Run) -> dict[str, Any]:
     """Return a run as JSON; clients know it as a task."""
     response = dict(run.response or {})
     return {
@@ -67,14 +67,14 @@ def task_view(run: Run) -> dict[str, Any]:
     }
 
 
-def approval_view(record: ApprovalRecord) -> dict[str, Any]:
+def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
     """Return an approval as JSON, with its decision if there is one."""
     request, decision = record.request, record.decision
     return {
         "approval_id": request.id,
         "kind": request.kind,
         "session_id": request.session_id,
-        "task_id": task_of(request),
+        "task_id": task_id_from_request(request),
         "run_id": request.run_id,
         "tool": request.tool,
         "risk": request.risk.label,
@@ -91,12 +91,12 @@ def approval_view(record: ApprovalRecord) -> dict[str, Any]:
     }
 
 
-def logged_view(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
+def logged_event_to_json(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
     """Return a stored event as it was sent, with the time at which it was stored."""
-    return {**replayed(session_id, logged).to_json(), "at": _to_iso(logged.at)}
+    return {**wire_event_from_log(session_id, logged).to_json(), "at": _to_iso(logged.at)}
 
 
-def memory_view(entry: MemoryEntry) -> dict[str, Any]:
+def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
     """Return an entry of the long-term memory as JSON."""
     return {
         "id": entry.id,
@@ -108,7 +108,7 @@ def memory_view(entry: MemoryEntry) -> dict[str, Any]:
     }
 
 
-def usage_view(total: UsageTotal) -> dict[str, Any]:
+def usage_to_json(total: UsageTotal) -> dict[str, Any]:
     """Return the usage of a model on one day as JSON; the cost is in micro-USD."""
     return {
         "day": total.day,
@@ -119,17 +119,17 @@ def usage_view(total: UsageTotal) -> dict[str, Any]:
     }
 
 
-def statistics_view(statistics: QueueStatistics) -> dict[str, Any]:
+def queue_statistics_to_json(statistics: QueueStatistics) -> dict[str, Any]:
     """Return the queue statistics as JSON."""
     return {name: getattr(statistics, name) for name in QueueStatistics.__slots__}
 
 
-def dead_letter_view(letter: DeadLetter) -> dict[str, Any]:
+def dead_letter_to_json(letter: DeadLetter) -> dict[str, Any]:
     """Return a dead letter as JSON."""
     return {
         "task_id": letter.entry.task_id,
         "session_id": letter.entry.session_id,
-        "deliveries": letter.count,
+        "deliveries": letter.delivery_count,
         "died_at": _to_iso(letter.died_at),
     }
 

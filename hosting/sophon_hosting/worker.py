@@ -7,19 +7,19 @@ from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError
 from sophon.pipeline import Pipeline
 from sophon.services import Services
-from sophon_hosting.events.feed import EventFeed
-from sophon_hosting.observing.scope import log_scope
+from sophon_hosting.events.feed import EventBus
+from sophon_hosting.observing.scope import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
-from sophon_hosting.runs.endings import Ended, Endings
-from sophon_hosting.runs.jobs import Job, Jobs
-from sophon_hosting.runs.preparing import Prepare, as_it_is
-from sophon_hosting.runs.turns import begin_reply_anew, turn_of
+from sophon_hosting.runs.endings import RunAborted, RunTerminator
+from sophon_hosting.runs.jobs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.preparing import PrepareRun, prepare_nothing
+from sophon_hosting.runs.turns import restart_reply, build_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 
 log = logging.getLogger("sophon")
 
-FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 8.0
+INITIAL_BACKOFF_SECONDS = 0.25
+MAX_BACKOFF_SECONDS = 8.0
 """Back-off before retrying a run whose outcome the store refused; as for providers (reference/sophon.md)."""
 
 
@@ -29,7 +29,7 @@ class Worker:
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
     it fails with `timeout`. A suspended turn is stored and frees its consumer. Order of writes: begin, the chain, the
     outcome (or the suspension and the hold of the lane), then the queue's ack; after a crash in between, recovery finds
-    the run. `cut_off` holds the ids of runs that a previous process interrupted.
+    the run. `interrupted_run_ids` holds the ids of runs that a previous process interrupted.
     """
 
     def __init__(
@@ -37,23 +37,23 @@ class Worker:
         services: Services,
         chain: Pipeline,
         queue: TaskQueue,
-        active_runs: Jobs,
-        terminator: Endings,
-        event_bus: EventFeed,
-        prepare: Prepare = as_it_is,
+        active_runs: ActiveRuns,
+        terminator: RunTerminator,
+        event_bus: EventBus,
+        prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self._prepare = prepare
         self._services, self._chain, self._queue = services, chain, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
         self._consumers: list[asyncio.Task[None]] = []
-        self.cut_off: set[str] = set()
+        self.interrupted_run_ids: set[str] = set()
 
     def start(self) -> None:
         """Start the consumer tasks."""
         count = self._services.settings.agent_execution.max_concurrent_tasks
         self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
 
-    async def stop(self, grace_seconds: float) -> None:
+    async def shutdown(self, grace_seconds: float) -> None:
         """Shut down: wait `grace_seconds` for running turns, interrupt the rest, and end the consumer tasks."""
         await drain_or_interrupt(self._queue, self._active_runs, self._services.clock, grace_seconds)
         for consumer in self._consumers:
@@ -65,15 +65,15 @@ class Worker:
         while True:
             delivery = await self._queue.take()
             while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
-                await previous.over.wait()
-            active_run = Job(delivery.entry.task_id)
+                await previous.released.wait()
+            active_run = ActiveRun(delivery.entry.task_id)
             self._active_runs.add(active_run)
             # The task created inside inherits the log context.
-            with log_scope(task_id=active_run.task_id, session_id=delivery.entry.session_id):
-                active_run.work = asyncio.create_task(self._work(active_run, delivery))
-            await asyncio.wait({active_run.work})
+            with log_context(task_id=active_run.task_id, session_id=delivery.entry.session_id):
+                active_run.worker_task = asyncio.create_task(self._work(active_run, delivery))
+            await asyncio.wait({active_run.worker_task})
 
-    async def _work(self, active_run: Job, delivery: Delivery) -> None:
+    async def _work(self, active_run: ActiveRun, delivery: Delivery) -> None:
         can_ack = False
         try:
             can_ack = await self._attempt(active_run)
@@ -81,114 +81,114 @@ class Worker:
             log.info("run %s was interrupted", active_run.task_id)
         except Exception:
             log.exception("run %s failed without an outcome", active_run.task_id)
-        active_run.ending = True
+        active_run.is_finalizing = True
         try:
             await self._settle_delivery(active_run, delivery, can_ack)
         except Exception:
             log.exception("the queue entry of run %s could not be settled", active_run.task_id)
         finally:
             if self._active_runs.get(active_run.task_id) is active_run:
-                self._active_runs.discard(active_run)
+                self._active_runs.remove(active_run)
 
-    async def _attempt(self, active_run: Job) -> bool:
+    async def _attempt(self, active_run: ActiveRun) -> bool:
         """Run or resume the turn; return whether the delivery can be acked."""
         try:
             await self._start_turn(active_run)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is None or not active_run.cancel_wanted:
+            if task is None or not active_run.is_cancel_requested:
                 raise
             task.uncancel()
             active_run.run = active_run.run or await self._services.store.runs.get(active_run.task_id)
-            if not active_run.concluded:
+            if not active_run.has_outcome:
                 await self._terminator.cancel(active_run)
-        return active_run.concluded or active_run.suspended
+        return active_run.has_outcome or active_run.is_suspended
 
-    async def _start_turn(self, active_run: Job) -> None:
+    async def _start_turn(self, active_run: ActiveRun) -> None:
         services = self._services
         try:
             start = await services.store.runs.begin(active_run.task_id, services.clock.now())
         except NotFound:  # its session was deleted
-            active_run.concluded = True
+            active_run.has_outcome = True
             return
         active_run.run = run = start.run
         if start.verdict == "over":
-            active_run.concluded = True
+            active_run.has_outcome = True
             return
         if start.verdict == "cancelled":
             await self._terminator.cancel(active_run)
             return
         try:
-            active_run.ctx = await turn_of(services, await self._prepare(run), fresh=run.starts == 1)
+            active_run.ctx = await build_turn(services, await self._prepare(run), is_first_start=run.starts == 1)
         except StoreError:
             raise
         except SophonError as error:
             await self._terminator.fail(active_run, error)
             return
-        if active_run.task_id in self.cut_off:
-            self.cut_off.discard(active_run.task_id)
-            begin_reply_anew(active_run.ctx, run)
-        with log_scope(trace_id=run.options.get("trace"), user=run.owner):
+        if active_run.task_id in self.interrupted_run_ids:
+            self.interrupted_run_ids.discard(active_run.task_id)
+            restart_reply(active_run.ctx, run)
+        with log_context(trace_id=run.options.get("trace"), user=run.owner):
             log.info("turn started, start %d", run.starts)
             await self._run_chain(active_run, active_run.ctx)
-            log.info("turn suspended" if active_run.suspended else "turn ended")
+            log.info("turn suspended" if active_run.is_suspended else "turn ended")
 
-    async def _run_chain(self, active_run: Job, ctx: Context) -> None:
+    async def _run_chain(self, active_run: ActiveRun, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time
         limit: asyncio.Timeout | None = None
         try:
-            async with self._services.clock.timeout(allowed.total_seconds() - ctx.watch.seconds) as limit:
-                active_run.limit = limit
+            async with self._services.clock.timeout(allowed.total_seconds() - ctx.stopwatch.seconds) as limit:
+                active_run.timeout = limit
                 try:
                     response = await self._chain.run(ctx)
                 finally:
-                    active_run.limit = None
+                    active_run.timeout = None
         except Exception as error:  # noqa: BLE001 - any exception of a chain becomes the outcome of its run
-            if not (active_run.concluded or active_run.unwritten):
+            if not (active_run.has_outcome or active_run.outcome_write_failed):
                 timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
-                timeout_error = Ended(
+                timeout_error = RunAborted(
                     "timeout", f"the task did not end within {allowed} (AgentExecution.MaxExecutionTime)"
                 )
                 await self._terminator.fail(active_run, timeout_error if timed_out else error)
             return
         if response.finish_reason == "suspended":
             await self._suspend(active_run, ctx)
-        elif not (active_run.concluded or active_run.unwritten):
+        elif not (active_run.has_outcome or active_run.outcome_write_failed):
             await self._terminator.complete(active_run, response)
 
-    async def _suspend(self, active_run: Job, ctx: Context) -> None:
+    async def _suspend(self, active_run: ActiveRun, ctx: Context) -> None:
         """Store the suspended turn, then hold its lane; the caller acks the delivery afterwards."""
-        active_run.ending = True
+        active_run.is_finalizing = True
         await self._event_bus.flush(ctx.session_id)
-        run = await self._services.store.runs.suspend(active_run.task_id, ctx.state(), active_run.asked)
+        run = await self._services.store.runs.suspend(active_run.task_id, ctx.state(), active_run.pending_approval_ids)
         if run.cancel_requested:
             await self._terminator.cancel(active_run)
             return
-        await self._queue.hold(run.session_id, active_run.task_id)
-        active_run.suspended = True
+        await self._queue.hold_lane(run.session_id, active_run.task_id)
+        active_run.is_suspended = True
 
-    async def _settle_delivery(self, active_run: Job, delivery: Delivery, can_ack: bool) -> None:
+    async def _settle_delivery(self, active_run: ActiveRun, delivery: Delivery, can_ack: bool) -> None:
         entry = delivery.entry
         if can_ack:
-            if not active_run.suspended:
-                if active_run.asked and active_run.run is not None:
-                    await self._terminator.withdraw(active_run.run)
-                await self._queue.free(entry.session_id, entry.task_id)
-            self._active_runs.discard(active_run)
+            if not active_run.is_suspended:
+                if active_run.pending_approval_ids and active_run.run is not None:
+                    await self._terminator.withdraw_approvals(active_run.run)
+                await self._queue.release_lane(entry.session_id, entry.task_id)
+            self._active_runs.remove(active_run)
             await self._queue.ack(delivery)
             return
-        if not active_run.stopping:
+        if not active_run.is_interrupted:
             await self._services.clock.sleep(
-                min(FIRST_PAUSE_SECONDS * 2 ** (delivery.count - 1), LONGEST_PAUSE_SECONDS)
+                min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
             )
-        self.cut_off.add(entry.task_id)
-        self._active_runs.discard(active_run)
-        if await self._queue.give_back(delivery) == "dead":
-            await self._give_up(entry.task_id, delivery.count)
+        self.interrupted_run_ids.add(entry.task_id)
+        self._active_runs.remove(active_run)
+        if await self._queue.nack(delivery) == "dead":
+            await self._give_up(entry.task_id, delivery.delivery_count)
 
     async def _give_up(self, task_id: str, count: int) -> None:
         run = await self._services.store.runs.get(task_id)
-        if not run.over:
-            await self._terminator.fail_at_rest(
-                run, Ended("gave_up", f"the task reached no outcome in {count} attempts")
+        if not run.is_finished:
+            await self._terminator.fail_inactive(
+                run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts")
             )

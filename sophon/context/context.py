@@ -13,10 +13,10 @@ from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
 from sophon.errors import ChainError
 from sophon.extensions import Key
-from sophon.messages import Message, Outcome, Response, ToolCall, ToolResult
+from sophon.messages import Message, ToolCallOutcome, Response, ToolCall, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
-    UNROUTED,
+    NO_MODEL,
     CallLayer,
     Meter,
     ModelRequest,
@@ -24,7 +24,7 @@ from sophon.models.model import (
     OnText,
     Purpose,
 )
-from sophon.places import Places
+from sophon.places import ToolLimiter
 from sophon.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -53,23 +53,23 @@ class Context(TurnState):
     """
 
     services: TurnServices = field(kw_only=True)
-    watch: Stopwatch = field(kw_only=True)
+    stopwatch: Stopwatch = field(kw_only=True)
     """Measures how long the turn has been active, without the time in which it waited for a person."""
-    places: Places = field(kw_only=True)
+    tool_limiter: ToolLimiter = field(kw_only=True)
     """Limits the number of tools that run concurrently."""
     resumed: bool = False
     """Whether the turn was suspended or interrupted before."""
-    observed: bool = True
+    has_listeners: bool = True
     """Whether events have a listener. An event in a hot path is not created without one."""
     pipeline: TurnRunner | None = None
     call_layers: list[CallLayer] = field(default_factory=lambda: [])
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
-    overheads: list[Callable[[ModelRequest], str]] = field(default_factory=lambda: [])
+    request_overheads: list[Callable[[ModelRequest], str]] = field(default_factory=lambda: [])
     """Functions that return the text which call layers will add to a request, for whoever must fit the request."""
     meter: Meter | None = None
-    place: str = "the beginning"
+    current_middleware: str = "the beginning"
     """Name of the middleware that was entered last, for error messages."""
-    shown: list[str] = field(default_factory=lambda: [])
+    streamed_chunks: list[str] = field(default_factory=lambda: [])
     """The streamed chunks of the current reply."""
 
     @classmethod
@@ -78,10 +78,10 @@ class Context(TurnState):
         arguments, active_seconds = state_from_json(state, services.registry)
         ctx = cls(
             services=services,
-            watch=Stopwatch(services.clock, active_seconds),
-            places=Places(services.settings.tools.max_parallel),
+            stopwatch=Stopwatch(services.clock, active_seconds),
+            tool_limiter=ToolLimiter(services.settings.tools.max_parallel),
             resumed=True,
-            observed=services.observed,
+            has_listeners=services.has_listeners,
             **arguments,
         )
         ctx.mark_recorded(min(ctx.recorded, len(ctx.messages)))
@@ -89,7 +89,7 @@ class Context(TurnState):
 
     def state(self) -> dict[str, Any]:
         """Return the turn as plain data, ready for JSON; `services.restore` reads it back."""
-        return state_to_json(self, self.services.registry, self.watch.seconds)
+        return state_to_json(self, self.services.registry, self.stopwatch.seconds)
 
     @property
     def settings(self) -> "Settings":
@@ -121,7 +121,7 @@ class Context(TurnState):
         return ModelRequest(
             messages=messages,
             tools=tools,
-            model=route[0].info if route else UNROUTED,
+            model=route[0].info if route else NO_MODEL,
             purpose=purpose,
             max_tokens=max_tokens,
             tool_choice="auto" if tools else "none",
@@ -137,18 +137,18 @@ class Context(TurnState):
         gateway = self.services.gateway
         route = self.route if self.route is not None else gateway.candidates()
         response = await gateway.call(
-            request, route, layers=self.call_layers, meter=self.meter, emit=self.emit if self.observed else None
+            request, route, layers=self.call_layers, meter=self.meter, emit=self.emit if self.has_listeners else None
         )
-        self.tally.model_calls += 1
+        self.totals.model_calls += 1
         if response.usage is not None:
-            self.tally.usage += response.usage
+            self.totals.usage += response.usage
         return response
 
-    def settle(self, call: ToolCall, text: str, outcome: Outcome = "completed", *, duration_ms: int = 0) -> None:
+    def settle(self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0) -> None:
         """Give a pending call its one result; `text` is what the model reads."""
         self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
         self.pending = [other for other in self.pending if other.id != call.id]
-        if self.observed:
+        if self.has_listeners:
             self.emit(
                 events.ToolCallCompleted(
                     call_id=call.id, tool=call.name, outcome=outcome, duration_ms=duration_ms, result=text
@@ -166,7 +166,7 @@ class Context(TurnState):
     def branch(self, call: ToolCall) -> "Context":
         """Return a context for one tool call: shares everything by reference, has its own `pending` and `results`."""
         # As copy.copy, at a fifth of its cost.
-        branch = Context(*_values(self), services=self.services, watch=self.watch, places=self.places)
+        branch = Context(*_values(self), services=self.services, stopwatch=self.stopwatch, tool_limiter=self.tool_limiter)
         branch.pending = [call]
         branch.results = {}
         return branch
@@ -191,24 +191,24 @@ class Context(TurnState):
             model=self.model,
             messages=[*system, Message("user", text if prompt is None else prompt)],
             tools=self.services.registry.tools,
-            excluded=dict(self.excluded),
-            tally=self.tally,
+            excluded_providers=dict(self.excluded_providers),
+            totals=self.totals,
             services=self.services,
-            watch=self.watch,
-            places=self.places,
-            observed=self.observed,
+            stopwatch=self.stopwatch,
+            tool_limiter=self.tool_limiter,
+            has_listeners=self.has_listeners,
             meter=self.meter,
         )
 
-    def adopt(self, state: Mapping[str, Any]) -> "Context":
+    def restore_child(self, state: Mapping[str, Any]) -> "Context":
         """Restore a plan step from its `state()` as a child of this turn; it shares what a `child` shares.
 
         Raises StateError.
         """
         child = Context.from_state(self.services, state)
-        child.watch, child.places = self.watch, self.places
-        child.tally, child.meter = self.tally, self.meter
-        child.excluded = dict(self.excluded)
+        child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
+        child.totals, child.meter = self.totals, self.meter
+        child.excluded_providers = dict(self.excluded_providers)
         return child
 
     def conclude(self) -> Response:
@@ -218,10 +218,10 @@ class Context(TurnState):
         """
         if self.response is None:
             raise ChainError(
-                f"the turn ended in {self.place} with no response: it returned without calling next and without "
+                f"the turn ended in {self.current_middleware} with no response: it returned without calling next and without "
                 f"setting ctx.response"
             )
-        response, usage = self.response, self.tally.usage
+        response, usage = self.response, self.totals.usage
         if response.usage is not usage:
             response = Response(response.text, response.finish_reason, usage, response.tool_calls, response.detail)
             self.response = response
@@ -231,13 +231,13 @@ class Context(TurnState):
 
     def _stream_unstreamed(self, text: str) -> None:
         """Emit a text that no model streamed as one chunk, after a reset if it replaces a streamed reply."""
-        streamed = "".join(self.shown)
+        streamed = "".join(self.streamed_chunks)
         if not text or streamed.strip() == text.strip():
             return
         if streamed and not self.messages[-1].tool_calls and self.messages[-1].role == "assistant":
             self.epoch += 1
             self.emit(events.StreamReset(epoch=self.epoch, reason="the reply was replaced"))
-        self.shown = [text]
+        self.streamed_chunks = [text]
         self.emit(events.StreamChunk(epoch=self.epoch, text=text))
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from sophon.approvals import Grant
 from sophon.context.facts import Step
-from sophon.context.state import Tally, TurnState
+from sophon.context.state import TurnTotals, TurnState
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
@@ -37,7 +37,7 @@ ROLES = get_args(Role)
 def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float) -> dict[str, Any]:
     """Return facts and working state of a turn as plain data, ready for JSON."""
     state: dict[str, Any] = {"version": STATE_VERSION}
-    turn.recorded_upto()
+    turn.count_recorded()
     for name in SCALARS:
         state[name] = getattr(turn, name)
     state["started_at"] = turn.started_at.isoformat() if turn.started_at else None
@@ -49,10 +49,10 @@ def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float
     state["grants"] = {call: {"digest": grant.digest, "edited": grant.edited} for call, grant in turn.grants.items()}
     state["active_seconds"] = active_seconds
     state["tally"] = {
-        "usage": turn.tally.usage.to_json(),
-        "metered": turn.tally.metered.to_json(),
-        "model_calls": turn.tally.model_calls,
-        "tool_calls": turn.tally.tool_calls,
+        "usage": turn.totals.usage.to_json(),
+        "metered": turn.totals.metered.to_json(),
+        "model_calls": turn.totals.model_calls,
+        "tool_calls": turn.totals.tool_calls,
     }
     if turn.compaction is not None:
         state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
@@ -117,8 +117,8 @@ def _tools_by_name(registry: ToolRegistry, names: list[str] | None) -> "tuple[To
     return [tool for name in names if (tool := registry.get(name)) is not None]
 
 
-def _tally_from_json(data: Mapping[str, Any]) -> Tally:
-    return Tally(
+def _tally_from_json(data: Mapping[str, Any]) -> TurnTotals:
+    return TurnTotals(
         Usage.from_json(data["usage"]), Usage.from_json(data["metered"]), data["model_calls"], data["tool_calls"]
     )
 

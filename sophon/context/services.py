@@ -53,7 +53,7 @@ class TurnServices(Protocol):
         ...
 
     @property
-    def observed(self) -> bool:
+    def has_listeners(self) -> bool:
         """Whether `events` has a listener; events in hot paths are not created without one."""
         ...
 

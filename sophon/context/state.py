@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Tally:
+class TurnTotals:
     """Running totals of a turn, its plan steps included: one object shared by the turn and all its children."""
 
     usage: Usage = field(default_factory=Usage)
@@ -31,7 +31,7 @@ class Tally:
 class TurnState(TurnFacts):
     """What changes during a turn. Middlewares may write every field; `Context.state()` serialises them.
 
-    Exceptions, recomputed on resume and therefore not serialised: `known`, `waiting`, `route`, `excluded`, `settling`,
+    Exceptions, recomputed on resume and therefore not serialised: `prefix_cache`, `awaiting_approval`, `route`, `excluded_providers`, `settling`,
     `tools_allowed`, `response`, `last_recorded`.
     """
 
@@ -41,10 +41,10 @@ class TurnState(TurnFacts):
     """What the model sees; append-only after the outer zone of the chain."""
     recorded: int = 0
     """Number of leading `messages` that the store already has (or does not need), as last computed; see
-    `recorded_upto`."""
+    `count_recorded`."""
     last_recorded: Message | None = None
     """The last of these messages."""
-    known: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
     """Cached results about the first n stored messages: name -> (n, value). Kept by the store between turns."""
     compaction: "Compaction | None" = None
     tools: "Sequence[Tool]" = ()
@@ -55,11 +55,11 @@ class TurnState(TurnFacts):
     """Results of the last reply's tool calls by call id, until AgenticLoop appends them to the messages."""
     grants: "dict[str, Grant]" = field(default_factory=lambda: {})
     """Call id -> grant for the exact call that may run although its risk is High or above."""
-    waiting: set[str] = field(default_factory=lambda: set())
+    awaiting_approval: set[str] = field(default_factory=lambda: set())
     """Ids of the pending calls that wait for a person and must not run in this pass."""
     route: "Sequence[Candidate] | None" = None
     """Candidates for model calls, in order; None for the gateway's default order."""
-    excluded: dict[str, str] = field(default_factory=lambda: {})
+    excluded_providers: dict[str, str] = field(default_factory=lambda: {})
     """Provider id -> reason why this turn must not use it."""
     iteration: int = 0
     """Rounds of tool calls so far."""
@@ -68,22 +68,22 @@ class TurnState(TurnFacts):
     tools_allowed: bool = True
     """False for the final reply that summarises after the iteration limit."""
     response: Response | None = None
-    tally: Tally = field(default_factory=Tally)
+    totals: TurnTotals = field(default_factory=TurnTotals)
     extensions: Extensions = field(default_factory=Extensions)
     epoch: int = 1
     """Number of starts of the streamed reply."""
 
     @property
-    def stored(self) -> int:
+    def stored_count(self) -> int:
         """Number of stored messages of the conversation, system messages not counted."""
-        recorded, system = self.recorded_upto(), 0
+        recorded, system = self.count_recorded(), 0
         for message in self.messages:
             if message.role != "system":
                 break
             system += 1
         return max(0, recorded - system)
 
-    def recorded_upto(self) -> int:
+    def count_recorded(self) -> int:
         """Return `recorded`, corrected for messages that a middleware inserted before the stored ones."""
         last, end = self.last_recorded, self.recorded
         if last is not None and not (0 < end <= len(self.messages) and self.messages[end - 1] is last):

@@ -14,7 +14,7 @@ LastEvents: TypeAlias = Callable[[int], Sequence[Event]]
 """Creates the final events of a turn, given the seq of the last record that it added to its session."""
 
 
-def nothing(recorded: int) -> Sequence[Event]:
+def no_events(recorded: int) -> Sequence[Event]:
     """Return no events: for a turn that suspends or that has no listener."""
     return ()
 
@@ -30,7 +30,7 @@ class TurnEnd:
     status: TurnStatus
     response: Response | None = None
     error: Mapping[str, str] = field(default_factory=lambda: {})
-    events: LastEvents = nothing
+    events: LastEvents = no_events
 
 
 class TurnLog(Protocol):

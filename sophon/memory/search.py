@@ -20,7 +20,7 @@ LENGTH_WEIGHT = 0.75
 """BM25's b, the penalty for long entries. The usual value."""
 
 CACHED_TEXTS = 10_000
-SHORTEST_STEM = 3
+MIN_STEM_LENGTH = 3
 
 # Han and kana are written without spaces: each character is a word.
 _WORD = re.compile(
@@ -30,17 +30,17 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _VOWEL = re.compile(r"[aeiouy]")
 
 
-class HasText(Protocol):
+class SearchableText(Protocol):
     """Protocol of a searchable object: a `MemoryEntry`, or anything else with a text."""
 
     @property
     def text(self) -> str: ...
 
 
-Entry = TypeVar("Entry", bound=HasText)
+SearchableT = TypeVar("SearchableT", bound=SearchableText)
 
 
-def rank(query: str, entries: Sequence[Entry], limit: int) -> list[Entry]:
+def rank_entries(query: str, entries: Sequence[SearchableT], limit: int) -> list[SearchableT]:
     """Return at most `limit` entries (given oldest first) that share a word with the query, best first.
 
     Entries with equal scores come newest first. A blank query returns the newest entries.
@@ -49,48 +49,48 @@ def rank(query: str, entries: Sequence[Entry], limit: int) -> list[Entry]:
         return []
     if not query.strip():
         return list(reversed(entries[-limit:]))
-    wanted = set(folded_words(query))
+    wanted = set(tokenize(query))
     best = heapq.nlargest(limit, _scores(wanted, entries))
     return [entries[index] for _, index in best]
 
 
-def folded_words(text: str) -> Sequence[str]:
+def tokenize(text: str) -> Sequence[str]:
     """Split a text into normalised words: lower case, no accents, stemmed."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(c for c in plain if not unicodedata.combining(c)) if not plain.isascii() else plain
-    return [fold(word) for word in _WORD.findall(_POSSESSIVE.sub("", plain))]
+    return [stem_word(word) for word in _WORD.findall(_POSSESSIVE.sub("", plain))]
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def fold(word: str) -> str:
+def stem_word(word: str) -> str:
     """Remove the endings of English plurals and verbs from a lower-case word: `cats` becomes `cat`.
 
     Deliberately simple: stems are only compared, so they need only be equal for the forms of one word.
     """
-    if len(word) > SHORTEST_STEM and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    if len(word) > MIN_STEM_LENGTH and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     word = _strip_verb_ending(word)
-    if len(word) > SHORTEST_STEM and word.endswith("e"):
+    if len(word) > MIN_STEM_LENGTH and word.endswith("e"):
         word = word[:-1]
     # The stems of "cities" and "movies" end in i, so "city" must too.
-    return word[:-1] + "i" if len(word) >= SHORTEST_STEM and word.endswith("y") else word
+    return word[:-1] + "i" if len(word) >= MIN_STEM_LENGTH and word.endswith("y") else word
 
 
 def _strip_verb_ending(word: str) -> str:
     for ending in ("ing", "ed"):
         stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= SHORTEST_STEM and _VOWEL.search(stem) and not stem.endswith("e"):
+        if stem != word and len(stem) >= MIN_STEM_LENGTH and _VOWEL.search(stem) and not stem.endswith("e"):
             return stem[:-1] if stem[-1] == stem[-2] and stem[-1] not in "lsz" else stem
     return word
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def _count_words(text: str) -> tuple[Mapping[str, int], int]:
-    words = folded_words(text)
+    words = tokenize(text)
     return Counter(words), len(words)
 
 
-def _scores(wanted: set[str], entries: Sequence[HasText]) -> Iterable[tuple[float, int]]:
+def _scores(wanted: set[str], entries: Sequence[SearchableText]) -> Iterable[tuple[float, int]]:
     texts = [_count_words(entry.text) for entry in entries]
     average = sum(length for _, length in texts) / len(texts) if texts else 0.0
     hits = {word: sum(word in counts for counts, _ in texts) for word in sorted(wanted)}

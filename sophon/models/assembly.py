@@ -10,11 +10,11 @@ import orjson
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import ModelResponse
-from sophon.models.refusal import told_in
-from sophon.models.wire import own_names
+from sophon.models.refusal import http_error_from_payload
+from sophon.models.wire import tool_names_by_wire_name
 from sophon.tools.tool import Tool
 
-BROKEN_OFF = "the response was cut off: its stream ended before the model had finished"
+STREAM_CUT_MESSAGE = "the response was cut off: its stream ended before the model had finished"
 """Message of the ProviderUnavailable for a stream without a finish reason."""
 
 
@@ -27,17 +27,17 @@ class _ToolCallDraft:
     arguments: str = ""
 
 
-class Assembly:
-    """Accumulator for a response: `add` takes the whole response or each chunk, `response` returns the ModelResponse.
+class ResponseAccumulator:
+    """Accumulator for a response: `add_chunk` takes the whole response or each chunk, `to_response` returns the ModelResponse.
 
     Unknown fields are ignored. A response in another format raises ProviderUnavailable; an error object in its place
-    raises `Refusal`.
+    raises `ProviderHttpError`.
     """
 
-    __slots__ = ("_draft_by_slot", "_drafts", "_pending_surrogate", "_pieces", "_usage", "finish")
+    __slots__ = ("_draft_by_slot", "_drafts", "_pending_surrogate", "_pieces", "_usage", "finish_reason")
 
     def __init__(self) -> None:
-        self.finish: str | None = None
+        self.finish_reason: str | None = None
         """The provider's finish reason, or None until it has arrived."""
         self._pieces: list[str] = []
         self._drafts: list[_ToolCallDraft] = []
@@ -45,14 +45,14 @@ class Assembly:
         self._usage: Usage | None = None
         self._pending_surrogate = ""
 
-    def add(self, chunk: Mapping[str, Any]) -> str:
+    def add_chunk(self, chunk: Mapping[str, Any]) -> str:
         """Add a whole response or a chunk; return the text in it, which is often empty."""
         try:
             return self._add_unchecked(chunk)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             raise ProviderUnavailable(f"the response cannot be read: {error!r}") from error
 
-    def response(self, tools: Sequence[Tool], *, streamed: bool) -> ModelResponse:
+    def to_response(self, tools: Sequence[Tool], *, is_streamed: bool) -> ModelResponse:
         """Return the accumulated response.
 
         Raises ProviderUnavailable for a stream without a finish reason, which was cut off, and BadRequest if the
@@ -60,26 +60,26 @@ class Assembly:
         """
         if self._pending_surrogate:
             self._pieces.append("?")
-        if streamed and self.finish is None:
-            raise ProviderUnavailable(BROKEN_OFF)
-        if self.finish == "content_filter":
+        if is_streamed and self.finish_reason is None:
+            raise ProviderUnavailable(STREAM_CUT_MESSAGE)
+        if self.finish_reason == "content_filter":
             raise BadRequest("the provider's content filter stopped the response; rephrase the request")
-        if self.finish == "error":
+        if self.finish_reason == "error":
             raise ProviderUnavailable("the provider failed during its response")
-        names = own_names(tools) if self._drafts else {}
+        names = tool_names_by_wire_name(tools) if self._drafts else {}
         calls = [_to_tool_call(draft, names) for draft in self._drafts]
-        return ModelResponse("".join(self._pieces), calls, self._usage, _normalise_finish_reason(self.finish))
+        return ModelResponse("".join(self._pieces), calls, self._usage, _normalise_finish_reason(self.finish_reason))
 
     def _add_unchecked(self, chunk: Mapping[str, Any]) -> str:
         if error := chunk.get("error"):
-            raise told_in(error)
+            raise http_error_from_payload(error)
         if usage := chunk.get("usage"):
             self._usage = _parse_usage(usage) or self._usage
         choices = chunk.get("choices")
         if not choices:
             return ""
         choice = choices[0]
-        self.finish = choice.get("finish_reason") or self.finish
+        self.finish_reason = choice.get("finish_reason") or self.finish_reason
         delta = choice.get("delta") or choice.get("message")
         if not delta:
             return ""
@@ -120,7 +120,7 @@ class Assembly:
         return text
 
 
-def read_json(data: bytes) -> Mapping[str, Any]:
+def parse_json_object(data: bytes) -> Mapping[str, Any]:
     """Parse a JSON object sent by the provider. Raises ProviderUnavailable for anything else."""
     try:
         value: object = orjson.loads(data)
@@ -131,7 +131,7 @@ def read_json(data: bytes) -> Mapping[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
+def parse_tool_arguments(text: str) -> tuple[dict[str, Any], str | None]:
     """Parse a tool call's arguments; return them and the error, if any. Empty text and null mean no arguments."""
     if not text.strip():
         return {}, None
@@ -153,7 +153,7 @@ def _reject_constant(constant: str) -> None:
 
 
 def _to_tool_call(draft: _ToolCallDraft, names: Mapping[str, str]) -> ToolCall:
-    arguments, malformed = read_arguments(draft.arguments)
+    arguments, malformed = parse_tool_arguments(draft.arguments)
     return ToolCall(draft.id, names.get(draft.name, draft.name), arguments, malformed)
 
 

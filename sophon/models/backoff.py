@@ -22,13 +22,13 @@ class Backoff:
         self._options = options
         self._retrying: AsyncRetrying | None = None
 
-    def seconds(self, retry: int) -> float:
+    def wait_seconds(self, retry_number: int) -> float:
         """Return the wait in seconds before the given retry, counted from 1."""
         from tenacity import RetryCallState  # lazy: 40 ms, needed only when a provider fails
 
         state = RetryCallState(self._retrying_policy(), None, (), {})
-        state.attempt_number = retry
-        return jittered(self._retrying_policy().wait(state), self._options, self._clock.random())
+        state.attempt_number = retry_number
+        return apply_jitter(self._retrying_policy().wait(state), self._options, self._clock.random())
 
     async def sleep(self, seconds: float) -> None:
         """Sleep on the injected clock."""
@@ -38,11 +38,11 @@ class Backoff:
         if self._retrying is None:
             from tenacity import AsyncRetrying, wait_exponential  # lazy, as above
 
-            wait = wait_exponential(multiplier=self._options.base_seconds, max=self._options.cap_seconds)
+            wait = wait_exponential(multiplier=self._options.backoff_base_seconds, max=self._options.backoff_cap_seconds)
             self._retrying = AsyncRetrying(wait=wait, sleep=self._clock.sleep)
         return self._retrying
 
 
-def jittered(seconds: float, options: GatewayOptions, chance: float) -> float:
-    """Return the wait changed by up to ± the jitter share, at most the cap; `chance` is a random value in [0, 1)."""
-    return min(options.cap_seconds, seconds * (1 + options.jitter * (2 * chance - 1)))
+def apply_jitter(seconds: float, options: GatewayOptions, random_value: float) -> float:
+    """Return the wait changed by up to ± the jitter share, at most the cap; `random_value` is a random value in [0, 1)."""
+    return min(options.backoff_cap_seconds, seconds * (1 + options.backoff_jitter * (2 * random_value - 1)))

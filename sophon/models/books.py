@@ -5,12 +5,12 @@ from typing import Any
 import anyio
 
 from sophon.messages import Usage
-from sophon.models.listening import Ear
+from sophon.models.listening import StreamTap
 from sophon.models.model import Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.tokens import TokenCounter
 
 
-class Books:
+class AttemptAccounting:
     """Reservation and settlement of one attempt; ended by exactly one of `settle`, `charge` and `release`.
 
     The meter must undo a reservation whose caller is cancelled, and must complete a settlement or release even so:
@@ -18,14 +18,14 @@ class Books:
     computed.
     """
 
-    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "ear", "request", "started")
+    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "tap", "request", "started_at")
 
     def __init__(
-        self, request: ModelRequest, ear: Ear | None, started: float, tokens: TokenCounter, meter: Meter | None
+        self, request: ModelRequest, tap: StreamTap | None, started_at: float, tokens: TokenCounter, meter: Meter | None
     ) -> None:
         self.request = request
-        self.ear = ear
-        self.started = started
+        self.tap = tap
+        self.started_at = started_at
         self._tokens = tokens
         self._meter = meter
         self._estimated = 0
@@ -44,8 +44,8 @@ class Books:
 
     async def charge(self) -> Usage:
         """Settle an interrupted attempt with the input and the text produced so far; return the usage."""
-        output_tokens = self._tokens.text("".join(self.ear.pieces)) if self.ear is not None else 0
-        usage = priced(self.request.model, self._input_tokens(), output_tokens)
+        output_tokens = self._tokens.count_text("".join(self.tap.pieces)) if self.tap is not None else 0
+        usage = usage_with_cost(self.request.model, self._input_tokens(), output_tokens)
         # Shielded, because the turn may already be cancelled.
         with anyio.CancelScope(shield=True):
             if self._meter is not None:
@@ -61,20 +61,20 @@ class Books:
     def _usage(self, response: ModelResponse) -> Usage:
         reported, model = response.usage, self.request.model
         if reported is None:
-            return priced(model, self._input_tokens(), self._tokens.response(response))
+            return usage_with_cost(model, self._input_tokens(), self._tokens.count_response(response))
         if self._estimated:
-            self._tokens.learn(model.id, self._estimated, reported.input_tokens)
+            self._tokens.update_calibration(model.id, self._estimated, reported.input_tokens)
         if reported.cost_micros or model.prices is None:
             return reported
-        return priced(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
+        return usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
 
     def _input_tokens(self) -> int:
         if not self._estimated:
             counted = self.request.input_tokens
-            self._estimated = self._tokens.request(self.request) if counted is None else counted
-        return self._tokens.calibrated(self._estimated, self.request.model.id)
+            self._estimated = self._tokens.count_request(self.request) if counted is None else counted
+        return self._tokens.calibrate(self._estimated, self.request.model.id)
 
 
-def priced(model: ModelInfo, tokens_in: int, tokens_out: int, cached: int = 0) -> Usage:
+def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
     """Return the usage of the tokens with its cost at the model's prices."""
-    return Usage(tokens_in, tokens_out, model.cost_micros(tokens_in, tokens_out), cached)
+    return Usage(input_tokens, output_tokens, model.cost_micros(input_tokens, output_tokens), cached_input_tokens)

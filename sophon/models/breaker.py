@@ -13,9 +13,9 @@ single attempt: otherwise the retries of one call would open the circuit. Source
 from collections import deque
 from typing import Literal, TypeAlias
 
-BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
+CircuitState: TypeAlias = Literal["closed", "open", "half_open"]
 
-FAILURES = 3
+FAILURE_THRESHOLD = 3
 """Failures within the window that open the circuit."""
 WINDOW_SECONDS = 60.0
 """Length of the window in which failures are counted."""
@@ -23,10 +23,10 @@ OPEN_SECONDS = 60.0
 """How long the circuit stays open before a probe is allowed."""
 
 
-class Breaker:
+class CircuitBreaker:
     """Circuit breaker of one provider. Pure: the caller passes `now`, in monotonic seconds.
 
-    `begin` must be followed by exactly one of `succeed`, `fail` and `abandon` (no conclusion about the provider).
+    `start_call` must be followed by exactly one of `record_success`, `record_failure` and `abandon_call` (no conclusion about the provider).
     """
 
     __slots__ = (
@@ -39,42 +39,42 @@ class Breaker:
     )
 
     def __init__(
-        self, failures: int = FAILURES, window_seconds: float = WINDOW_SECONDS, open_seconds: float = OPEN_SECONDS
+        self, failure_threshold: int = FAILURE_THRESHOLD, window_seconds: float = WINDOW_SECONDS, open_seconds: float = OPEN_SECONDS
     ) -> None:
-        self._failure_threshold = failures
+        self._failure_threshold = failure_threshold
         self._window_seconds = window_seconds
         self._open_seconds = open_seconds
-        self._failure_times: deque[float] = deque(maxlen=failures)
+        self._failure_times: deque[float] = deque(maxlen=failure_threshold)
         self._opened_at: float | None = None
         self._is_probing = False
 
     @property
-    def tripped(self) -> bool:
+    def is_tripped(self) -> bool:
         """Whether the circuit is open or half open; while it is closed, a successful call need not be recorded."""
         return self._opened_at is not None
 
-    def state(self, now: float) -> BreakerState:
+    def state(self, now: float) -> CircuitState:
         """Return the state at `now`."""
         if self._opened_at is None:
             return "closed"
         return "half_open" if now - self._opened_at >= self._open_seconds else "open"
 
-    def allows(self, now: float) -> bool:
+    def allows_call(self, now: float) -> bool:
         """Return whether a call is allowed at `now`; changes nothing."""
         return self._opened_at is None or (not self._is_probing and self.state(now) == "half_open")
 
-    def begin(self, now: float) -> None:
+    def start_call(self, now: float) -> None:
         """Record the start of a call; in the half-open state it is the probe."""
         if self.state(now) == "half_open":
             self._is_probing = True
 
-    def succeed(self) -> None:
+    def record_success(self) -> None:
         """Record that the provider answered, even if it rejected the request; closes the circuit."""
         if self._opened_at is not None:
             self._opened_at, self._is_probing = None, False
             self._failure_times.clear()
 
-    def fail(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """Record that the provider did not answer, retries included."""
         if self._is_probing:
             self._opened_at, self._is_probing = now, False
@@ -86,6 +86,6 @@ class Breaker:
             ):
                 self._opened_at = now
 
-    def abandon(self) -> None:
+    def abandon_call(self) -> None:
         """Record that the call ended without a conclusion about the provider (cancelled, or over budget)."""
         self._is_probing = False

@@ -10,10 +10,10 @@ import orjson
 
 from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo
 
-ANY_PROVIDER = "litellm"
+LITELLM = "litellm"
 """Provider type whose model names carry the provider as a prefix, as in `groq/llama-3.3-70b`."""
 
-UNKNOWN_CAPABILITIES = frozenset({"function_calling", "streaming"})
+DEFAULT_CAPABILITIES = frozenset({"function_calling", "streaming"})
 """Capabilities assumed for a model that the table does not list; the settings can override them."""
 
 _TEXT_MODES = frozenset({"chat", "responses", "completion"})
@@ -21,7 +21,7 @@ _ALIASES = {"google": "gemini", "azure_openai": "azure", "vertex": "vertex_ai", 
 _FILE = "model_prices_and_context_window_backup.json"
 
 
-def model_info(
+def lookup_model_info(
     provider_type: str, model_name: str, *, provider_id: str | None = None, overrides: Mapping[str, Any] | None = None
 ) -> ModelInfo:
     """Return the facts about a model: the table's entry, then `overrides` (fields of ModelInfo) from the settings.
@@ -32,7 +32,7 @@ def model_info(
     call (30 ms), so call this at startup and not during a turn. Raises TypeError for an override that is not a field.
     """
     entry = _find_entry(provider_type.lower(), model_name)
-    fields = _fields_from_entry(entry) if entry is not None else dict[str, Any](capabilities=UNKNOWN_CAPABILITIES)
+    fields = _fields_from_entry(entry) if entry is not None else dict[str, Any](capabilities=DEFAULT_CAPABILITIES)
     fields |= overrides or {}
     fields["capabilities"] = _normalise_capabilities(fields)
     return ModelInfo(model_name, provider_id or provider_type, **fields)
@@ -51,7 +51,7 @@ def _find_entry(provider_type: str, name: str) -> Mapping[str, Any] | None:
 
 def _belongs_to_provider(entry: Mapping[str, Any], provider_type: str, family: str, key: str) -> bool:
     owner = str(entry.get("litellm_provider", ""))
-    return provider_type == ANY_PROVIDER or key.startswith(f"{family}/") or owner in (provider_type, family)
+    return provider_type == LITELLM or key.startswith(f"{family}/") or owner in (provider_type, family)
 
 
 def _fields_from_entry(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,14 +23,14 @@ from sophon.errors import (
     SophonError,
 )
 
-QUOTA_SECONDS = 3600.0
+QUOTA_COOLDOWN_SECONDS = 3600.0
 """Cool-down after an exhausted quota (402, `insufficient_quota`) if the provider does not say when it is renewed."""
 
-TEXT_LIMIT = 2000
+MAX_ERROR_TEXT = 2000
 """Characters of an error's text that are read and kept, because some providers send the request back."""
 
 
-def classify(error: Exception, provider: str, model: str, *, now: datetime | None = None) -> SophonError:
+def classify_error(error: Exception, provider: str, model: str, *, now: datetime | None = None) -> SophonError:
     """Return the error as a ModelError whose cause is the original; Sophon's own errors are returned themselves.
 
     `now` is needed to convert a point in time (an HTTP date, a reset time) to seconds; without it such values are
@@ -150,7 +150,7 @@ def _retry_after(
     if seconds is None and error_class in (RateLimited, Overloaded):
         seconds = _seconds_until_reset(text, now)
     spent = status == 402 or (error_class is RateLimited and _QUOTA.search(text))
-    return QUOTA_SECONDS if seconds is None and spent else seconds
+    return QUOTA_COOLDOWN_SECONDS if seconds is None and spent else seconds
 
 
 def _seconds_until_reset(text: str, now: datetime | None) -> float | None:
@@ -207,7 +207,7 @@ def _error_text(error: Exception) -> str:
     body = getattr(error, "body", None)
     if body and str(body) not in text:
         text = f"{text} {body}"
-    return text[:TEXT_LIMIT]
+    return text[:MAX_ERROR_TEXT]
 
 
 def _first_error(error: Exception) -> Exception:

@@ -8,32 +8,32 @@ from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError
-from sophon.import_paths import import_object
-from sophon.models.catalog import ANY_PROVIDER, model_info
-from sophon.models.detection import Detected, detected, offline
-from sophon.models.keys import KeyRing
-from sophon.models.known import COMPATIBLE, OFFLINE, OLLAMA, OPENAI, PYTHON, known, known_types, litellm_type
+from sophon.import_paths import import_user_object
+from sophon.models.catalog import LITELLM, lookup_model_info
+from sophon.models.detection import DiscoveredProvider, discover_providers, offline_provider
+from sophon.models.keys import ApiKeyPool
+from sophon.models.known import OPENAI_COMPATIBLE, OFFLINE, OLLAMA, OPENAI, PYTHON, find_provider_defaults, list_provider_types, to_litellm_type
 from sophon.models.litellm_model import LiteLLMModel
 from sophon.models.model import Model, ModelInfo
 from sophon.models.offline import OfflineModel
-from sophon.models.ollama import local_models, ollama_address, preferred
+from sophon.models.ollama import list_ollama_models, resolve_ollama_url, select_preferred_model
 from sophon.models.openai_model import OPENAI_URL, OpenAIModel
 from sophon.models.provider import Provider
-from sophon.models.renamed import renamed
-from sophon.plugins import MODELS, loaded, offered
+from sophon.models.renamed import override_info
+from sophon.plugins import MODELS_GROUP, load_entry_point, find_entry_points
 from sophon.settings import ProviderSettings, Settings
-from sophon.settings.report import near
+from sophon.settings.report import suggest_nearest
 
-OPENAI_URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+OPENAI_URL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 """Environment variables for OpenAI's base URL, as read by its client and litellm; BaseUrl in the settings wins."""
 
 
-def configured_providers(
-    settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path, detect: bool = True
+def create_providers(
+    settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path, discover: bool = True
 ) -> list[Provider]:
     """Create the active providers of the settings; if the settings list none, those that discovery finds.
 
-    `folder` is where the user's own modules are searched; `detect=False` skips discovery and uses the offline model.
+    `folder` is where the user's own modules are searched; `discover=False` skips discovery and uses the offline model.
     Raises SettingsError with one line per problem of any provider: a missing key, an unknown type, no model, or a
     factory that cannot be used.
     """
@@ -42,7 +42,7 @@ def configured_providers(
         (f"Providers[{index}]", each) for index, each in enumerate(settings.providers) if each.active
     ]
     if not settings.providers:
-        selected = [(each.provider, each.settings) for each in _discover(environment, is_enabled=detect)]
+        selected = [(each.provider_id, each.settings) for each in _discover(environment, is_enabled=discover)]
     providers: list[Provider] = []
     problems: list[str] = []
     for path, each in selected:
@@ -55,12 +55,12 @@ def configured_providers(
     return providers
 
 
-def found_providers(settings: Settings, environment: Mapping[str, str]) -> list[Detected]:
+def select_providers(settings: Settings, environment: Mapping[str, str]) -> list[DiscoveredProvider]:
     """Return the providers that would be used, and why, by priority; creates nothing and reads no key."""
     if not settings.providers:
-        return detected(environment)
+        return discover_providers(environment)
     listed = [(f"Providers[{index}] in the settings", each) for index, each in enumerate(settings.providers)]
-    active = [Detected(each, reason) for reason, each in listed if each.active]
+    active = [DiscoveredProvider(each, reason) for reason, each in listed if each.active]
     return sorted(active, key=lambda each: each.settings.priority)
 
 
@@ -86,7 +86,7 @@ class _ProviderBuilder:
         self._check_type()
         keys = self._keys()
         models = self._models()
-        key_pool = KeyRing(keys, self._context.clock) if keys else None
+        key_pool = ApiKeyPool(keys, self._context.clock) if keys else None
         return Provider(settings.id, models, settings.priority, settings.active, key_pool)
 
     def _models(self) -> list[Model]:
@@ -95,14 +95,14 @@ class _ProviderBuilder:
             return [self._with_overrides(OfflineModel())]
         if kind == PYTHON:
             path = self._settings.factory or ""
-            factory = import_object(path, setting=f"{self._path}.Factory", folder=self._context.folder)
+            factory = import_user_object(path, setting=f"{self._path}.Factory", folder=self._context.folder)
             return [self._from_factory(factory)]
-        if kind in offered(MODELS):
-            return [self._from_factory(loaded(offered(MODELS)[kind]))]
-        if kind in (OPENAI, COMPATIBLE):
+        if kind in find_entry_points(MODELS_GROUP):
+            return [self._from_factory(load_entry_point(find_entry_points(MODELS_GROUP)[kind]))]
+        if kind in (OPENAI, OPENAI_COMPATIBLE):
             return self._openai(self._openai_url())
         if kind == OLLAMA:
-            address = self._settings.base_url or ollama_address(self._context.environment)
+            address = self._settings.base_url or resolve_ollama_url(self._context.environment)
             return self._openai(f"{address.rstrip('/').removesuffix('/v1')}/v1")
         return self._litellm()
 
@@ -112,11 +112,11 @@ class _ProviderBuilder:
         return [OpenAIModel(info, base_url=url, timeout_seconds=seconds) for info in infos]
 
     def _litellm(self) -> list[Model]:
-        prefix = litellm_type(self._settings.type)
+        prefix = to_litellm_type(self._settings.type)
         return [
             LiteLLMModel(
                 self._info(prefix, name),
-                litellm_name=name if prefix == ANY_PROVIDER or name.startswith(f"{prefix}/") else f"{prefix}/{name}",
+                litellm_name=name if prefix == LITELLM or name.startswith(f"{prefix}/") else f"{prefix}/{name}",
                 base_url=self._settings.base_url,
                 timeout_seconds=self._settings.timeout.total_seconds(),
             )
@@ -124,7 +124,7 @@ class _ProviderBuilder:
         ]
 
     def _info(self, kind: str, name: str) -> ModelInfo:
-        return model_info(kind, name, provider_id=self._settings.id, overrides=self._info_overrides())
+        return lookup_model_info(kind, name, provider_id=self._settings.id, overrides=self._info_overrides())
 
     def _names(self) -> tuple[str, ...]:
         """Return the configured models, else the provider's default model."""
@@ -132,26 +132,26 @@ class _ProviderBuilder:
         if settings.models:
             return settings.models
         if settings.type == OLLAMA:
-            models = local_models(settings.base_url or ollama_address(self._context.environment))
+            models = list_ollama_models(settings.base_url or resolve_ollama_url(self._context.environment))
             if models:
-                return (preferred(models).name,)
-        defaults = known(settings.type)
+                return (select_preferred_model(models).name,)
+        defaults = find_provider_defaults(settings.type)
         if defaults is None or settings.base_url is not None:
             raise self._problem("Models", "name at least one model")
-        return (defaults.model,)
+        return (defaults.default_model,)
 
     def _openai_url(self) -> str:
         if self._settings.base_url is not None:
             return self._settings.base_url
-        if self._settings.type == COMPATIBLE:
-            raise self._problem("BaseUrl", f"a provider of type {COMPATIBLE!r} needs one, such as https://host/v1")
-        values = (self._context.environment.get(name, "").strip() for name in OPENAI_URLS)
+        if self._settings.type == OPENAI_COMPATIBLE:
+            raise self._problem("BaseUrl", f"a provider of type {OPENAI_COMPATIBLE!r} needs one, such as https://host/v1")
+        values = (self._context.environment.get(name, "").strip() for name in OPENAI_URL_VARIABLES)
         return next(filter(None, values), OPENAI_URL)
 
     def _check_type(self) -> None:
-        kind, types = self._settings.type, known_types() | offered(MODELS).keys()
+        kind, types = self._settings.type, list_provider_types() | find_entry_points(MODELS_GROUP).keys()
         if types and kind not in types:
-            hint = near(kind, types) or f"; for a server with an OpenAI-compatible API write {COMPATIBLE!r}"
+            hint = suggest_nearest(kind, types) or f"; for a server with an OpenAI-compatible API write {OPENAI_COMPATIBLE!r}"
             raise self._problem("Type", f"{kind!r} is not a provider type{hint}")
 
     def _keys(self) -> list[str]:
@@ -160,7 +160,7 @@ class _ProviderBuilder:
             return self._default_key()
         found = [key for key in (secret.resolve(environment) for secret in secrets) if key is not None]
         if not found:
-            missing = [_describe_missing_secret(secret.origin) for secret in secrets]
+            missing = [_describe_missing_secret(secret.source_description) for secret in secrets]
             raise self._problem("Keys", "; ".join(missing))
         for key in found:
             if not key.isascii() or not key.isprintable() or " " in key:
@@ -172,14 +172,14 @@ class _ProviderBuilder:
 
     def _default_key(self) -> list[str]:
         """Return the key from its customary environment variable; a server with its own BaseUrl may need none."""
-        defaults = known(self._settings.type)
+        defaults = find_provider_defaults(self._settings.type)
         if defaults is None:
             return []
-        values = (self._context.environment.get(name, "").strip() for name in defaults.variables)
+        values = (self._context.environment.get(name, "").strip() for name in defaults.key_variables)
         key = next(filter(None, values), None)
         if key is None and self._settings.base_url is None:
             raise self._problem(
-                "Keys", f"no key is configured, and the environment variable {defaults.variables[0]} is not set"
+                "Keys", f"no key is configured, and the environment variable {defaults.key_variables[0]} is not set"
             )
         return [key] if key else []
 
@@ -190,7 +190,7 @@ class _ProviderBuilder:
 
     def _with_overrides(self, model: Model) -> Model:
         name = {"name": self._settings.models[0]} if self._settings.models else {}
-        return renamed(model, provider=self._settings.id, **name, **self._info_overrides())
+        return override_info(model, provider=self._settings.id, **name, **self._info_overrides())
 
     def _info_overrides(self) -> dict[str, Any]:
         """Return the facts that the settings state about the models, as fields of ModelInfo."""
@@ -239,8 +239,8 @@ def requires_positional_argument(function: Callable[..., object]) -> bool:
     )
 
 
-def _discover(environment: Mapping[str, str], *, is_enabled: bool) -> list[Detected]:
-    return detected(environment) if is_enabled else [offline("discovery is disabled")]
+def _discover(environment: Mapping[str, str], *, is_enabled: bool) -> list[DiscoveredProvider]:
+    return discover_providers(environment) if is_enabled else [offline_provider("discovery is disabled")]
 
 
 def _describe_missing_secret(origin: str) -> str:

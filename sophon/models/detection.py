@@ -3,51 +3,51 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sophon.models.known import KNOWN, OFFLINE, OLLAMA
-from sophon.models.ollama import CONTEXT_LENGTH, HOST, local_models, ollama_address, preferred
+from sophon.models.known import PROVIDER_DEFAULTS, OFFLINE, OLLAMA
+from sophon.models.ollama import CONTEXT_LENGTH_VARIABLE, HOST_VARIABLE, list_ollama_models, resolve_ollama_url, select_preferred_model
 from sophon.settings import ProviderSettings, Secret
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class DiscoveredProvider:
     """Settings of a provider, and why it was selected; shown by `sophon doctor`."""
 
     settings: ProviderSettings
     reason: str
 
     @property
-    def provider(self) -> str:
+    def provider_id(self) -> str:
         """The provider's id."""
         return self.settings.id
 
 
-def detected(environment: Mapping[str, str]) -> list[Detected]:
-    """Discover the providers: one for every key that is set, in the order of `KNOWN`; else Ollama; else offline.
+def discover_providers(environment: Mapping[str, str]) -> list[DiscoveredProvider]:
+    """Discover the providers: one for every key that is set, in the order of `PROVIDER_DEFAULTS`; else Ollama; else offline.
 
     Ollama counts if it has a model. Takes at most 0.3 s and contacts no host other than the one in OLLAMA_HOST.
     """
-    keyed = [Detected(_settings_with_key(*each), f"{each[1]} is set") for each in _providers_with_key(environment)]
+    keyed = [DiscoveredProvider(_settings_with_key(*each), f"{each[1]} is set") for each in _providers_with_key(environment)]
     if keyed:
         return [_with_priority(priority, each) for priority, each in enumerate(keyed, start=1)]
-    address = ollama_address(environment)
+    address = resolve_ollama_url(environment)
     return [
         _discover_ollama(address, environment)
-        or offline(f"no key is set, and no Ollama with a model answers at {address}")
+        or offline_provider(f"no key is set, and no Ollama with a model answers at {address}")
     ]
 
 
-def offline(reason: str) -> Detected:
+def offline_provider(reason: str) -> DiscoveredProvider:
     """Return the offline provider with the reason why it was selected."""
-    return Detected(ProviderSettings(id=OFFLINE, type=OFFLINE), reason)
+    return DiscoveredProvider(ProviderSettings(id=OFFLINE, type=OFFLINE), reason)
 
 
 def _providers_with_key(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
     """Return (id, variable, type, default model) of every provider whose key is set."""
     found: list[tuple[str, str, str, str]] = []
-    for each in KNOWN:
-        variable = next((name for name in each.variables if environment.get(name, "").strip()), None)
+    for each in PROVIDER_DEFAULTS:
+        variable = next((name for name in each.key_variables if environment.get(name, "").strip()), None)
         if variable is not None:
-            found.append((each.id, variable, each.type, each.model))
+            found.append((each.id, variable, each.type, each.default_model))
     return found
 
 
@@ -55,16 +55,16 @@ def _settings_with_key(provider_id: str, variable: str, provider_type: str, mode
     return ProviderSettings(id=provider_id, type=provider_type, models=(model,), keys=(Secret(variable, "$env"),))
 
 
-def _with_priority(priority: int, provider: Detected) -> Detected:
-    return Detected(provider.settings.model_copy(update={"priority": priority}), provider.reason)
+def _with_priority(priority: int, provider: DiscoveredProvider) -> DiscoveredProvider:
+    return DiscoveredProvider(provider.settings.model_copy(update={"priority": priority}), provider.reason)
 
 
-def _discover_ollama(address: str, environment: Mapping[str, str]) -> Detected | None:
-    models = local_models(address)
+def _discover_ollama(address: str, environment: Mapping[str, str]) -> DiscoveredProvider | None:
+    models = list_ollama_models(address)
     if not models:
         return None
-    model = preferred(models)
-    length = environment.get(CONTEXT_LENGTH, "").strip()
+    model = select_preferred_model(models)
+    length = environment.get(CONTEXT_LENGTH_VARIABLE, "").strip()
     settings = ProviderSettings(
         id=OLLAMA,
         type=OLLAMA,
@@ -74,5 +74,5 @@ def _discover_ollama(address: str, environment: Mapping[str, str]) -> Detected |
         # The configured prompt limit of the server, if set: Ollama truncates longer prompts silently.
         context_window=int(length) if length.isdecimal() and int(length) else model.context_window,
     )
-    source = f" (from {HOST})" if environment.get(HOST) else ""
-    return Detected(settings, f"Ollama answers at {address}{source} and has {model.name}")
+    source = f" (from {HOST_VARIABLE})" if environment.get(HOST_VARIABLE) else ""
+    return DiscoveredProvider(settings, f"Ollama answers at {address}{source} and has {model.name}")

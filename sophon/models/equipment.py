@@ -9,7 +9,7 @@ from sophon.models.tokens import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class GatewayContext:
     """Clock, token counter, options and back-off of one gateway; the same objects for all its calls."""
 
     clock: Clock

@@ -21,10 +21,10 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.retries import TRANSIENT
+from sophon.models.retries import TRANSIENT_ERRORS
 
 
-class State(Enum):
+class FailoverState(Enum):
     """State of a model call with respect to its candidates."""
 
     SELECTING = auto()
@@ -34,47 +34,47 @@ class State(Enum):
     ABORTED = auto()
 
 
-class Event(Enum):
+class FailoverEvent(Enum):
     """Event that moves a model call to another state."""
 
-    CANDIDATE = auto()
-    NONE_LEFT = auto()
+    CANDIDATE_AVAILABLE = auto()
+    NO_CANDIDATE = auto()
     SUCCESS = auto()
-    FAILED = auto()
-    SPENT = auto()
-    FATAL = auto()
+    CANDIDATE_FAILED = auto()
+    BUDGET_EXCEEDED = auto()
+    FATAL_ERROR = auto()
 
 
-FINAL = frozenset({State.ANSWERED, State.EXHAUSTED, State.ABORTED})
+FINAL_STATES = frozenset({FailoverState.ANSWERED, FailoverState.EXHAUSTED, FailoverState.ABORTED})
 
-_EXPECTED_TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.SELECTING: {Event.CANDIDATE: State.CALLING, Event.NONE_LEFT: State.EXHAUSTED},
-    State.CALLING: {
-        Event.SUCCESS: State.ANSWERED,
-        Event.FAILED: State.SELECTING,
-        Event.SPENT: State.SELECTING,
-        Event.FATAL: State.ABORTED,
+_EXPECTED_TRANSITIONS: dict[FailoverState, dict[FailoverEvent, FailoverState]] = {
+    FailoverState.SELECTING: {FailoverEvent.CANDIDATE_AVAILABLE: FailoverState.CALLING, FailoverEvent.NO_CANDIDATE: FailoverState.EXHAUSTED},
+    FailoverState.CALLING: {
+        FailoverEvent.SUCCESS: FailoverState.ANSWERED,
+        FailoverEvent.CANDIDATE_FAILED: FailoverState.SELECTING,
+        FailoverEvent.BUDGET_EXCEEDED: FailoverState.SELECTING,
+        FailoverEvent.FATAL_ERROR: FailoverState.ABORTED,
     },
 }
 
-TABLE: dict[tuple[State, Event], State] = {
-    (state, event): state if state in FINAL else _EXPECTED_TRANSITIONS[state].get(event, State.ABORTED)
-    for state in State
-    for event in Event
+TRANSITIONS: dict[tuple[FailoverState, FailoverEvent], FailoverState] = {
+    (state, event): state if state in FINAL_STATES else _EXPECTED_TRANSITIONS[state].get(event, FailoverState.ABORTED)
+    for state in FailoverState
+    for event in FailoverEvent
 }
 """The next state for every (state, event). With n candidates a call takes at most 2n + 1 steps to a final state."""
 
 
-def event_of(error: SophonError, heard: bool = False) -> Event:
-    """Return the event for an error of one candidate. `heard`: text was already shown, which makes any error fatal."""
-    if heard:
-        return Event.FATAL
+def failover_event_from_error(error: SophonError, has_output: bool = False) -> FailoverEvent:
+    """Return the event for an error of one candidate. `has_output`: text was already shown, which makes any error fatal."""
+    if has_output:
+        return FailoverEvent.FATAL_ERROR
     if isinstance(error, BudgetExceeded):
-        return Event.SPENT
-    return Event.FAILED if isinstance(error, _FAILOVER_ERRORS) else Event.FATAL
+        return FailoverEvent.BUDGET_EXCEEDED
+    return FailoverEvent.CANDIDATE_FAILED if isinstance(error, _FAILOVER_ERRORS) else FailoverEvent.FATAL_ERROR
 
 
-def verdict(errors: Sequence[SophonError], heard: bool = False) -> SophonError:
+def select_final_error(errors: Sequence[SophonError], has_output: bool = False) -> SophonError:
     """Return the error that the gateway raises: the last error of a model.
 
     BudgetExceeded is returned only if no model was called or if it interrupted text that was being shown; NoProvider
@@ -83,7 +83,7 @@ def verdict(errors: Sequence[SophonError], heard: bool = False) -> SophonError:
     if not errors:
         return NoProvider("no provider is available; configure one, or wait until one has recovered")
     failed = [error for error in errors if not isinstance(error, BudgetExceeded)]
-    return failed[-1] if failed and not heard else errors[-1]
+    return failed[-1] if failed and not has_output else errors[-1]
 
 
-_FAILOVER_ERRORS = (*TRANSIENT, RateLimited, AuthenticationFailed, NoProvider, MessageTooLarge)
+_FAILOVER_ERRORS = (*TRANSIENT_ERRORS, RateLimited, AuthenticationFailed, NoProvider, MessageTooLarge)

@@ -7,13 +7,13 @@ from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Usage
-from sophon.models.asking import Asking
-from sophon.models.attempt import Attempts, Oversight, finish_of
+from sophon.models.asking import RetryLoop
+from sophon.models.attempt import AttemptRunner, CallHooks, normalise_finish_reason
 from sophon.models.backoff import Backoff
-from sophon.models.equipment import Equipment
-from sophon.models.failover import TABLE, State, event_of, verdict
-from sophon.models.listening import Audience
-from sophon.models.model import LAYERED, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.equipment import GatewayContext
+from sophon.models.failover import TRANSITIONS, FailoverState, failover_event_from_error, select_final_error
+from sophon.models.listening import OutputLatch
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.options import GatewayOptions
 from sophon.models.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.tokens import TokenCounter
@@ -39,7 +39,7 @@ class ModelGateway:
         self.providers = tuple(sorted(providers, key=lambda provider: provider.priority))
         self.tokens = tokens or TokenCounter()
         chosen = options or GatewayOptions()
-        self._context = Equipment(clock, self.tokens, chosen, Backoff(clock, chosen))
+        self._context = GatewayContext(clock, self.tokens, chosen, Backoff(clock, chosen))
         self._defaults = [Candidate(provider, provider.models[0]) for provider in self.providers]
         self._by_name = _index_by_name(self.providers)
 
@@ -77,31 +77,31 @@ class ModelGateway:
         over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if there is no candidate.
         AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
         """
-        hooks = Oversight(meter, emit, check)
+        hooks = CallHooks(meter, emit, check)
         if request.on_text is not None:
-            hooks.audience = Audience(request.on_text)
-            request = request.with_(on_text=hooks.audience)
-        if request.purpose not in LAYERED:
+            hooks.output_latch = OutputLatch(request.on_text)
+            request = request.copy_with(on_text=hooks.output_latch)
+        if request.purpose not in LAYERED_PURPOSES:
             layers = ()
-        runner = Attempts(self._context, hooks)
+        runner = AttemptRunner(self._context, hooks)
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
-            call: Call = Asking(candidate, is_last, runner, self._context, emit)
+            call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
             for layer in reversed(layers):
                 call = _wrap_in_layer(layer, call)
             try:
                 response = await call(_request_for_candidate(request, candidate.info, is_first=position == 0))
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                if TABLE[State.CALLING, event_of(error, hooks.heard)] is State.ABORTED:
+                if TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, hooks.has_output)] is FailoverState.ABORTED:
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
-                return _complete_response(response, candidate, hooks.audience)
-        raise _attach_records(verdict(errors, hooks.heard), runner)
+                return _complete_response(response, candidate, hooks.output_latch)
+        raise _attach_records(select_final_error(errors, hooks.has_output), runner)
 
     async def warm_up(self) -> None:
         """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
@@ -140,7 +140,7 @@ class ModelGateway:
     def _skip_open_circuits(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Skip candidates with an open breaker, which may have opened during the turn; if none is left, return all."""
         now = self._context.clock.monotonic()
-        return [candidate for candidate in candidates if candidate.provider.breaker.allows(now)] or candidates
+        return [candidate for candidate in candidates if candidate.provider.breaker.allows_call(now)] or candidates
 
 
 def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
@@ -162,25 +162,25 @@ def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
 def _request_for_candidate(request: ModelRequest, info: ModelInfo, *, is_first: bool) -> ModelRequest:
     """Return the request for one candidate: the same object for the first, a copy for each further one."""
     if not is_first:
-        return request.with_(model=info, key=None)
+        return request.copy_with(model=info, key=None)
     if request.model is not info:
         request.model = info
     return request
 
 
-def _complete_response(response: ModelResponse, candidate: Candidate, output_latch: Audience | None) -> ModelResponse:
+def _complete_response(response: ModelResponse, candidate: Candidate, output_latch: OutputLatch | None) -> ModelResponse:
     """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller."""
     if response.model is None:
         response.model = candidate.info
     if response.usage is None:
         response.usage = Usage()
-    response.finish_reason = finish_of(response)
-    if output_latch is not None and not output_latch.heard:
+    response.finish_reason = normalise_finish_reason(response)
+    if output_latch is not None and not output_latch.has_output:
         output_latch(response.text)
     return response
 
 
-def _attach_records(error: SophonError, runner: Attempts) -> SophonError:
+def _attach_records(error: SophonError, runner: AttemptRunner) -> SophonError:
     if isinstance(error, ModelError):
         error.attempts = list(runner.records)
     return error

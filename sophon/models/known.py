@@ -8,18 +8,18 @@ from typing import Any
 
 import orjson
 
-from sophon.models.catalog import ANY_PROVIDER
+from sophon.models.catalog import LITELLM
 
 OPENAI = "openai"
-COMPATIBLE = "openai_compatible"
+OPENAI_COMPATIBLE = "openai_compatible"
 OLLAMA = "ollama"
 OFFLINE = "offline"
 PYTHON = "python"
 
-OWN_TYPES = frozenset({OPENAI, COMPATIBLE, OLLAMA, OFFLINE, PYTHON, ANY_PROVIDER})
+BUILTIN_TYPES = frozenset({OPENAI, OPENAI_COMPATIBLE, OLLAMA, OFFLINE, PYTHON, LITELLM})
 """The types with an adapter of their own, and `litellm`, which delegates everything to litellm."""
 
-PREFIXES = {
+LITELLM_TYPE_ALIASES = {
     "google": "gemini",
     "azure_openai": "azure",
     "vertex": "vertex_ai",
@@ -33,59 +33,59 @@ _FILE = "provider_endpoints_support_backup.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProviderDefaults:
     """Defaults of one provider; of the environment variables for its key, the first that is set is used."""
 
     id: str
     type: str
-    variables: tuple[str, ...]
-    model: str
+    key_variables: tuple[str, ...]
+    default_model: str
 
 
-KNOWN: tuple[Known, ...] = (
-    Known("openai", OPENAI, ("OPENAI_API_KEY",), "gpt-5-mini"),
-    Known("anthropic", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"),
-    Known("gemini", "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-flash-latest"),
-    Known("mistral", "mistral", ("MISTRAL_API_KEY",), "mistral-medium-latest"),
-    Known("groq", "groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
-    Known("deepseek", "deepseek", ("DEEPSEEK_API_KEY",), "deepseek-v4-flash"),
-    Known("xai", "xai", ("XAI_API_KEY",), "grok-4.3-latest"),
-    Known("openrouter", "openrouter", ("OPENROUTER_API_KEY", "OR_API_KEY"), "openai/gpt-5-mini"),
-    Known("cohere", "cohere_chat", ("COHERE_API_KEY", "CO_API_KEY"), "command-a-03-2025"),
-    Known("together", "together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY"), "openai/gpt-oss-120b"),
-    Known(
+PROVIDER_DEFAULTS: tuple[ProviderDefaults, ...] = (
+    ProviderDefaults("openai", OPENAI, ("OPENAI_API_KEY",), "gpt-5-mini"),
+    ProviderDefaults("anthropic", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"),
+    ProviderDefaults("gemini", "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-flash-latest"),
+    ProviderDefaults("mistral", "mistral", ("MISTRAL_API_KEY",), "mistral-medium-latest"),
+    ProviderDefaults("groq", "groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    ProviderDefaults("deepseek", "deepseek", ("DEEPSEEK_API_KEY",), "deepseek-v4-flash"),
+    ProviderDefaults("xai", "xai", ("XAI_API_KEY",), "grok-4.3-latest"),
+    ProviderDefaults("openrouter", "openrouter", ("OPENROUTER_API_KEY", "OR_API_KEY"), "openai/gpt-5-mini"),
+    ProviderDefaults("cohere", "cohere_chat", ("COHERE_API_KEY", "CO_API_KEY"), "command-a-03-2025"),
+    ProviderDefaults("together", "together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY"), "openai/gpt-oss-120b"),
+    ProviderDefaults(
         "fireworks",
         "fireworks_ai",
         ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
         "accounts/fireworks/models/kimi-k3",
     ),
-    Known("perplexity", "perplexity", ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"), "sonar-pro"),
-    Known("cerebras", "cerebras", ("CEREBRAS_API_KEY",), "gpt-oss-120b"),
-    Known("moonshot", "moonshot", ("MOONSHOT_API_KEY",), "kimi-k3"),
-    Known("zai", "zai", ("ZAI_API_KEY",), "glm-5.2"),
-    Known("dashscope", "dashscope", ("DASHSCOPE_API_KEY",), "qwen-plus"),
-    Known("minimax", "minimax", ("MINIMAX_API_KEY",), "MiniMax-M3"),
+    ProviderDefaults("perplexity", "perplexity", ("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"), "sonar-pro"),
+    ProviderDefaults("cerebras", "cerebras", ("CEREBRAS_API_KEY",), "gpt-oss-120b"),
+    ProviderDefaults("moonshot", "moonshot", ("MOONSHOT_API_KEY",), "kimi-k3"),
+    ProviderDefaults("zai", "zai", ("ZAI_API_KEY",), "glm-5.2"),
+    ProviderDefaults("dashscope", "dashscope", ("DASHSCOPE_API_KEY",), "qwen-plus"),
+    ProviderDefaults("minimax", "minimax", ("MINIMAX_API_KEY",), "MiniMax-M3"),
 )
 """In order of priority when several keys are set in the environment. Models: from litellm's table of version 1.106."""
 
 
-def known(provider_type: str) -> Known | None:
+def find_provider_defaults(provider_type: str) -> ProviderDefaults | None:
     """Return the defaults of a provider type, under any of its names, or None."""
-    name = litellm_type(provider_type)
-    return next((each for each in KNOWN if each.type == name), None)
+    name = to_litellm_type(provider_type)
+    return next((each for each in PROVIDER_DEFAULTS if each.type == name), None)
 
 
-def litellm_type(provider_type: str) -> str:
+def to_litellm_type(provider_type: str) -> str:
     """Return litellm's name for a provider type."""
-    return PREFIXES.get(provider_type, provider_type)
+    return LITELLM_TYPE_ALIASES.get(provider_type, provider_type)
 
 
 @cache
-def known_types() -> frozenset[str]:
+def list_provider_types() -> frozenset[str]:
     """Return every type that a provider may have; empty if litellm's list of providers cannot be found."""
     spec = importlib.util.find_spec("litellm")
     path = Path(spec.submodule_search_locations[0], _FILE) if spec and spec.submodule_search_locations else None
     if path is None or not path.is_file():
         return frozenset()
     providers: dict[str, Any] = orjson.loads(path.read_bytes()).get("providers", {})
-    return OWN_TYPES | set(providers) | set(PREFIXES) | {each.type for each in KNOWN}
+    return BUILTIN_TYPES | set(providers) | set(LITELLM_TYPE_ALIASES) | {each.type for each in PROVIDER_DEFAULTS}

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.to_thread
 
-LOCAL_TABLES = (
+LOCAL_TABLE_VARIABLES = (
     "LITELLM_LOCAL_MODEL_COST_MAP",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS",
     "LITELLM_LOCAL_AUTOROUTER_PRESETS",
@@ -22,19 +22,19 @@ _users: set[int] = set()
 _loaded: ModuleType | None = None
 
 
-async def library() -> Any:
+async def load_litellm() -> Any:
     """Return the litellm module; the first call loads it in a worker thread, which takes seconds."""
     if _loaded is None:
         return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
     return _loaded
 
 
-def enter(user: object) -> None:
+def acquire_clients(user: object) -> None:
     """Register a user of litellm's process-wide HTTP clients."""
     _users.add(id(user))
 
 
-async def leave(user: object) -> None:
+async def release_clients(user: object) -> None:
     """Unregister a user of litellm's HTTP clients; the last one closes them."""
     if id(user) not in _users:
         return
@@ -49,7 +49,7 @@ async def leave(user: object) -> None:
 
 def _load() -> ModuleType:
     global _loaded
-    for name in LOCAL_TABLES:
+    for name in LOCAL_TABLE_VARIABLES:
         os.environ[name] = "True"
     # In its default developer mode litellm loads a .env file from any parent folder into the environment.
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.errors import ProviderUnavailable
-from sophon.models.assembly import BROKEN_OFF, Assembly
-from sophon.models.litellm_library import enter, leave, library
+from sophon.models.assembly import STREAM_CUT_MESSAGE, ResponseAccumulator
+from sophon.models.litellm_library import acquire_clients, release_clients, load_litellm
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.patience import Patience
-from sophon.models.refusal import retry_after
-from sophon.models.wire import Dialect, message_json, offered, options, streams, tool_json
+from sophon.models.patience import IdleTimeout
+from sophon.models.refusal import read_retry_after
+from sophon.models.wire import OpenAIDialect, message_to_json, native_tools, build_request_options, should_stream, tool_to_json
 
 
 class LiteLLMModel:
@@ -30,34 +30,34 @@ class LiteLLMModel:
 
     async def warm_up(self) -> None:
         """Load litellm in a worker thread, which takes seconds."""
-        await library()
+        await load_litellm()
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises litellm's exceptions, ModelTimeout, ProviderUnavailable, BadRequest."""
-        litellm = await library()
-        enter(self)
-        async with Patience(self._timeout_seconds) as idle_timeout:
+        litellm = await load_litellm()
+        acquire_clients(self)
+        async with IdleTimeout(self._timeout_seconds) as idle_timeout:
             try:
                 completion = await litellm.acompletion(**self._arguments(request))
             except Exception as error:
                 _keep_retry_after(error)
                 raise
-            if streams(request):
+            if should_stream(request):
                 return await _read_stream(request, completion, idle_timeout)
-        accumulator = Assembly()
-        accumulator.add(_to_mapping(completion))
-        return accumulator.response(request.tools, streamed=False)
+        accumulator = ResponseAccumulator()
+        accumulator.add_chunk(_to_mapping(completion))
+        return accumulator.to_response(request.tools, is_streamed=False)
 
     async def aclose(self) -> None:
         """Close litellm's connections if no other model uses them."""
-        await leave(self)
+        await release_clients(self)
 
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "model": self._name,
-            "messages": [message_json(message) for message in request.messages],
+            "messages": [message_to_json(message) for message in request.messages],
             # litellm adapts the output limit field and the temperature to the model.
-            **options(request, Dialect()),
+            **build_request_options(request, OpenAIDialect()),
             "api_key": request.key,
             "api_base": self._base_url,
             # Longer than our own timeout, so that the error is the same for every provider.
@@ -68,24 +68,24 @@ class LiteLLMModel:
             # Otherwise litellm loads its MCP gateway for requests with tools, which needs a missing package.
             "_skip_mcp_handler": True,
         }
-        if tools := offered(request):
-            arguments["tools"] = [tool_json(tool) for tool in tools]
+        if tools := native_tools(request):
+            arguments["tools"] = [tool_to_json(tool) for tool in tools]
         return arguments
 
 
-async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: Patience) -> ModelResponse:
-    accumulator = Assembly()
+async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:
+    accumulator = ResponseAccumulator()
     try:
         async for chunk in stream:
-            idle_timeout.heard()
-            text = accumulator.add(_to_mapping(chunk))
+            idle_timeout.reset()
+            text = accumulator.add_chunk(_to_mapping(chunk))
             if text and request.on_text is not None:
                 request.on_text(text)
     finally:
         await _close(stream)
     if _is_cut_off(stream):
-        raise ProviderUnavailable(BROKEN_OFF)
-    return accumulator.response(request.tools, streamed=True)
+        raise ProviderUnavailable(STREAM_CUT_MESSAGE)
+    return accumulator.to_response(request.tools, is_streamed=True)
 
 
 def _to_mapping(completion: Any) -> Mapping[str, Any]:
@@ -95,9 +95,9 @@ def _to_mapping(completion: Any) -> Mapping[str, Any]:
 
 
 def _keep_retry_after(error: Any) -> None:
-    """Copy Retry-After from the response headers, which litellm keeps in an attribute of its own, to `retry_after`."""
+    """Copy Retry-After from the response headers, which litellm keeps in an attribute of its own, to `read_retry_after`."""
     headers: Mapping[str, str] = getattr(error, "litellm_response_headers", None) or {}
-    value = retry_after(headers)
+    value = read_retry_after(headers)
     if value is not None:
         error.retry_after = value
 

@@ -15,7 +15,7 @@ Purpose: TypeAlias = Literal[
 """Why a model call is made. Only `reply` streams to the user; `reply` and `step` pass through the call layers; all
 purposes are billed and traced."""
 
-LAYERED: frozenset[Purpose] = frozenset({"reply", "step"})
+LAYERED_PURPOSES: frozenset[Purpose] = frozenset({"reply", "step"})
 """The purposes that pass through the call layers."""
 
 OnText: TypeAlias = Callable[[str], None]
@@ -59,7 +59,7 @@ class ModelInfo:
         return round(input_tokens * self.prices[0] + output_tokens * self.prices[1])
 
 
-UNROUTED = ModelInfo(name="none", provider="none")
+NO_MODEL = ModelInfo(name="none", provider="none")
 """Placeholder in a request for which no provider is left; the gateway raises NoProvider for it."""
 
 
@@ -82,7 +82,7 @@ class ModelRequest:
     input_tokens: int | None = None
     """Uncalibrated input tokens, if a call layer has counted them; otherwise the gateway counts when it needs to."""
 
-    def with_(self, **changes: Any) -> Self:
+    def copy_with(self, **changes: Any) -> Self:
         """Return a copy with the named fields replaced."""
         return replace(self, **changes)
 
@@ -140,6 +140,6 @@ class Meter(Protocol):
         """Release the reservation: the attempt failed and cost nothing."""
         ...
 
-    def tool_call(self) -> None:
+    def reserve_tool_call(self) -> None:
         """Count one tool call before it runs. Raises BudgetExceeded."""
         ...

@@ -9,18 +9,18 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 DEFAULT_PORT = 11434
-BUDGET_SECONDS = 0.3
+DISCOVERY_TIMEOUT_SECONDS = 0.3
 """Time limit of the discovery, which runs at every start without a key."""
-MODELS_ASKED = 5
+MAX_DESCRIBED_MODELS = 5
 """Number of models whose details are requested with `/api/show`."""
-HOST = "OLLAMA_HOST"
+HOST_VARIABLE = "OLLAMA_HOST"
 """Environment variable with the server's address."""
-CONTEXT_LENGTH = "OLLAMA_CONTEXT_LENGTH"
+CONTEXT_LENGTH_VARIABLE = "OLLAMA_CONTEXT_LENGTH"
 """Environment variable with the context length that the server is configured for, in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
-class LocalModel:
+class OllamaModel:
     """An installed Ollama model; None means unknown. `context_window` is in tokens."""
 
     name: str
@@ -28,12 +28,12 @@ class LocalModel:
     context_window: int | None = None
 
 
-def ollama_address(environment: Mapping[str, str]) -> str:
+def resolve_ollama_url(environment: Mapping[str, str]) -> str:
     """Return Ollama's base URL: OLLAMA_HOST in any form that Ollama accepts (`host`, `:port`, a URL), else loopback.
 
     The wildcard addresses 0.0.0.0 and :: are replaced by loopback.
     """
-    text = environment.get(HOST, "").strip().strip("\"'")
+    text = environment.get(HOST_VARIABLE, "").strip().strip("\"'")
     scheme, separator, rest = text.rpartition("://")
     scheme = scheme if separator else "http"
     authority, port = rest.partition("/")[0], DEFAULT_PORT
@@ -47,19 +47,19 @@ def ollama_address(environment: Mapping[str, str]) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def local_models(address: str, budget_seconds: float = BUDGET_SECONDS) -> list[LocalModel]:
+def list_ollama_models(base_url: str, timeout_seconds: float = DISCOVERY_TIMEOUT_SECONDS) -> list[OllamaModel]:
     """Return the text models of the server at an address, newest first; empty if it does not answer in time.
 
     The requests run in a daemon thread that is abandoned after the time limit, because name resolution has no timeout.
     """
-    search = _ModelSearch(address, time.monotonic() + budget_seconds)
+    search = _ModelSearch(base_url, time.monotonic() + timeout_seconds)
     thread = threading.Thread(target=search.run, name="sophon-ollama", daemon=True)
     thread.start()
-    thread.join(budget_seconds)
+    thread.join(timeout_seconds)
     return list(search.found.values())
 
 
-def preferred(models: list[LocalModel]) -> LocalModel:
+def select_preferred_model(models: list[OllamaModel]) -> OllamaModel:
     """Return the first model that supports function calling, else the first."""
     return next((model for model in models if model.function_calling), models[0])
 
@@ -68,16 +68,16 @@ class _ModelSearch:
     def __init__(self, address: str, deadline: float) -> None:
         self._parts = urlsplit(address)
         self._deadline = deadline
-        self.found: dict[str, LocalModel] = {}
+        self.found: dict[str, OllamaModel] = {}
 
     def run(self) -> None:
         try:
             listed = self._request("GET", "/api/tags")
             names = [str(each["name"]) for each in listed.get("models") or () if _generates_text(each)]
-            self.found = {name: LocalModel(name) for name in names}
-            for name in names[:MODELS_ASKED]:
+            self.found = {name: OllamaModel(name) for name in names}
+            for name in names[:MAX_DESCRIBED_MODELS]:
                 # A new dictionary each time, because the calling thread may be reading the old one.
-                self.found = {**self.found, name: described(name, self._request("POST", "/api/show", {"model": name}))}
+                self.found = {**self.found, name: parse_model_details(name, self._request("POST", "/api/show", {"model": name}))}
         except Exception:  # noqa: BLE001 - no server, or not an Ollama; the models found so far are used
             return
 
@@ -100,12 +100,12 @@ class _ModelSearch:
         return cast(Mapping[str, Any], json.loads(text))
 
 
-def described(name: str, shown: Mapping[str, Any]) -> LocalModel:
+def parse_model_details(name: str, details: Mapping[str, Any]) -> OllamaModel:
     """Parse the response of `/api/show` for a model."""
-    capabilities = shown.get("capabilities")
-    facts: Mapping[str, Any] = shown.get("model_info") or {}
+    capabilities = details.get("capabilities")
+    facts: Mapping[str, Any] = details.get("model_info") or {}
     lengths = [value for key, value in facts.items() if key.endswith(".context_length") and isinstance(value, int)]
-    return LocalModel(name, "tools" in capabilities if capabilities else None, lengths[0] if lengths else None)
+    return OllamaModel(name, "tools" in capabilities if capabilities else None, lengths[0] if lengths else None)
 
 
 def _generates_text(listed: Mapping[str, Any]) -> bool:

@@ -15,25 +15,25 @@ import orjson
 
 from sophon._version import __version__
 from sophon.errors import ModelTimeout, ProviderUnavailable
-from sophon.models.assembly import Assembly, read_json
+from sophon.models.assembly import ResponseAccumulator, parse_json_object
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.patience import Patience
-from sophon.models.refusal import refusal_of
-from sophon.models.sse import EventStream
-from sophon.models.wire import ToolTexts, dialect_of, dumped, message_bytes, offered, options, streams
+from sophon.models.patience import IdleTimeout
+from sophon.models.refusal import http_error_from_response
+from sophon.models.sse import SseDecoder
+from sophon.models.wire import ToolJsonCache, dialect_for_model, to_json_bytes, message_to_json_bytes, native_tools, build_request_options, should_stream
 
 if TYPE_CHECKING:
     import httpx
 
 OPENAI_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS = 10.0
+CONNECT_TIMEOUT_SECONDS = 10.0
 """Longest time for connecting; a shorter `timeout_seconds` applies instead."""
-CONNECTIONS = 100
-IDLE_CONNECTIONS = 20
-LONGEST_ERROR = 64 * 1024
+MAX_CONNECTIONS = 100
+MAX_IDLE_CONNECTIONS = 20
+MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error response that are read."""
 
-DRAIN_SECONDS = 0.5
+DRAIN_TIMEOUT_SECONDS = 0.5
 """Time limit for reading the rest of a stream after its last event."""
 
 _DONE = b"[DONE]"
@@ -51,8 +51,8 @@ class OpenAIModel:
         self.info = info
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._timeout_seconds = timeout_seconds
-        self._dialect = dialect_of(info.name)
-        self._tool_json = ToolTexts()
+        self._dialect = dialect_for_model(info.name)
+        self._tool_json = ToolJsonCache()
         self._client: httpx.AsyncClient | None = None
 
     async def warm_up(self) -> None:
@@ -65,13 +65,13 @@ class OpenAIModel:
                 await client.aclose()
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Return the response. Raises `Refusal`, ModelTimeout, ProviderUnavailable, BadRequest."""
+        """Return the response. Raises `ProviderHttpError`, ModelTimeout, ProviderUnavailable, BadRequest."""
         if self._client is None:
             await self.warm_up()
         import httpx  # lazy; `warm_up` has loaded it in a worker thread
 
         try:
-            async with Patience(self._timeout_seconds) as idle_timeout:
+            async with IdleTimeout(self._timeout_seconds) as idle_timeout:
                 return await self._send(request, idle_timeout)
         except httpx.TimeoutException as error:
             raise ModelTimeout(f"connecting to {self._url} timed out") from error
@@ -86,45 +86,45 @@ class OpenAIModel:
         if client is not None:
             await client.aclose()
 
-    async def _send(self, request: ModelRequest, idle_timeout: Patience) -> ModelResponse:
+    async def _send(self, request: ModelRequest, idle_timeout: IdleTimeout) -> ModelResponse:
         assert self._client is not None
         headers = {"authorization": f"Bearer {request.key}"} if request.key else {}
         async with self._client.stream("POST", self._url, content=self._body(request), headers=headers) as response:
             if response.status_code >= 300:
-                raise refusal_of(response.status_code, response.headers, await _read_error_body(response))
-            if streams(request) and not _is_json(response.headers):
+                raise http_error_from_response(response.status_code, response.headers, await _read_error_body(response))
+            if should_stream(request) and not _is_json(response.headers):
                 return await self._read_stream(request, response, idle_timeout)
-            accumulator = Assembly()
-            text = accumulator.add(read_json(await response.aread()))
+            accumulator = ResponseAccumulator()
+            text = accumulator.add_chunk(parse_json_object(await response.aread()))
         _emit_text(text, request)
-        return accumulator.response(request.tools, streamed=False)
+        return accumulator.to_response(request.tools, is_streamed=False)
 
     async def _read_stream(
-        self, request: ModelRequest, response: "httpx.Response", idle_timeout: Patience
+        self, request: ModelRequest, response: "httpx.Response", idle_timeout: IdleTimeout
     ) -> ModelResponse:
-        accumulator, decoder = Assembly(), EventStream()
+        accumulator, decoder = ResponseAccumulator(), SseDecoder()
         async with aclosing(_iterate_chunks(response, accumulator)) as chunks:
             async for chunk in chunks:
-                idle_timeout.heard()
+                idle_timeout.reset()
                 for event in decoder.feed(chunk):
                     if event == _DONE:
                         await _drain(chunks)
-                        return accumulator.response(request.tools, streamed=True)
-                    _emit_text(accumulator.add(read_json(event)), request)
-            for event in decoder.end():
+                        return accumulator.to_response(request.tools, is_streamed=True)
+                    _emit_text(accumulator.add_chunk(parse_json_object(event)), request)
+            for event in decoder.flush():
                 if event != _DONE:
-                    _emit_text(accumulator.add(read_json(event)), request)
-        return accumulator.response(request.tools, streamed=True)
+                    _emit_text(accumulator.add_chunk(parse_json_object(event)), request)
+        return accumulator.to_response(request.tools, is_streamed=True)
 
     def _body(self, request: ModelRequest) -> bytes:
         body: dict[str, Any] = {
             "model": self.info.name,
-            "messages": [orjson.Fragment(message_bytes(message)) for message in request.messages],
-            **options(request, self._dialect),
+            "messages": [orjson.Fragment(message_to_json_bytes(message)) for message in request.messages],
+            **build_request_options(request, self._dialect),
         }
-        if tools := offered(request):
-            body["tools"] = [orjson.Fragment(self._tool_json.of(tool)) for tool in tools]
-        return dumped(body)
+        if tools := native_tools(request):
+            body["tools"] = [orjson.Fragment(self._tool_json.get_json(tool)) for tool in tools]
+        return to_json_bytes(body)
 
 
 def _create_client(timeout_seconds: float) -> "httpx.AsyncClient":
@@ -132,8 +132,8 @@ def _create_client(timeout_seconds: float) -> "httpx.AsyncClient":
 
     return httpx.AsyncClient(
         verify=_tls_context(),
-        timeout=httpx.Timeout(None, connect=min(CONNECT_SECONDS, timeout_seconds)),
-        limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=IDLE_CONNECTIONS),
+        timeout=httpx.Timeout(None, connect=min(CONNECT_TIMEOUT_SECONDS, timeout_seconds)),
+        limits=httpx.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS),
         headers={"content-type": "application/json", "user-agent": f"sophon/{__version__}"},
     )
 
@@ -146,7 +146,7 @@ def _tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-async def _iterate_chunks(response: "httpx.Response", accumulator: Assembly) -> AsyncGenerator[bytes, None]:
+async def _iterate_chunks(response: "httpx.Response", accumulator: ResponseAccumulator) -> AsyncGenerator[bytes, None]:
     """Yield the chunks of the body; ignore a connection error after the finish reason has arrived."""
     import httpx  # lazy, as above
 
@@ -154,20 +154,20 @@ async def _iterate_chunks(response: "httpx.Response", accumulator: Assembly) -> 
         async for chunk in response.aiter_bytes():
             yield chunk
     except httpx.TransportError:
-        if accumulator.finish is None:
+        if accumulator.finish_reason is None:
             raise
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
     """Read the rest of the stream, because only a fully read connection can be reused."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
             async for _ in chunks:
                 pass
 
 
 def _emit_text(text: str, request: ModelRequest) -> None:
-    if text and streams(request) and request.on_text is not None:
+    if text and should_stream(request) and request.on_text is not None:
         request.on_text(text)
 
 
@@ -175,7 +175,7 @@ async def _read_error_body(response: "httpx.Response") -> bytes:
     body = b""
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > LONGEST_ERROR:
+        if len(body) > MAX_ERROR_BYTES:
             break
     return body
 

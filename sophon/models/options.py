@@ -8,24 +8,24 @@ class GatewayOptions:
     """Retry limits and times of the gateway, in seconds. Source: reference/sophon.md 5.12; the rest is decided here.
 
     A wait that a provider requests (Retry-After) is kept to the second and never shortened. If it exceeds
-    `patience_seconds`, the gateway calls the next candidate instead. For the last candidate the limit is
-    `last_patience_seconds` (one minute, the usual period of a rate limit); beyond it the error is raised at once with
+    `max_wait_seconds`, the gateway calls the next candidate instead. For the last candidate the limit is
+    `last_candidate_max_wait_seconds` (one minute, the usual period of a rate limit); beyond it the error is raised at once with
     its `retry_after`.
     """
 
-    retries: int = 3
+    max_retries: int = 3
     """Further attempts on one model after the first; a change of key does not count as a retry."""
-    base_seconds: float = 0.25
+    backoff_base_seconds: float = 0.25
     """First back-off wait; it doubles with every retry."""
-    cap_seconds: float = 8.0
+    backoff_cap_seconds: float = 8.0
     """Longest back-off wait, jitter included."""
-    jitter: float = 0.2
+    backoff_jitter: float = 0.2
     """Share of a wait by which it may be shorter or longer; the cap applies to the result."""
-    cool_seconds: float = 60.0
+    key_cooldown_seconds: float = 60.0
     """Cool-down of a key after a 429 without Retry-After."""
-    patience_seconds: float = 30.0
+    max_wait_seconds: float = 30.0
     """Longest wait before a retry while another candidate is left."""
-    last_patience_seconds: float = 60.0
+    last_candidate_max_wait_seconds: float = 60.0
     """Longest wait before a retry on the last candidate."""
-    timeout_seconds: float | None = None
+    attempt_timeout_seconds: float | None = None
     """Timeout of one attempt; None leaves it to the model's adapter, which knows whether it streams."""

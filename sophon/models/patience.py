@@ -7,8 +7,8 @@ from typing import Self
 from sophon.errors import ModelTimeout
 
 
-class Patience:
-    """Async context manager that raises ModelTimeout after `seconds` without data; `heard` restarts the timeout.
+class IdleTimeout:
+    """Async context manager that raises ModelTimeout after `seconds` without data; `reset` restarts the timeout.
 
     It uses the event loop's time and not the services' clock, because it waits for the network.
     """
@@ -19,7 +19,7 @@ class Patience:
         self._seconds = seconds
         self._scope = asyncio.timeout(seconds)
 
-    def heard(self) -> None:
+    def reset(self) -> None:
         """Restart the timeout because data has arrived."""
         if not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time() + self._seconds)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from sophon.models.breaker import Breaker
-from sophon.models.keys import KeyRing, KeyStatistics
+from sophon.models.breaker import CircuitBreaker
+from sophon.models.keys import ApiKeyPool, ApiKeyStatistics
 from sophon.models.model import Model, ModelInfo
 
-Health: TypeAlias = Literal["active", "inactive", "benched", "no_keys"]
+ProviderHealth: TypeAlias = Literal["active", "inactive", "benched", "no_keys"]
 """`benched`: the circuit breaker is open; `no_keys`: every key was rejected."""
 
 
@@ -17,11 +17,11 @@ class ProviderStatistics:
     """Health and counters of a provider, as shown to operators; `keys` is None for a provider without keys."""
 
     id: str
-    health: Health
+    health: ProviderHealth
     attempts: int
     failures: int
     last_error: str
-    keys: KeyStatistics | None
+    keys: ApiKeyStatistics | None
 
 
 class Provider:
@@ -50,7 +50,7 @@ class Provider:
         models: Sequence[Model],
         priority: int = 1,
         active: bool = True,
-        keys: KeyRing | None = None,
+        keys: ApiKeyPool | None = None,
     ) -> None:
         if not models:
             raise ValueError(f"provider {id!r} has no models; name at least one")
@@ -59,7 +59,7 @@ class Provider:
         self.priority = priority
         self.active = active
         self.keys = keys
-        self.breaker = Breaker()
+        self.breaker = CircuitBreaker()
         self.attempts = 0
         self.failures = 0
         self.last_error = ""
@@ -68,15 +68,15 @@ class Provider:
     def __repr__(self) -> str:
         return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
 
-    def health(self, now: float) -> Health:
+    def health(self, now: float) -> ProviderHealth:
         """Return whether the provider is available at `now` (monotonic seconds), and if not, why."""
         if not self.active:
             return "inactive"
-        if self.keys is not None and self.keys.exhausted:
+        if self.keys is not None and self.keys.is_exhausted:
             return "no_keys"
-        return "active" if self.breaker.allows(now) else "benched"
+        return "active" if self.breaker.allows_call(now) else "benched"
 
-    def own(self, info: ModelInfo) -> ModelInfo:
+    def qualify_info(self, info: ModelInfo) -> ModelInfo:
         """Return the model's facts with this provider's id; always the same object for the same model."""
         found = self._qualified_infos.get(info)
         if found is None:
@@ -100,4 +100,4 @@ class Candidate:
     def info(self) -> ModelInfo:
         """The model's facts under the id of its provider, which budgets and accounting use."""
         info = self.model.info
-        return info if info.provider == self.provider.id else self.provider.own(info)
+        return info if info.provider == self.provider.id else self.provider.qualify_info(info)

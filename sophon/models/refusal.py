@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.models.classification import TEXT_LIMIT
+from sophon.models.classification import MAX_ERROR_TEXT
 
 
-class Refusal(Exception):
+class ProviderHttpError(Exception):
     """Error response of a provider; raised by an adapter and classified by the gateway.
 
-    `retry_after` is in seconds, or the header's text: an HTTP date, which needs a clock to be converted.
+    `read_retry_after` is in seconds, or the header's text: an HTTP date, which needs a clock to be converted.
     """
 
     def __init__(self, status: int | None, text: str, retry_after: float | str | None = None) -> None:
@@ -19,28 +19,28 @@ class Refusal(Exception):
         super().__init__(f"HTTP {status}: {text}" if status is not None else text)
 
 
-def refusal_of(status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+def http_error_from_response(status: int, headers: Mapping[str, str], body: bytes) -> ProviderHttpError:
     """Build the error of a response. `headers` must have lower-case names or be case-insensitive."""
-    return Refusal(status, _message_from_body(body), retry_after(headers))
+    return ProviderHttpError(status, _message_from_body(body), read_retry_after(headers))
 
 
-def retry_after(headers: Mapping[str, str]) -> float | str | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | str | None:
     """Return the wait from lower-case headers: OpenAI's `retry-after-ms` in seconds, else the text of `retry-after`."""
     milliseconds = _parse_int(headers.get("retry-after-ms"))
     return milliseconds / 1000 if milliseconds is not None else headers.get("retry-after")
 
 
-def told_in(error: object) -> Refusal:
+def http_error_from_payload(error: object) -> ProviderHttpError:
     """Build the error from the field `error` of a 200 response, as some providers send it during a stream."""
     code = _parse_int(_as_mapping(error).get("code"))
-    return Refusal(code if code is not None and 400 <= code <= 599 else 502, _message_from_error(error))
+    return ProviderHttpError(code if code is not None and 400 <= code <= 599 else 502, _message_from_error(error))
 
 
 def _message_from_body(body: bytes) -> str:
     try:
         payload = cast(object, orjson.loads(body))
     except orjson.JSONDecodeError:
-        return body[:TEXT_LIMIT].decode("utf-8", "replace").strip() or "no error message"
+        return body[:MAX_ERROR_TEXT].decode("utf-8", "replace").strip() or "no error message"
     if isinstance(payload, list):  # as sent by Gemini
         payload = next(iter(cast(list[object], payload)), None)
     return _message_from_error(_as_mapping(payload).get("error") or payload)
@@ -52,7 +52,7 @@ def _message_from_error(error: object) -> str:
     parts = [str(fields[name]) for name in ("message", "detail", "code", "type") if fields.get(name)]
     if not parts:
         text = error if isinstance(error, str) else orjson.dumps(error, default=str).decode()
-        return text[:TEXT_LIMIT]
+        return text[:MAX_ERROR_TEXT]
     return f"{parts[0]} ({', '.join(parts[1:])})" if len(parts) > 1 else parts[0]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 
 
-class Renamed:
+class ModelWithOverrides:
     """Wrapper that delegates to a model and has its own `info`."""
 
     __slots__ = ("_model", "info")
@@ -26,10 +26,10 @@ class Renamed:
             await close()
 
 
-def renamed(model: Model, **facts: Any) -> Model:
+def override_info(model: Model, **fields: Any) -> Model:
     """Return the model with these fields of ModelInfo replaced; the model itself if nothing changes."""
-    info = replace(model.info, **facts)
-    if info.function_calling != ("function_calling" in info.capabilities) and "function_calling" in facts:
+    info = replace(model.info, **fields)
+    if info.function_calling != ("function_calling" in info.capabilities) and "function_calling" in fields:
         names = info.capabilities - {"function_calling"}
         info = replace(info, capabilities=names | {"function_calling"} if info.function_calling else names)
-    return model if info == model.info else Renamed(model, info)
+    return model if info == model.info else ModelWithOverrides(model, info)

@@ -26,115 +26,115 @@ from sophon.errors import (
 )
 
 
-class State(Enum):
+class RetryState(Enum):
     """State of a model call on one candidate."""
 
-    CHOOSING = auto()
+    SELECTING_KEY = auto()
     ATTEMPTING = auto()
-    ROTATING = auto()
+    ROTATING_KEY = auto()
     WAITING = auto()
     ANSWERED = auto()
     GIVEN_UP = auto()
     ABORTED = auto()
 
 
-class Event(Enum):
+class RetryEvent(Enum):
     """Event that moves the retry loop to another state."""
 
-    KEY = auto()
-    COOLING = auto()
+    KEY_AVAILABLE = auto()
+    KEYS_COOLING = auto()
     NO_KEY = auto()
     SUCCESS = auto()
-    LIMITED = auto()
-    REFUSED = auto()
-    TRANSIENT = auto()
-    SPENT = auto()
-    FATAL = auto()
-    WAITED = auto()
-    TOO_LONG = auto()
+    RATE_LIMITED = auto()
+    KEY_REFUSED = auto()
+    TRANSIENT_ERROR = auto()
+    BUDGET_EXCEEDED = auto()
+    FATAL_ERROR = auto()
+    WAIT_FINISHED = auto()
+    WAIT_TOO_LONG = auto()
 
 
-FINAL = frozenset({State.ANSWERED, State.GIVEN_UP, State.ABORTED})
+FINAL_STATES = frozenset({RetryState.ANSWERED, RetryState.GIVEN_UP, RetryState.ABORTED})
 
-_EXPECTED_TRANSITIONS: dict[State, dict[Event, State]] = {
-    State.CHOOSING: {Event.KEY: State.ATTEMPTING, Event.COOLING: State.WAITING, Event.NO_KEY: State.GIVEN_UP},
-    State.ATTEMPTING: {
-        Event.SUCCESS: State.ANSWERED,
-        Event.LIMITED: State.ROTATING,
-        Event.REFUSED: State.CHOOSING,
-        Event.TRANSIENT: State.WAITING,
-        Event.SPENT: State.GIVEN_UP,
-        Event.FATAL: State.ABORTED,
+_EXPECTED_TRANSITIONS: dict[RetryState, dict[RetryEvent, RetryState]] = {
+    RetryState.SELECTING_KEY: {RetryEvent.KEY_AVAILABLE: RetryState.ATTEMPTING, RetryEvent.KEYS_COOLING: RetryState.WAITING, RetryEvent.NO_KEY: RetryState.GIVEN_UP},
+    RetryState.ATTEMPTING: {
+        RetryEvent.SUCCESS: RetryState.ANSWERED,
+        RetryEvent.RATE_LIMITED: RetryState.ROTATING_KEY,
+        RetryEvent.KEY_REFUSED: RetryState.SELECTING_KEY,
+        RetryEvent.TRANSIENT_ERROR: RetryState.WAITING,
+        RetryEvent.BUDGET_EXCEEDED: RetryState.GIVEN_UP,
+        RetryEvent.FATAL_ERROR: RetryState.ABORTED,
     },
-    State.ROTATING: {Event.KEY: State.ATTEMPTING, Event.COOLING: State.WAITING, Event.NO_KEY: State.GIVEN_UP},
-    State.WAITING: {Event.WAITED: State.ATTEMPTING, Event.TOO_LONG: State.GIVEN_UP, Event.NO_KEY: State.GIVEN_UP},
+    RetryState.ROTATING_KEY: {RetryEvent.KEY_AVAILABLE: RetryState.ATTEMPTING, RetryEvent.KEYS_COOLING: RetryState.WAITING, RetryEvent.NO_KEY: RetryState.GIVEN_UP},
+    RetryState.WAITING: {RetryEvent.WAIT_FINISHED: RetryState.ATTEMPTING, RetryEvent.WAIT_TOO_LONG: RetryState.GIVEN_UP, RetryEvent.NO_KEY: RetryState.GIVEN_UP},
 }
 
-TABLE: dict[tuple[State, Event], State] = {
-    (state, event): state if state in FINAL else _EXPECTED_TRANSITIONS[state].get(event, State.ABORTED)
-    for state in State
-    for event in Event
+TRANSITIONS: dict[tuple[RetryState, RetryEvent], RetryState] = {
+    (state, event): state if state in FINAL_STATES else _EXPECTED_TRANSITIONS[state].get(event, RetryState.ABORTED)
+    for state in RetryState
+    for event in RetryEvent
 }
 """The next state for every (state, event)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of the machine. `keys` is the number of keys, 0 for a provider without; `last`: no candidate follows."""
+class RetryLimits:
+    """Bounds of the machine. `key_count` is the number of keys, 0 for a provider without; `is_last_candidate`: no candidate follows."""
 
-    retries: int
-    keys: int = 0
-    last: bool = True
+    max_retries: int
+    key_count: int = 0
+    is_last_candidate: bool = True
 
     @property
-    def transitions(self) -> int:
+    def max_transitions(self) -> int:
         """Upper bound of the steps that any sequence of events takes to a final state."""
-        return 1 + (self.retries + 1) * (2 * max(self.keys, 1) + 1)
+        return 1 + (self.max_retries + 1) * (2 * max(self.key_count, 1) + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class RetryPosition:
     """A state with its counters: retries used, and key rotations since the last wait."""
 
-    state: State = State.CHOOSING
+    state: RetryState = RetryState.SELECTING_KEY
     retries: int = 0
     rotations: int = 0
 
 
-def advance(position: Position, event: Event, limits: Limits) -> Position:
+def advance_retry(position: RetryPosition, event: RetryEvent, limits: RetryLimits) -> RetryPosition:
     """Return the position after an event: first the transition table, then the limits.
 
     A change of key is not a retry; every key is used at most once between two waits. Once all keys were used, a 429
     leads to waiting, and a 401 to given_up because no key is left.
     """
-    target = TABLE[position.state, event]
-    if position.state is State.CHOOSING and event is Event.COOLING and not limits.last:
-        target = State.GIVEN_UP
-    if position.state is State.ATTEMPTING and target in _KEY_SELECTION_STATES:
-        if position.rotations + 1 < limits.keys:
-            return Position(target, position.retries, position.rotations + 1)
-        target = State.WAITING if target is State.ROTATING else State.GIVEN_UP
-    if target is State.WAITING:
-        if position.retries >= limits.retries:
-            return Position(State.GIVEN_UP, position.retries, position.rotations)
-        return Position(target, position.retries + 1, 0)
-    return Position(target, position.retries, position.rotations)
+    target = TRANSITIONS[position.state, event]
+    if position.state is RetryState.SELECTING_KEY and event is RetryEvent.KEYS_COOLING and not limits.is_last_candidate:
+        target = RetryState.GIVEN_UP
+    if position.state is RetryState.ATTEMPTING and target in _KEY_SELECTION_STATES:
+        if position.rotations + 1 < limits.key_count:
+            return RetryPosition(target, position.retries, position.rotations + 1)
+        target = RetryState.WAITING if target is RetryState.ROTATING_KEY else RetryState.GIVEN_UP
+    if target is RetryState.WAITING:
+        if position.retries >= limits.max_retries:
+            return RetryPosition(RetryState.GIVEN_UP, position.retries, position.rotations)
+        return RetryPosition(target, position.retries + 1, 0)
+    return RetryPosition(target, position.retries, position.rotations)
 
 
-def event_of(error: SophonError) -> Event:
+def retry_event_from_error(error: SophonError) -> RetryEvent:
     """Return the event for an error of an attempt. After visible text every error is fatal: nothing is repeated."""
     if isinstance(error, BudgetExceeded):
-        return Event.SPENT
+        return RetryEvent.BUDGET_EXCEEDED
     if not isinstance(error, ModelError) or error.visible:
-        return Event.FATAL
+        return RetryEvent.FATAL_ERROR
     if isinstance(error, RateLimited):
-        return Event.LIMITED
+        return RetryEvent.RATE_LIMITED
     if isinstance(error, AuthenticationFailed):
-        return Event.REFUSED
-    return Event.TRANSIENT if isinstance(error, TRANSIENT) else Event.FATAL
+        return RetryEvent.KEY_REFUSED
+    return RetryEvent.TRANSIENT_ERROR if isinstance(error, TRANSIENT_ERRORS) else RetryEvent.FATAL_ERROR
 
 
-TRANSIENT = (Overloaded, ProviderUnavailable, ModelTimeout)
+TRANSIENT_ERRORS = (Overloaded, ProviderUnavailable, ModelTimeout)
 """Errors caused by the state of the provider, which a retry may resolve."""
 
-_KEY_SELECTION_STATES = frozenset({State.ROTATING, State.CHOOSING})
+_KEY_SELECTION_STATES = frozenset({RetryState.ROTATING_KEY, RetryState.SELECTING_KEY})

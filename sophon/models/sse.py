@@ -2,11 +2,11 @@
 
 from sophon.errors import ProviderUnavailable
 
-LONGEST_LINE = 16 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
 """Bytes without a line break after which the stream is rejected."""
 
 
-class EventStream:
+class SseDecoder:
     """Incremental decoder: accepts chunks split anywhere and returns the `data` of the events; ignores other fields."""
 
     __slots__ = ("_buffer", "_data")
@@ -15,18 +15,18 @@ class EventStream:
         self._buffer = b""
         self._data: list[bytes] = []
 
-    def feed(self, piece: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """Return the data of the events completed by this chunk. Raises ProviderUnavailable for an overlong line."""
-        lines = (self._buffer + piece).split(b"\n")
+        lines = (self._buffer + chunk).split(b"\n")
         self._buffer = lines.pop()
-        if len(self._buffer) > LONGEST_LINE:
-            raise ProviderUnavailable(f"a line of the stream is longer than {LONGEST_LINE} bytes")
+        if len(self._buffer) > MAX_LINE_BYTES:
+            raise ProviderUnavailable(f"a line of the stream is longer than {MAX_LINE_BYTES} bytes")
         events: list[bytes] = []
         for line in lines:
             self._process_line(line.removesuffix(b"\r"), events)
         return events
 
-    def end(self) -> list[bytes]:
+    def flush(self) -> list[bytes]:
         """Return the event completed by the end of the stream: some servers omit the last line break."""
         events = self.feed(b"\n\n")
         self._buffer = b""

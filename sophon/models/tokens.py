@@ -16,17 +16,17 @@ from sophon.tools.tool import Tool
 
 MESSAGE_OVERHEAD = 4
 """Tokens added per message for its role and delimiters."""
-CALL_OVERHEAD = 8
+TOOL_CALL_OVERHEAD = 8
 """Tokens added per tool call or tool definition for its id and delimiters."""
-ESTIMATE = "estimate"
+ESTIMATE_NAME = "estimate"
 """Name of the counter while no tokenizer is loaded."""
-ENCODING = "cl100k_base"
+ENCODING_NAME = "cl100k_base"
 """Name of the counter, and of the tiktoken encoding, once the tokenizer is loaded."""
-EXACT_CHARACTERS = 16_384
+MAX_ENCODED_CHARACTERS = 16_384
 """Of a longer text only the head is encoded and the rest extrapolated, because encoding blocks the event loop."""
-KNOWN_TOOLS = 4096
+MAX_CACHED_TOOLS = 4096
 """Tools whose token count is cached; the cache is cleared when it is full."""
-KNOWN_OFFERS = 256
+MAX_CACHED_TOOL_SETS = 256
 """Tuples of tools whose total is cached; the cache is cleared when it is full."""
 
 _SMOOTHING = 0.15
@@ -41,16 +41,16 @@ class TokenCounter:
 
     Counts are cached on the message and per tool, so that a long history is counted once. Before `warm_up` the count
     is an estimate: one token per 4 ASCII characters, 0.75 per Cyrillic or accented letter, 1.25 per CJK character.
-    `learn` calibrates the count per model with the usage that the provider reports.
+    `update_calibration` calibrates the count per model with the usage that the provider reports.
     """
 
-    __slots__ = ("_factors", "_tool_counts", "_tool_set_counts", "failure", "name", "text")
+    __slots__ = ("_factors", "_tool_counts", "_tool_set_counts", "load_error", "name", "count_text")
 
     def __init__(self) -> None:
-        self.name = ESTIMATE
-        self.text: Callable[[str], int] = estimate
+        self.name = ESTIMATE_NAME
+        self.count_text: Callable[[str], int] = estimate_tokens
         """Function that counts the tokens of a text."""
-        self.failure: str | None = None
+        self.load_error: str | None = None
         """Why the tokenizer could not be loaded, or None; loading is not retried."""
         self._factors: dict[str, float] = {}
         self._tool_counts: dict[Tool, int] = {}
@@ -59,75 +59,75 @@ class TokenCounter:
     async def warm_up(self) -> bool:
         """Load the tokenizer in a worker thread, from the file that litellm ships, without a download.
 
-        Returns whether the tokenizer is in use; a failure is kept in `failure`, and the estimate stays in use.
+        Returns whether the tokenizer is in use; a failure is kept in `load_error`, and the estimate stays in use.
         """
-        if self.name == ESTIMATE and self.failure is None:
+        if self.name == ESTIMATE_NAME and self.load_error is None:
             try:
-                self.text = await anyio.to_thread.run_sync(_load_tokenizer)
+                self.count_text = await anyio.to_thread.run_sync(_load_tokenizer)
             except Exception as error:  # noqa: BLE001 - the file is optional; the estimate is used instead
-                self.failure = f"{type(error).__name__}: {error}"
+                self.load_error = f"{type(error).__name__}: {error}"
             else:
-                self.name = ENCODING
+                self.name = ENCODING_NAME
                 self._tool_counts.clear()
                 self._tool_set_counts.clear()
-        return self.name != ESTIMATE
+        return self.name != ESTIMATE_NAME
 
-    def message(self, message: Message) -> int:
+    def count_message(self, message: Message) -> int:
         """Return the tokens of a message including its tool calls; cached on the message."""
         cached = message.tokens
         if cached is not None and cached[0] is self.name:
             return cached[1]
-        count = MESSAGE_OVERHEAD + self.text(message.content)
+        count = MESSAGE_OVERHEAD + self.count_text(message.content)
         for call in message.tool_calls:
-            count += self.call(call)
+            count += self.count_tool_call(call)
         object.__setattr__(message, "tokens", (self.name, count))
         return count
 
-    def call(self, call: ToolCall) -> int:
+    def count_tool_call(self, call: ToolCall) -> int:
         """Return the tokens of a tool call."""
-        return CALL_OVERHEAD + self.text(call.name) + self.text(call.canonical().decode())
+        return TOOL_CALL_OVERHEAD + self.count_text(call.name) + self.count_text(call.canonical_arguments().decode())
 
-    def tool(self, tool: Tool) -> int:
+    def count_tool(self, tool: Tool) -> int:
         """Return the tokens of a tool's definition; cached per tool."""
         count = self._tool_counts.get(tool)
         if count is None:
-            if len(self._tool_counts) >= KNOWN_TOOLS:
+            if len(self._tool_counts) >= MAX_CACHED_TOOLS:
                 self._tool_counts.clear()
             definition = orjson.dumps(tool.definition, default=str, option=orjson.OPT_NON_STR_KEYS)
-            count = self._tool_counts[tool] = CALL_OVERHEAD + self.text(definition.decode())
+            count = self._tool_counts[tool] = TOOL_CALL_OVERHEAD + self.count_text(definition.decode())
         return count
 
-    def tools(self, tools: Sequence[Tool]) -> int:
+    def count_tools(self, tools: Sequence[Tool]) -> int:
         """Return the tokens of several tool definitions; for a tuple, which is immutable, the total is cached."""
         if not isinstance(tools, tuple):
-            return sum(map(self.tool, tools))
+            return sum(map(self.count_tool, tools))
         count = self._tool_set_counts.get(tools)
         if count is None:
-            if len(self._tool_set_counts) >= KNOWN_OFFERS:
+            if len(self._tool_set_counts) >= MAX_CACHED_TOOL_SETS:
                 self._tool_set_counts.clear()
-            count = self._tool_set_counts[tools] = sum(map(self.tool, tools))
+            count = self._tool_set_counts[tools] = sum(map(self.count_tool, tools))
         return count
 
-    def request(self, request: ModelRequest) -> int:
+    def count_request(self, request: ModelRequest) -> int:
         """Return the uncalibrated tokens of the messages, plus the tools if the model supports function calling."""
         name, count = self.name, 0
         for message in request.messages:
             cached = message.tokens
-            count += cached[1] if cached is not None and cached[0] is name else self.message(message)
+            count += cached[1] if cached is not None and cached[0] is name else self.count_message(message)
         if request.model.function_calling:
-            count += self.tools(request.tools)
+            count += self.count_tools(request.tools)
         return count
 
-    def response(self, response: ModelResponse) -> int:
+    def count_response(self, response: ModelResponse) -> int:
         """Return the tokens of a response: its text and tool calls."""
-        return self.text(response.text) + sum(self.call(call) for call in response.tool_calls)
+        return self.count_text(response.text) + sum(self.count_tool_call(call) for call in response.tool_calls)
 
-    def calibrated(self, tokens: int, model_id: str) -> int:
+    def calibrate(self, tokens: int, model_id: str) -> int:
         """Return the count multiplied by the model's calibration factor, rounded up."""
         factor = self._factors.get(model_id)
         return tokens if factor is None else math.ceil(tokens * factor)
 
-    def learn(self, model_id: str, estimated: int, reported: int) -> None:
+    def update_calibration(self, model_id: str, estimated: int, reported: int) -> None:
         """Move the model's calibration factor towards reported / estimated: smoothing 0.15, range 0.5 to 3.
 
         `estimated` is the count before calibration. Estimates below 64 tokens and ratios outside 0.25 to 4 are
@@ -140,7 +140,7 @@ class TokenCounter:
         self._factors[model_id] = min(_MAX_FACTOR, max(_MIN_FACTOR, updated))
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text: one per 4 characters, plus half a token per further UTF-8 byte of a character."""
     length = len(text)
     if text.isascii():
@@ -155,13 +155,13 @@ def _load_tokenizer() -> Callable[[str], int]:
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
     import tiktoken  # lazy: heavy, and only hosts with real providers need it
 
-    encoding = tiktoken.get_encoding(ENCODING)
+    encoding = tiktoken.get_encoding(ENCODING_NAME)
 
     def count(text: str) -> int:
         length = len(text)
-        if length <= EXACT_CHARACTERS:
+        if length <= MAX_ENCODED_CHARACTERS:
             return len(encoding.encode_ordinary(text))
-        return math.ceil(len(encoding.encode_ordinary(text[:EXACT_CHARACTERS])) * length / EXACT_CHARACTERS)
+        return math.ceil(len(encoding.encode_ordinary(text[:MAX_ENCODED_CHARACTERS])) * length / MAX_ENCODED_CHARACTERS)
 
     return count
 
@@ -174,5 +174,5 @@ def _bundled_tokenizer_folder() -> Path:
     folder = Path(spec.submodule_search_locations[0], "litellm_core_utils", "tokenizers")
     name = hashlib.sha1(_ENCODING_URL.encode(), usedforsecurity=False).hexdigest()
     if not (folder / name).is_file():
-        raise FileNotFoundError(f"litellm does not ship the {ENCODING} file ({folder / name})")
+        raise FileNotFoundError(f"litellm does not ship the {ENCODING_NAME} file ({folder / name})")
     return folder

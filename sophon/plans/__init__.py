@@ -3,7 +3,7 @@
 from sophon.plans.heuristic import heuristic_score
 from sophon.plans.parsing import MAX_STEPS, parse_plan
 from sophon.plans.plan import Plan, PlanStep
-from sophon.plans.progress import PlanProgress, SkippedStep, StepState, StepStatus
+from sophon.plans.progress import PlanProgress, SkippedStep, StepState, PlanStepStatus
 from sophon.plans.prompts import parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "PlanStep",
     "SkippedStep",
     "StepState",
-    "StepStatus",
+    "PlanStepStatus",
     "heuristic_score",
     "parse_plan",
     "parse_vote",

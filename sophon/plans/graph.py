@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from networkx import DiGraph
 
-    Graph: TypeAlias = "DiGraph[str]"
+    DependencyGraph: TypeAlias = "DiGraph[str]"
 
-Needs: TypeAlias = Mapping[str, Iterable[str]]
+Dependencies: TypeAlias = Mapping[str, Iterable[str]]
 """For each id, the ids that it depends on."""
 
 
-def dependants(needs: Needs, node: str) -> set[str]:
+def find_dependants(dependencies: Dependencies, node: str) -> set[str]:
     """Return all ids that depend on `node`, directly or transitively."""
     import networkx  # lazy: heavy, and loaded by the first plan only
 
-    found: set[str] = networkx.descendants(_build_graph(needs), node)  # pyright: ignore[reportUnknownMemberType] - its stub
+    found: set[str] = networkx.descendants(_build_graph(dependencies), node)  # pyright: ignore[reportUnknownMemberType] - its stub
     return found
 
 
-def circles(needs: Needs) -> list[list[str]]:
+def find_cycles(dependencies: Dependencies) -> list[list[str]]:
     """Return one cycle per strongly connected component of two or more ids, along the flow of results. Linear."""
     import networkx  # lazy: heavy, and loaded by the first plan only
 
-    graph = _build_graph(needs)
-    order = {node: position for position, node in enumerate(needs)}
+    graph = _build_graph(dependencies)
+    order = {node: position for position, node in enumerate(dependencies)}
     components = [each for each in networkx.strongly_connected_components(graph) if len(each) > 1]
     components.sort(key=lambda component: min(order[node] for node in component))
     return [_find_cycle(graph, component, order) for component in components]
 
 
-def _build_graph(needs: Needs) -> "Graph":
+def _build_graph(needs: Dependencies) -> "DependencyGraph":
     import networkx  # lazy: heavy, and loaded by the first plan only
 
-    graph: Graph = networkx.DiGraph()
+    graph: DependencyGraph = networkx.DiGraph()
     graph.add_nodes_from(needs)
     graph.add_edges_from(
         (needed, node)
@@ -49,7 +49,7 @@ def _build_graph(needs: Needs) -> "Graph":
     return graph
 
 
-def _find_cycle(graph: "Graph", component: set[str], order: Mapping[str, int]) -> list[str]:
+def _find_cycle(graph: "DependencyGraph", component: set[str], order: Mapping[str, int]) -> list[str]:
     """Walk from id to id inside the component until one repeats; every id in it has a successor."""
     visited: dict[str, int] = {}
     node = min(component, key=order.__getitem__)

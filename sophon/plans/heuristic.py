@@ -2,7 +2,7 @@
 
 import re
 
-LONG = 100
+LONG_MESSAGE_CHARACTERS = 100
 """A message with more characters than this scores one point."""
 
 _CONJUNCTIONS = re.compile(r"\b(?:and\s+then|after\s+that|followed\s+by)\b", re.IGNORECASE)
@@ -29,7 +29,7 @@ def heuristic_score(text: str) -> int:
     Source: reference/sophon.md 5.13 and the list of verbs in contract.md. A bare "then" is none of the published
     phrases: it would score every "if ... then".
     """
-    score = 1 if len(text) > LONG else 0
+    score = 1 if len(text) > LONG_MESSAGE_CHARACTERS else 0
     if not _ANY_PATTERN.search(text):  # fast path: most messages match nothing
         return score
     if _CONJUNCTIONS.search(text) or _first_then(text):

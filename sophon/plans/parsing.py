@@ -5,15 +5,15 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from sophon.errors import PlanError
-from sophon.plans.graph import circles
+from sophon.plans.graph import find_cycles
 from sophon.plans.plan import Plan, PlanStep
-from sophon.plans.reading import read_plan
+from sophon.plans.reading import extract_plan_json
 from sophon.tools.tool import Risk
 
 MAX_STEPS = 20
 """Maximum number of steps of a plan. Source: reference/sophon.md 5.13, PlanMaxSteps."""
 
-LONGEST_ID = 64
+MAX_ID_CHARACTERS = 64
 _QUOTED_CHARACTERS = 40
 """Characters of an invalid value that a problem quotes."""
 
@@ -30,7 +30,7 @@ def parse_plan(text: str, *, plan_id: str, max_steps: int = MAX_STEPS, tools: Co
     Numeric ids become text; depends_on, tool_hints, estimated_risk (default low) and model_hint may be missing or null.
     With `tools` every hint must be one of them. Raises PlanError with all problems at once.
     """
-    data = read_plan(text)
+    data = extract_plan_json(text)
     problems: list[str] = []
     goal = _read_goal(data, problems)
     steps = _read_steps(data.get("steps"), problems)
@@ -80,7 +80,7 @@ class _StepReader:
 
     def read(self) -> PlanStep:
         if not self._id:
-            self._add_problem("id", f"a text of 1 to {LONGEST_ID} characters without '/', or a number")
+            self._add_problem("id", f"a text of 1 to {MAX_ID_CHARACTERS} characters without '/', or a number")
         return PlanStep(
             self._id,
             self._description(),
@@ -132,7 +132,7 @@ class _StepReader:
 def _to_id(value: object) -> str | None:
     """Return the id, or None if invalid. An id becomes a part of a run id, so it must not contain a slash."""
     name = _to_text(value)
-    return name if name and len(name) <= LONGEST_ID and "/" not in name else None
+    return name if name and len(name) <= MAX_ID_CHARACTERS and "/" not in name else None
 
 
 def _to_text(value: object) -> str | None:
@@ -161,7 +161,7 @@ def _check_dependencies(steps: Sequence[PlanStep]) -> Iterator[str]:
 
 def _check_cycles(steps: Sequence[PlanStep]) -> Iterator[str]:
     needs = {step.id: step.depends_on for step in steps}
-    return (f"the steps depend on each other in a cycle: {_format_path(cycle)}" for cycle in circles(needs))
+    return (f"the steps depend on each other in a cycle: {_format_path(cycle)}" for cycle in find_cycles(needs))
 
 
 def _format_path(ids: Sequence[str]) -> str:

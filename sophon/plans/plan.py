@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sophon.plans.graph import dependants
+from sophon.plans.graph import find_dependants
 from sophon.tools.tool import Risk
 
 
@@ -60,16 +60,16 @@ class Plan:
         """The highest estimated risk of any step."""
         return max((step.estimated_risk for step in self.steps), default=Risk.NONE)
 
-    def step(self, step_id: str) -> PlanStep:
+    def get_step(self, step_id: str) -> PlanStep:
         """Return the step with that id. Raises KeyError."""
         for step in self.steps:
             if step.id == step_id:
                 return step
         raise KeyError(step_id)
 
-    def dependants(self, step_id: str) -> tuple[PlanStep, ...]:
+    def find_dependants(self, step_id: str) -> tuple[PlanStep, ...]:
         """Return all steps that depend on this one, directly or transitively, in plan order."""
-        found = dependants({step.id: step.depends_on for step in self.steps}, step_id)
+        found = find_dependants({step.id: step.depends_on for step in self.steps}, step_id)
         return tuple(step for step in self.steps if step.id in found)
 
     def to_json(self) -> dict[str, Any]:

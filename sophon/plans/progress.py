@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 from sophon.errors import StateError
 from sophon.plans.plan import Plan, PlanStep
 
-StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
+PlanStepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 """Status of a step, as in the event PlanStepChanged."""
 
 
@@ -23,7 +23,7 @@ class StepState:
     `text` is its result; `reason` says why it failed, was skipped or is retried; `tries` counts its tries.
     """
 
-    status: StepStatus = "pending"
+    status: PlanStepStatus = "pending"
     text: str = ""
     reason: str = ""
     tries: int = 0
@@ -54,11 +54,11 @@ class PlanProgress:
         return self._states[step_id]
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether no step is pending or running."""
         return all(state.status not in ("pending", "running") for state in self._states.values())
 
-    def ready(self) -> list[PlanStep]:
+    def list_ready(self) -> list[PlanStep]:
         """Return the pending steps whose dependencies are all completed."""
         return [
             step
@@ -66,17 +66,17 @@ class PlanProgress:
             if all(self._states[needed].status == "completed" for needed in step.depends_on)
         ]
 
-    def resumable(self) -> list[PlanStep]:
+    def list_running(self) -> list[PlanStep]:
         """Return the running steps; after a resume they continue and must not be started again."""
         return self._with_status("running")
 
-    def results_for(self, step: PlanStep) -> dict[str, str]:
+    def dependency_results(self, step: PlanStep) -> dict[str, str]:
         """Return the results of the step's direct dependencies, by id."""
         return {needed: self._states[needed].text for needed in step.depends_on}
 
     def start(self, step_id: str) -> None:
         """Start the first try of a ready step."""
-        if all(step.id != step_id for step in self.ready()):
+        if all(step.id != step_id for step in self.list_ready()):
             raise ValueError(f"step {step_id!r} is not ready; it is {self._states[step_id].status}")
         self._states[step_id] = StepState("running", tries=1)
 
@@ -96,14 +96,14 @@ class PlanProgress:
         state = self._require_status(step_id, "running")
         state.status, state.reason = "failed", reason
         skipped: list[SkippedStep] = []
-        for step in self.plan.dependants(step_id):
+        for step in self.plan.find_dependants(step_id):
             if self._states[step.id].status == "pending":
                 why = f"it needs step {step_id!r}, which failed: {reason}"
                 self._states[step.id] = StepState("skipped", reason=why)
                 skipped.append(SkippedStep(step, why))
         return skipped
 
-    def cancel_rest(self, reason: str = "the turn was cancelled") -> list[PlanStep]:
+    def cancel_unfinished(self, reason: str = "the turn was cancelled") -> list[PlanStep]:
         """Cancel all pending and running steps and return them."""
         stopped = [step for step in self.plan.steps if self._states[step.id].status in ("pending", "running")]
         for step in stopped:
@@ -126,10 +126,10 @@ class PlanProgress:
         progress._states.update(states)
         return progress
 
-    def _with_status(self, status: StepStatus) -> list[PlanStep]:
+    def _with_status(self, status: PlanStepStatus) -> list[PlanStep]:
         return [step for step in self.plan.steps if self._states[step.id].status == status]
 
-    def _require_status(self, step_id: str, status: StepStatus) -> StepState:
+    def _require_status(self, step_id: str, status: PlanStepStatus) -> StepState:
         state = self._states[step_id]
         if state.status != status:
             raise ValueError(f"step {step_id!r} is {state.status}, not {status}")

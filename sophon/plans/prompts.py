@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sophon.plans.plan import PlanStep
 from sophon.plans.progress import PlanProgress
 from sophon.tools.tool import Risk, Tool
-from sophon.tools.truncation import LIMIT, truncate
+from sophon.tools.truncation import DEFAULT_LIMIT, truncate
 
 _MAX_DESCRIPTION_CHARACTERS = 160
 _MAX_PROBLEMS = 20
@@ -43,7 +43,7 @@ def reask_prompt(problems: Sequence[str]) -> str:
 
 
 def step_prompt(
-    step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None, *, limit: int = LIMIT
+    step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> str:
     """Return the user message of a step's turn: description, results of its dependencies, error of the first try.
 
@@ -60,7 +60,7 @@ def step_prompt(
     return "\n\n".join(parts)
 
 
-def synthesis_prompt(progress: PlanProgress, *, limit: int = LIMIT) -> str:
+def synthesis_prompt(progress: PlanProgress, *, limit: int = DEFAULT_LIMIT) -> str:
     """Return the message of the final call: the goal, and each step's result or the reason for having none.
 
     Each result is truncated to `limit` characters, by default 8000.

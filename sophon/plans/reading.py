@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from sophon.errors import PlanError
 
-LONGEST_TEXT = 200_000
+MAX_ANSWER_CHARACTERS = 200_000
 """Maximum characters of an answer; twenty steps need a fraction of it."""
 
 _OBJECT_START = re.compile(r"\{(?=\s*[\"}])")
@@ -17,14 +17,14 @@ _MAX_ATTEMPTS = 64
 _DECODER = json.JSONDecoder()
 
 
-def read_plan(text: str) -> Mapping[str, Any]:
+def extract_plan_json(text: str) -> Mapping[str, Any]:
     """Return the first JSON object that has steps, itself or in one of its fields; ignores fences and prose.
 
     Without such an object the first JSON object is returned, so that the caller can report what is missing. Raises
     PlanError if there is none.
     """
-    if len(text) > LONGEST_TEXT:
-        raise PlanError([f"the answer has {len(text)} characters, and at most {LONGEST_TEXT} are read"])
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise PlanError([f"the answer has {len(text)} characters, and at most {MAX_ANSWER_CHARACTERS} are read"])
     first: Mapping[str, Any] | None = None
     at = attempts = 0
     while attempts < _MAX_ATTEMPTS and (brace := _OBJECT_START.search(text, at)):

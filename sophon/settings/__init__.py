@@ -8,7 +8,7 @@ from sophon.settings.agent import (
     GuardsSettings,
     MemorySettings,
     PlanningSettings,
-    RiskName,
+    RiskSetting,
     ToolFilterSettings,
     ToolsSettings,
 )
@@ -23,7 +23,7 @@ from sophon.settings.host import (
     WhatsAppSettings,
 )
 from sophon.settings.loading import load_settings
-from sophon.settings.pages import settings_schema, show
+from sophon.settings.pages import settings_schema, redact_settings
 from sophon.settings.providers import (
     BudgetSettings,
     PriceSettings,
@@ -33,7 +33,7 @@ from sophon.settings.providers import (
 )
 from sophon.settings.schema import Settings
 from sophon.settings.secrets import Secret, SecretUrl
-from sophon.settings.table import settings_table
+from sophon.settings.table import render_settings_table
 from sophon.settings.values import Duration
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "ProviderBudgetSettings",
     "ProviderSettings",
     "QueueSettings",
-    "RiskName",
+    "RiskSetting",
     "Secret",
     "SecretUrl",
     "Settings",
@@ -66,6 +66,6 @@ __all__ = [
     "WhatsAppSettings",
     "load_settings",
     "settings_schema",
-    "settings_table",
-    "show",
+    "render_settings_table",
+    "redact_settings",
 ]

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sophon.settings.secrets import Secret, SecretUrl
-from sophon.settings.section import Section
-from sophon.settings.values import AnyCase, Flag, Identity, WebAddress, Whole
+from sophon.settings.section import SettingsSection
+from sophon.settings.values import CaseInsensitive, Flag, PlatformId, WebUrl, WholeNumber
 
-DirectPolicy = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], AnyCase()]
+DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
 """Access policy for direct chats: pairing code, allow list, everybody, nobody."""
 
-GroupPolicy = Annotated[Literal["MentionOnly", "All", "AllowList", "Disabled"], AnyCase()]
+GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disabled"], CaseInsensitive()]
 """Which group messages are processed: mentions, all, those of listed groups, none."""
 
 _ALLOW_FROM = "Accounts that may write without pairing."
@@ -24,26 +24,26 @@ _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, t
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
-class QueueSettings(Section):
+class QueueSettings(SettingsSection):
     """Task queue."""
 
-    backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], AnyCase()] = Field(
+    backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], CaseInsensitive()] = Field(
         default="Memory", description="Backend of the queue."
     )
-    capacity: Whole = Field(
+    capacity: WholeNumber = Field(
         default=100,
         ge=1,
         description="Maximum number of waiting tasks; beyond it a message is rejected with `queue_full`.",
     )
     url: SecretUrl | None = Field(default=None, description="URL of Redis or RabbitMQ.")
 
-    def conflicts(self) -> Iterator[tuple[str, str]]:
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict if an external queue has no URL."""
         if self.backend != "Memory" and self.url is None:
             yield "Url", f"the backend {self.backend} needs a URL"
 
 
-class StoreSettings(Section):
+class StoreSettings(SettingsSection):
     """Database for all durable data."""
 
     url: SecretUrl = Field(
@@ -51,7 +51,7 @@ class StoreSettings(Section):
     )
 
 
-class HubUserSettings(Section):
+class HubUserSettings(SettingsSection):
     """A user who may access the host over the network."""
 
     id: str = Field(min_length=1, description="Id of the user, the owner of the user's sessions.")
@@ -61,11 +61,11 @@ class HubUserSettings(Section):
     )
 
 
-class HubSettings(Section):
+class HubSettings(SettingsSection):
     """Web server: chat page, HTTP API and Socket.IO."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
-    port: Whole = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
+    port: WholeNumber = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
     allowed_origins: tuple[str, ...] = Field(default=(), description="Web origins besides its own that may connect.")
     allowed_hosts: tuple[str, ...] = Field(
         default=(), description="Accepted Host names besides its address, localhost and the hosts of AllowedOrigins."
@@ -79,7 +79,7 @@ class HubSettings(Section):
         description="Users of the host; without any there is one local user, and Host must be a loopback address.",
     )
 
-    def conflicts(self) -> Iterator[tuple[str, str]]:
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield conflicts of a host that is open to other machines or web pages without users."""
         if "*" in self.allowed_origins and not _is_loopback(self.host):
             yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} can be reached from other machines"
@@ -95,56 +95,56 @@ class HubSettings(Section):
             yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; add a user first"
 
 
-class LoggingSettings(Section):
+class LoggingSettings(SettingsSection):
     """Logging of the host to standard error."""
 
-    level: Annotated[Literal["Debug", "Info", "Warning", "Error"], AnyCase()] = Field(
+    level: Annotated[Literal["Debug", "Info", "Warning", "Error"], CaseInsensitive()] = Field(
         default="Info", description="Minimum level that is logged."
     )
-    format: Annotated[Literal["Auto", "Json", "Text"], AnyCase()] = Field(
+    format: Annotated[Literal["Auto", "Json", "Text"], CaseInsensitive()] = Field(
         default="Auto", description="One JSON object per line, or text; Auto is text on a terminal and JSON elsewhere."
     )
 
 
-class TelegramSettings(Section):
+class TelegramSettings(SettingsSection):
     """Telegram channel. A missing setting stops the channel with a message, and not the host."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
     token: Secret | None = Field(default=Secret("TELEGRAM_TOKEN", "$env"), description="Bot token, from BotFather.")
-    api_base: WebAddress | None = Field(default=None, description="URL of another Bot API server.")
-    mode: Annotated[Literal["Polling", "Webhook"], AnyCase()] = Field(
+    api_base: WebUrl | None = Field(default=None, description="URL of another Bot API server.")
+    mode: Annotated[Literal["Polling", "Webhook"], CaseInsensitive()] = Field(
         default="Polling", description="Poll for updates, or receive them at `/webhooks/telegram`."
     )
     webhook_secret: Secret | None = Field(
         default=None, description="Secret token that Telegram sends with webhook requests; required in that mode."
     )
-    allow_from: tuple[Identity, ...] = Field(default=(), description=_ALLOW_FROM)
-    approvers: tuple[Identity, ...] = Field(default=(), description=_APPROVERS)
-    direct_policy: DirectPolicy = Field(default="Pairing", description=_DIRECT_POLICY)
-    group_policy: GroupPolicy = Field(
+    allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
+    approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
+    direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
+    group_policy: GroupPolicySetting = Field(
         default="MentionOnly",
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
-    allowed_groups: tuple[Identity, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+    allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
 
 
-class WhatsAppSettings(Section):
+class WhatsAppSettings(SettingsSection):
     """WhatsApp channel, over the Cloud API. A missing setting stops the channel with a message, and not the host."""
 
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
-    phone_number_id: Identity | None = Field(default=None, description="Id of the sending phone number, from Meta.")
+    phone_number_id: PlatformId | None = Field(default=None, description="Id of the sending phone number, from Meta.")
     access_token: Secret | None = Field(default=None, description="Access token for sending messages.")
     app_secret: Secret | None = Field(default=None, description="App secret that signs webhook requests of Meta.")
     verify_token: Secret | None = Field(
         default=None, description="Token of your choice that Meta sends back when the webhook is verified."
     )
-    api_base: WebAddress | None = Field(default=None, description="URL of another Graph API server.")
-    allow_from: tuple[Identity, ...] = Field(default=(), description=_ALLOW_FROM)
-    approvers: tuple[Identity, ...] = Field(default=(), description=_APPROVERS)
-    direct_policy: DirectPolicy = Field(default="Pairing", description=_DIRECT_POLICY)
+    api_base: WebUrl | None = Field(default=None, description="URL of another Graph API server.")
+    allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
+    approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
+    direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
 
 
-class ChannelsSettings(Section):
+class ChannelsSettings(SettingsSection):
     """Channels: integrations with messaging platforms."""
 
     telegram: TelegramSettings = Field(default_factory=TelegramSettings, description="The Telegram channel.")

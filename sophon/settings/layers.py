@@ -6,24 +6,24 @@ from functools import reduce
 from typing import Any
 
 from sophon.settings.plain import SettingPath, is_list, is_mapping
-from sophon.settings.secrets import is_reference
-from sophon.settings.shape import Kind, entry_of, item_of, keys_of, section_of, spelled
+from sophon.settings.secrets import is_secret_reference
+from sophon.settings.shape import FieldType, get_entry_type, get_item_type, get_field_types, get_section_type, normalize_key
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SettingsLayer:
     """Values of one source: `source` names it in messages, `values` is the mapping below `Sophon`."""
 
     source: str
     values: Mapping[str, Any]
 
 
-def merged(layers: Sequence[Layer]) -> dict[str, Any]:
+def merge_layers(layers: Sequence[SettingsLayer]) -> dict[str, Any]:
     """Merge all layers into a new mapping; the last one wins."""
     return reduce(_merge, (layer.values for layer in layers), dict[str, Any]())
 
 
-def source_of(layers: Sequence[Layer], path: SettingPath) -> str | None:
+def find_source(layers: Sequence[SettingsLayer], path: SettingPath) -> str | None:
     """Return the name of the last layer that sets `path`; None if no layer does, as for a missing setting."""
     for layer in reversed(layers):
         if _sets(layer.values, path):
@@ -31,16 +31,16 @@ def source_of(layers: Sequence[Layer], path: SettingPath) -> str | None:
     return None
 
 
-def canonical(field_type: Kind, value: Any) -> Any:
+def normalize_keys(field_type: FieldType, value: Any) -> Any:
     """Return `value` with every known key in its JSON spelling; of a key in both spellings the later one is kept."""
-    section = section_of(field_type)
+    section = get_section_type(field_type)
     if is_mapping(value) and section is not None:
-        normalized = {spelled(section, str(key)): each for key, each in value.items()}
-        return {key: canonical(keys_of(section).get(key), each) for key, each in normalized.items()}
-    if is_mapping(value) and entry_of(field_type) is not None:
-        return {key: canonical(entry_of(field_type), each) for key, each in value.items()}
-    if is_list(value) and item_of(field_type) is not None:
-        return [canonical(item_of(field_type), each) for each in value]
+        normalized = {normalize_key(section, str(key)): each for key, each in value.items()}
+        return {key: normalize_keys(get_field_types(section).get(key), each) for key, each in normalized.items()}
+    if is_mapping(value) and get_entry_type(field_type) is not None:
+        return {key: normalize_keys(get_entry_type(field_type), each) for key, each in value.items()}
+    if is_list(value) and get_item_type(field_type) is not None:
+        return [normalize_keys(get_item_type(field_type), each) for each in value]
     return value
 
 
@@ -49,7 +49,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _replace_or_merge(below: object, above: object) -> object:
-    if is_mapping(below) and is_mapping(above) and not is_reference(below) and not is_reference(above):
+    if is_mapping(below) and is_mapping(above) and not is_secret_reference(below) and not is_secret_reference(above):
         return _merge(below, above)
     return above
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sophon.errors import SettingsError
-from sophon.settings.layers import Layer, merged, source_of
-from sophon.settings.overrides import Overrides, from_environment, from_pairs
+from sophon.settings.layers import SettingsLayer, merge_layers, find_source
+from sophon.settings.overrides import SettingOverrides, layers_from_environment, layers_from_pairs
 from sophon.settings.plain import SettingPath
-from sophon.settings.report import line
-from sophon.settings.schema import Settings, checked
-from sophon.settings.secrets import anchored
-from sophon.settings.sources import read_layer
+from sophon.settings.report import format_problem
+from sophon.settings.schema import Settings, validate_settings
+from sophon.settings.secrets import resolve_file_paths
+from sophon.settings.sources import read_settings_file
 
-FILE_NAME = "appsettings.json"
-ENVIRONMENT = "SOPHON_ENVIRONMENT"
+SETTINGS_FILE_NAME = "appsettings.json"
+ENVIRONMENT_VARIABLE = "SOPHON_ENVIRONMENT"
 
 
 def load_settings(
@@ -22,7 +22,7 @@ def load_settings(
     folder: Path | None = None,
     file: Path | None = None,
     environment: Mapping[str, str],
-    overrides: Overrides = (),
+    overrides: SettingOverrides = (),
 ) -> Settings:
     """Load `appsettings.json`, `appsettings.{SOPHON_ENVIRONMENT}.json`, `environment` and `overrides`; later wins.
 
@@ -30,14 +30,14 @@ def load_settings(
     environment's file is next to it (`my.json`, `my.Production.json`). Relative `{"$file": ...}` paths are relative to
     the folder of the files. Raises SettingsError with every problem, its path and its source.
     """
-    base = file or (folder or Path()) / FILE_NAME
-    files, file_problems = _read_files(base, environment.get(ENVIRONMENT, ""), base_required=file is not None)
-    variables, variable_problems = from_environment(Settings, environment)
-    pairs, pair_problems = from_pairs(Settings, overrides)
+    base = file or (folder or Path()) / SETTINGS_FILE_NAME
+    files, file_problems = _read_files(base, environment.get(ENVIRONMENT_VARIABLE, ""), base_required=file is not None)
+    variables, variable_problems = layers_from_environment(Settings, environment)
+    pairs, pair_problems = layers_from_pairs(Settings, overrides)
     if file_problems:
         raise SettingsError([*file_problems, *variable_problems, *pair_problems])
-    layers = [*files, *(Layer(each.source, anchored(each.values, base.parent)) for each in (*variables, *pairs))]
-    settings, problems = checked(merged(layers))
+    layers = [*files, *(SettingsLayer(each.source, resolve_file_paths(each.values, base.parent)) for each in (*variables, *pairs))]
+    settings, problems = validate_settings(merge_layers(layers))
     found = [
         *(_format_with_source(layers, path, sentence) for path, sentence in problems),
         *variable_problems,
@@ -48,17 +48,17 @@ def load_settings(
     return settings
 
 
-def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[Layer], list[str]]:
-    layers: list[Layer] = []
+def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[SettingsLayer], list[str]]:
+    layers: list[SettingsLayer] = []
     problems: list[str] = []
     if name and not re.fullmatch(r"[\w-][\w.-]*", name):
-        return [], [f"{ENVIRONMENT}: {name!r} is not a name for an environment; use letters, digits, dot, dash"]
+        return [], [f"{ENVIRONMENT_VARIABLE}: {name!r} is not a name for an environment; use letters, digits, dot, dash"]
     candidates = [(base, base_required)] + (
         [(base.with_name(f"{base.stem}.{name}{base.suffix}"), False)] if name else []
     )
     for path, required in candidates:
         try:
-            layer = read_layer(Settings, path, named=required)
+            layer = read_settings_file(Settings, path, required=required)
         except SettingsError as error:
             problems.extend(error.problems)
         else:
@@ -66,6 +66,6 @@ def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[Lay
     return layers, problems
 
 
-def _format_with_source(layers: list[Layer], path: SettingPath, sentence: str) -> str:
-    source = source_of(layers, path) or source_of(layers, path[:-1])
-    return f"{line(path, sentence)} [{source}]" if source and path else line(path, sentence)
+def _format_with_source(layers: list[SettingsLayer], path: SettingPath, sentence: str) -> str:
+    source = find_source(layers, path) or find_source(layers, path[:-1])
+    return f"{format_problem(path, sentence)} [{source}]" if source and path else format_problem(path, sentence)

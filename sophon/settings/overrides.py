@@ -3,75 +3,75 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sophon.settings.layers import Layer
-from sophon.settings.plain import kind_of_json
-from sophon.settings.report import written
-from sophon.settings.section import Section
-from sophon.settings.shape import Kind, entry_of, item_of, keys_of, section_of, spelled, takes_text
-from sophon.settings.sources import ROOT, strict_json
+from sophon.settings.layers import SettingsLayer
+from sophon.settings.plain import describe_json_type
+from sophon.settings.report import format_path
+from sophon.settings.section import SettingsSection
+from sophon.settings.shape import FieldType, get_entry_type, get_item_type, get_field_types, get_section_type, normalize_key, accepts_text
+from sophon.settings.sources import ROOT_KEY, parse_strict_json
 
-PREFIX = "SOPHON__"
+ENVIRONMENT_PREFIX = "SOPHON__"
 """Prefix of environment variables that are settings: `SOPHON__Hub__Port=8081`. Case-insensitive."""
 
-Overrides = Mapping[str, object] | Sequence[str]
-"""Overrides from the command line: `["Hub.Port=8081"]`, or `{"Hub.Port": 8081}`."""
+SettingOverrides = Mapping[str, object] | Sequence[str]
+"""Overrides from the command line: `["Hub.PortOption=8081"]`, or `{"Hub.PortOption": 8081}`."""
 
-COMMAND_LINE = "command line"
+COMMAND_LINE_SOURCE = "command line"
 """Source name of overrides in error messages; the path in the message identifies the override."""
 
 _Override = tuple[str, list[str], object]
 """Source, parts of the path, value."""
 
 
-def from_environment(root: type[Section], environment: Mapping[str, str]) -> tuple[list[Layer], list[str]]:
-    """Return the layers of all variables with `PREFIX`, more specific ones later, and their problems."""
-    found = [name for name in environment if name.upper().startswith(PREFIX)]
+def layers_from_environment(root: type[SettingsSection], environment: Mapping[str, str]) -> tuple[list[SettingsLayer], list[str]]:
+    """Return the layers of all variables with `ENVIRONMENT_PREFIX`, more specific ones later, and their problems."""
+    found = [name for name in environment if name.upper().startswith(ENVIRONMENT_PREFIX)]
     found.sort(key=lambda name: (name.count("__"), name))
-    given = [(name, name[len(PREFIX) :].split("__"), environment[name]) for name in found]
+    given = [(name, name[len(ENVIRONMENT_PREFIX) :].split("__"), environment[name]) for name in found]
     return _build_layers(root, given)
 
 
-def from_pairs(root: type[Section], overrides: Overrides) -> tuple[list[Layer], list[str]]:
+def layers_from_pairs(root: type[SettingsSection], overrides: SettingOverrides) -> tuple[list[SettingsLayer], list[str]]:
     """Return the layers of `A.B=value` or `A:B=value` pairs in their order, and their problems."""
     if isinstance(overrides, Mapping):
-        return _build_layers(root, [(COMMAND_LINE, _split_path(path), value) for path, value in overrides.items()])
+        return _build_layers(root, [(COMMAND_LINE_SOURCE, _split_path(path), value) for path, value in overrides.items()])
     given = [(pair.partition("=")[0], pair.partition("=")[2]) for pair in overrides if "=" in pair]
     # The text without "=" may be a secret, so the message gives only its position in the list.
     invalid = [position for position, pair in enumerate(overrides, 1) if "=" not in pair]
-    missing = [f"setting {position} has no =; write it as Hub.Port=8081 [{COMMAND_LINE}]" for position in invalid]
-    layers, problems = _build_layers(root, [(COMMAND_LINE, _split_path(path), value) for path, value in given])
+    missing = [f"setting {position} has no =; write it as Hub.Port=8081 [{COMMAND_LINE_SOURCE}]" for position in invalid]
+    layers, problems = _build_layers(root, [(COMMAND_LINE_SOURCE, _split_path(path), value) for path, value in given])
     return layers, missing + problems
 
 
 def _split_path(path: str) -> list[str]:
     parts = [part.strip() for part in path.lstrip("-").split(":" if ":" in path else ".")]
-    return parts[1:] if len(parts) > 1 and parts[0].casefold() == ROOT.casefold() else parts
+    return parts[1:] if len(parts) > 1 and parts[0].casefold() == ROOT_KEY.casefold() else parts
 
 
-def _build_layers(root: type[Section], given: Sequence[_Override]) -> tuple[list[Layer], list[str]]:
-    layers: list[Layer] = []
+def _build_layers(root: type[SettingsSection], given: Sequence[_Override]) -> tuple[list[SettingsLayer], list[str]]:
+    layers: list[SettingsLayer] = []
     problems: list[str] = []
     for name, parts, value in given:
         steps = list(_resolve_path(root, parts))
         path = [key for key, _ in steps]
-        lists = [n for n, (_, field_type) in enumerate(steps[:-1], 1) if item_of(field_type)]
+        lists = [n for n, (_, field_type) in enumerate(steps[:-1], 1) if get_item_type(field_type)]
         if lists:
-            whole = written(path[: lists[0]])
+            whole = format_path(path[: lists[0]])
             problems.append(f"{whole}: a list must be given as a whole, as JSON: {whole}=[...] [{name}]")
         elif not all(path):
-            problems.append(f"{written(path)}: a part of its name is empty [{name}]")
+            problems.append(f"{format_path(path)}: a part of its name is empty [{name}]")
         else:
-            layers.append(Layer(name, _nest(path, _parse_value(steps[-1][1], value))))
+            layers.append(SettingsLayer(name, _nest(path, _parse_value(steps[-1][1], value))))
     return layers, problems
 
 
-def _resolve_path(root: type[Section], parts: Sequence[str]) -> Iterator[tuple[str, Kind]]:
+def _resolve_path(root: type[SettingsSection], parts: Sequence[str]) -> Iterator[tuple[str, FieldType]]:
     """Yield each part in its JSON spelling, with the type of the setting there."""
-    field_type: Kind = root
+    field_type: FieldType = root
     for part in parts:
-        section = section_of(field_type)
-        key = spelled(section, part, any_case=True) if section else part
-        field_type = keys_of(section).get(key) if section else entry_of(field_type)
+        section = get_section_type(field_type)
+        key = normalize_key(section, part, any_case=True) if section else part
+        field_type = get_field_types(section).get(key) if section else get_entry_type(field_type)
         yield key, field_type
 
 
@@ -81,14 +81,14 @@ def _nest(path: Sequence[str], value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _parse_value(field_type: Kind, value: object) -> object:
+def _parse_value(field_type: FieldType, value: object) -> object:
     """Parse a text as JSON if it is valid JSON, but never to a number or boolean where a text is expected."""
     if not isinstance(value, str):
         return value
-    if value.lower() in {"true", "false"} and not takes_text(field_type):
+    if value.lower() in {"true", "false"} and not accepts_text(field_type):
         return value.lower() == "true"
     try:
-        parsed = strict_json(value)
+        parsed = parse_strict_json(value)
     except ValueError:
         return value
-    return value if takes_text(field_type) and kind_of_json(parsed) in {"a number", "true or false"} else parsed
+    return value if accepts_text(field_type) and describe_json_type(parsed) in {"a number", "true or false"} else parsed

@@ -7,25 +7,25 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from sophon.settings.schema import Settings
-from sophon.settings.sources import ROOT
+from sophon.settings.sources import ROOT_KEY
 from sophon.settings.values import format_duration
 
-Json = dict[str, Any]
+JsonSchemaObject = dict[str, Any]
 
 
-def show(settings: Settings) -> dict[str, Any]:
+def redact_settings(settings: Settings) -> dict[str, Any]:
     """Return the effective settings as the mapping below `Sophon`; a secret is its reference, or `***` if plain."""
     return settings.model_dump(mode="json", by_alias=True)
 
 
-def settings_schema() -> Json:
+def settings_schema() -> JsonSchemaObject:
     """Return the JSON Schema (draft 2020-12) of a settings file; keys besides `Sophon` are allowed.
 
     Every setting has its description, and its default unless it is required.
     """
     schema = Settings.model_json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
-    definitions: dict[str, Json] = schema.pop("$defs")
-    _add_defaults(schema, definitions, show(Settings()))
+    definitions: dict[str, JsonSchemaObject] = schema.pop("$defs")
+    _add_defaults(schema, definitions, redact_settings(Settings()))
     for section in (schema, *definitions.values()):
         for field in section.get("properties", {}).values():
             field.pop("title", None)
@@ -33,12 +33,12 @@ def settings_schema() -> Json:
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "Settings of Sophon",
         "type": "object",
-        "properties": {ROOT: schema},
+        "properties": {ROOT_KEY: schema},
         "$defs": definitions,
     }
 
 
-def definition_of(field: Json, definitions: Mapping[str, Json]) -> Json | None:
+def resolve_definition(field: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject]) -> JsonSchemaObject | None:
     """Return the section schema that a field refers to, ignoring null; None for a plain value or a list."""
     found = [each["$ref"] for each in (field, *field.get("anyOf", ())) if "$ref" in each]
     return definitions[found[0].rpartition("/")[2]] if found else None
@@ -50,10 +50,10 @@ class _SettingsSchemaGenerator(GenerateJsonSchema):
         return format_duration(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
-def _add_defaults(section: Json, definitions: Mapping[str, Json], defaults: Mapping[str, Any]) -> None:
+def _add_defaults(section: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject], defaults: Mapping[str, Any]) -> None:
     """Add what pydantic omits: defaults from factories, and descriptions of fields whose definition has one too."""
     for key, field in section.get("properties", {}).items():
-        inner = definition_of(field, definitions)
+        inner = resolve_definition(field, definitions)
         field.setdefault("default", defaults[key])
         if inner is not None and isinstance(defaults[key], Mapping):
             field.setdefault("description", inner["description"])

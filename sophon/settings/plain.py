@@ -17,7 +17,7 @@ def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     return isinstance(value, list | tuple)
 
 
-def kind_of_json(value: object) -> str:
+def describe_json_type(value: object) -> str:
     """Return the type name for messages: null, true or false, a number, a text, a list, a mapping."""
     other = f"a {type(value).__name__}"
     if value is None:

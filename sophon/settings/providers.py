@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from sophon.settings.secrets import Secret
-from sophon.settings.section import Section, refused
-from sophon.settings.values import Duration, Flag, ImportPath, Number, WebAddress, Whole
+from sophon.settings.section import SettingsSection, build_value_error
+from sophon.settings.values import Duration, Flag, ImportPath, FiniteNumber, WebUrl, WholeNumber
 
 EVERY_PROVIDER = "*"
 """Key in Budget.Providers for all providers without an entry of their own."""
 
-PYTHON = "python"
+PYTHON_PROVIDER = "python"
 """Provider type whose model is created by a factory function of the user."""
 
 
@@ -27,7 +27,7 @@ def _time_zone(name: str) -> str:
         if name != "UTC":  # UTC also works on machines without a time zone database
             zoneinfo.ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise refused(f"{name!r} is not a time zone; write it as Europe/Vienna or UTC") from None
+        raise build_value_error(f"{name!r} is not a time zone; write it as Europe/Vienna or UTC") from None
     return name
 
 
@@ -35,14 +35,14 @@ def _no_limits() -> "dict[str, ProviderBudgetSettings]":
     return {EVERY_PROVIDER: ProviderBudgetSettings()}
 
 
-class PriceSettings(Section):
+class PriceSettings(SettingsSection):
     """Price of a model, in USD per million tokens."""
 
-    input: Number = Field(ge=0, description="USD per million input tokens.")
-    output: Number = Field(ge=0, description="USD per million output tokens.")
+    input: FiniteNumber = Field(ge=0, description="USD per million input tokens.")
+    output: FiniteNumber = Field(ge=0, description="USD per million output tokens.")
 
 
-class ProviderSettings(Section):
+class ProviderSettings(SettingsSection):
     """One provider: endpoint, API keys, models and priority."""
 
     id: str = Field(
@@ -55,13 +55,13 @@ class ProviderSettings(Section):
     )
     models: tuple[str, ...] = Field(default=(), description="Names of its models, the preferred one first.")
     keys: tuple[Secret, ...] = Field(default=(), description="API keys; with several, a rate-limited key is paused.")
-    priority: Whole = Field(default=1, description="Lower values are tried first; equal ones in list order.")
+    priority: WholeNumber = Field(default=1, description="Lower values are tried first; equal ones in list order.")
     active: Flag = Field(default=True, description="Whether the provider is used.")
-    base_url: WebAddress | None = Field(default=None, description="URL of another API server.")
+    base_url: WebUrl | None = Field(default=None, description="URL of another API server.")
     factory: ImportPath | None = Field(
         default=None, description="For `python`: a function of yours that returns the model."
     )
-    context_window: Whole | None = Field(
+    context_window: WholeNumber | None = Field(
         default=None, ge=1, description="Context window of its models, in tokens; null uses the catalog."
     )
     function_calling: Flag | None = Field(
@@ -70,35 +70,35 @@ class ProviderSettings(Section):
     prices: PriceSettings | None = Field(default=None, description="Price of its models; null uses the catalog.")
     timeout: Duration = Field(default=timedelta(minutes=2), description="Timeout of one attempt.")
 
-    def conflicts(self) -> Iterator[tuple[str, str]]:
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict unless a factory is set exactly for the type `python`."""
-        if self.type == PYTHON and self.factory is None:
-            yield "Factory", f'required for a provider of type {PYTHON!r}; write it as "package.module:function"'
-        if self.type != PYTHON and self.factory is not None:
-            yield "Factory", f"only allowed for a provider of type {PYTHON!r}, and this one is {self.type!r}"
+        if self.type == PYTHON_PROVIDER and self.factory is None:
+            yield "Factory", f'required for a provider of type {PYTHON_PROVIDER!r}; write it as "package.module:function"'
+        if self.type != PYTHON_PROVIDER and self.factory is not None:
+            yield "Factory", f"only allowed for a provider of type {PYTHON_PROVIDER!r}, and this one is {self.type!r}"
 
 
-class ProviderBudgetSettings(Section):
+class ProviderBudgetSettings(SettingsSection):
     """Budget of one provider; null means no limit."""
 
-    daily_tokens: Whole | None = Field(
+    daily_tokens: WholeNumber | None = Field(
         default=None, ge=0, description="Input and output tokens per day; null means no limit."
     )
-    monthly_cost: Number | None = Field(default=None, ge=0, description="USD per month; null means no limit.")
+    monthly_cost: FiniteNumber | None = Field(default=None, ge=0, description="USD per month; null means no limit.")
 
 
-class TurnBudgetSettings(Section):
+class TurnBudgetSettings(SettingsSection):
     """Budget of one turn, including the steps of its plan; null means no limit."""
 
-    tokens: Whole | None = Field(default=1_000_000, ge=1, description="Input and output tokens; null means no limit.")
-    cost: Number | None = Field(default=5.0, ge=0, description="USD; null means no limit.")
-    tool_calls: Whole | None = Field(default=500, ge=1, description="Tool calls; null means no limit.")
+    tokens: WholeNumber | None = Field(default=1_000_000, ge=1, description="Input and output tokens; null means no limit.")
+    cost: FiniteNumber | None = Field(default=5.0, ge=0, description="USD; null means no limit.")
+    tool_calls: WholeNumber | None = Field(default=500, ge=1, description="Tool calls; null means no limit.")
     active_time: Duration | None = Field(
         default=timedelta(minutes=30), description="Active time, excluding waits for a person; null means no limit."
     )
 
 
-class BudgetSettings(Section):
+class BudgetSettings(SettingsSection):
     """Budgets for tokens and cost."""
 
     providers: Mapping[str, ProviderBudgetSettings] = Field(
@@ -110,6 +110,6 @@ class BudgetSettings(Section):
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings, description="Budget of one turn.")
 
-    def limits_of(self, provider: str) -> ProviderBudgetSettings:
+    def limits_for(self, provider: str) -> ProviderBudgetSettings:
         """Return the limits of a provider: its own entry as a whole, else that of `*`, else no limits."""
         return self.providers.get(provider) or self.providers.get(EVERY_PROVIDER) or ProviderBudgetSettings()

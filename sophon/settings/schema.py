@@ -18,14 +18,14 @@ from sophon.settings.agent import (
     ToolsSettings,
 )
 from sophon.settings.host import ChannelsSettings, HubSettings, LoggingSettings, QueueSettings, StoreSettings
-from sophon.settings.layers import canonical
-from sophon.settings.plain import SettingPath, is_list, is_mapping, kind_of_json
+from sophon.settings.layers import normalize_keys
+from sophon.settings.plain import SettingPath, is_list, is_mapping, describe_json_type
 from sophon.settings.providers import EVERY_PROVIDER, BudgetSettings, ProviderSettings
-from sophon.settings.report import line, near, problems_of
-from sophon.settings.section import Section
+from sophon.settings.report import format_problem, suggest_nearest, problems_from_error
+from sophon.settings.section import SettingsSection
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """Root of the settings; `Settings()` holds the defaults and reads no file and no environment."""
 
     agent_execution: AgentExecutionSettings = Field(
@@ -59,29 +59,29 @@ class Settings(Section):
     )
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "Settings":
+    def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":
         """Build settings from `values`, the dict below `Sophon`, with defaults for the rest.
 
         Raises SettingsError with one line per problem, including conflicts between sections, which
         `model_validate` does not check.
         """
-        settings, problems = checked(values)
+        settings, problems = validate_settings(values)
         if settings is None:
-            raise SettingsError([line(path, sentence) for path, sentence in problems])
+            raise SettingsError([format_problem(path, sentence) for path, sentence in problems])
         return settings
 
 
-def checked(values: object) -> tuple[Settings | None, list[tuple[SettingPath, str]]]:
+def validate_settings(values: object) -> tuple[Settings | None, list[tuple[SettingPath, str]]]:
     """Return (settings, []), or None and all problems as (path, sentence)."""
     if not is_mapping(values):
-        return None, [((), f"a mapping ({{...}}) is expected, not {kind_of_json(values)}")]
-    normalized = canonical(Settings, values)
+        return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
+    normalized = normalize_keys(Settings, values)
     problems = list(_find_cross_section_conflicts(normalized))
     settings = None
     try:
         settings = Settings.model_validate(normalized)
     except ValidationError as error:
-        problems = [*problems_of(Settings, error), *problems]
+        problems = [*problems_from_error(Settings, error), *problems]
     return (None, problems) if problems else (settings, [])
 
 
@@ -93,7 +93,7 @@ def _find_cross_section_conflicts(values: Mapping[str, Any]) -> Iterator[tuple[S
     limits = _get_value(values.get("Budget"), "Providers")
     for key in limits if is_mapping(limits) and providers else ():
         if key != EVERY_PROVIDER and key not in providers.values():
-            near_id = near(str(key), providers.values())
+            near_id = suggest_nearest(str(key), providers.values())
             yield ("Budget", "Providers", key), f"there is no provider with this Id{near_id}"
 
 

@@ -9,11 +9,11 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from sophon.settings.plain import is_list, is_mapping
-from sophon.settings.section import refused
+from sophon.settings.section import build_value_error
 
-HIDDEN = "***"
-ENV, FILE = "$env", "$file"
-EXPECTED = 'a secret is {"$env": "NAME"}, {"$file": "path"} or a text'
+REDACTED = "***"
+ENV_KEY, FILE_KEY = "$env", "$file"
+EXPECTED_FORMAT = 'a secret is {"$env": "NAME"}, {"$file": "path"} or a text'
 
 
 class Secret:
@@ -29,7 +29,7 @@ class Secret:
         self._kind, self._value = kind, value
 
     @classmethod
-    def of(cls, value: object) -> "Secret":
+    def parse(cls, value: object) -> "Secret":
         """Parse the JSON form; a Secret is accepted unchanged. The error never contains the value."""
         if isinstance(value, Secret):
             return value if isinstance(value, cls) else cls(value._value, value._kind)
@@ -37,9 +37,9 @@ class Secret:
             return cls(value)
         if is_mapping(value) and len(value) == 1:
             ((kind, name),) = value.items()
-            if kind in {ENV, FILE} and isinstance(name, str) and name.strip():
+            if kind in {ENV_KEY, FILE_KEY} and isinstance(name, str) and name.strip():
                 return cls(name, kind)
-        raise refused(EXPECTED)
+        raise build_value_error(EXPECTED_FORMAT)
 
     @property
     def is_plain(self) -> bool:
@@ -47,34 +47,34 @@ class Secret:
         return self._kind is None
 
     @property
-    def origin(self) -> str:
+    def source_description(self) -> str:
         """Source of the secret, for messages: `environment variable X`, `file /run/x`, `the settings`."""
-        if self._kind == ENV:
+        if self._kind == ENV_KEY:
             return f"environment variable {self._value}"
-        return f"file {self._value}" if self._kind == FILE else "the settings"
+        return f"file {self._value}" if self._kind == FILE_KEY else "the settings"
 
     def resolve(self, environment: Mapping[str, str]) -> str | None:
         """Return the secret without surrounding white space; None if it is missing, empty or unreadable."""
-        if self._kind == ENV:
+        if self._kind == ENV_KEY:
             found: str | None = environment.get(self._value)
-        elif self._kind == FILE:
+        elif self._kind == FILE_KEY:
             found = _read_file(self._value)
         else:
             found = self._value
         return (found or "").strip() or None
 
-    def shown(self) -> dict[str, str] | str:
+    def to_redacted_json(self) -> dict[str, str] | str:
         """Return the JSON form with a plain text redacted."""
         return {self._kind: self._value} if self._kind else self._redacted()
 
     def _redacted(self) -> str:
-        return HIDDEN
+        return REDACTED
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.shown()!r})"
+        return f"{type(self).__name__}({self.to_redacted_json()!r})"
 
     def __str__(self) -> str:
-        return str(self.shown())
+        return str(self.to_redacted_json())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and (self._kind, self._value) == (other._kind, other._value)
@@ -85,7 +85,7 @@ class Secret:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.of, serialization=core_schema.plain_serializer_function_ser_schema(_serialize)
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(_serialize)
         )
 
     @classmethod
@@ -97,7 +97,7 @@ class Secret:
                 "required": [key],
                 "additionalProperties": False,
             }
-            for key in (ENV, FILE)
+            for key in (ENV_KEY, FILE_KEY)
         ]
         return {"anyOf": [*reference, {"type": "string"}], "format": "secret"}
 
@@ -117,24 +117,24 @@ class SecretUrl(Secret):
         credentials, at, location = rest.rpartition("@")
         # An unescaped password may contain these characters; an ambiguous URL is redacted as a whole.
         if not separator or "?" in credentials or "#" in credentials:
-            return HIDDEN
+            return REDACTED
         path = re.split(r"[?#]", location, maxsplit=1)
-        options = f"?{HIDDEN}" if len(path) > 1 else ""
-        return f"{scheme}://{HIDDEN + at if at else ''}{path[0]}{options}"
+        options = f"?{REDACTED}" if len(path) > 1 else ""
+        return f"{scheme}://{REDACTED + at if at else ''}{path[0]}{options}"
 
 
-def is_reference(value: object) -> bool:
+def is_secret_reference(value: object) -> bool:
     """Return whether `value` is a mapping such as `{"$env": ...}`, which layers replace as a whole, not merge."""
     return is_mapping(value) and any(str(key).startswith("$") for key in value)
 
 
-def anchored(value: Any, folder: Path) -> Any:
+def resolve_file_paths(value: Any, folder: Path) -> Any:
     """Return `value` with every relative `{"$file": path}` in it resolved against `folder`."""
     if is_mapping(value):
-        if set(value) == {FILE} and isinstance(value[FILE], str):
-            return {FILE: value[FILE] if value[FILE].startswith("~") else str(folder / value[FILE])}
-        return {key: anchored(each, folder) for key, each in value.items()}
-    return [anchored(each, folder) for each in value] if is_list(value) else value
+        if set(value) == {FILE_KEY} and isinstance(value[FILE_KEY], str):
+            return {FILE_KEY: value[FILE_KEY] if value[FILE_KEY].startswith("~") else str(folder / value[FILE_KEY])}
+        return {key: resolve_file_paths(each, folder) for key, each in value.items()}
+    return [resolve_file_paths(each, folder) for each in value] if is_list(value) else value
 
 
 def _read_file(path: str) -> str | None:
@@ -145,4 +145,4 @@ def _read_file(path: str) -> str | None:
 
 
 def _serialize(secret: Secret) -> dict[str, str] | str:
-    return secret.shown()
+    return secret.to_redacted_json()

@@ -7,14 +7,14 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_pascal
 from pydantic_core import PydanticCustomError
 
-REFUSED = "refused"
+VALUE_ERROR_TYPE = "refused"
 """Type of the pydantic error whose message is already a complete sentence."""
 
-CONFLICTS = "conflicts"
+CONFLICTS_ERROR_TYPE = "conflicts"
 """Type of the pydantic error that contains several conflicts of one section."""
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """Settings section: PascalCase keys in JSON, snake_case in Python, frozen, unknown keys are errors."""
 
     model_config = ConfigDict(
@@ -28,19 +28,19 @@ class Section(BaseModel):
         defer_build=True,  # validators are built at first use: importing stays cheap
     )
 
-    def conflicts(self) -> Iterator[tuple[str, str]]:
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield (key, sentence) for every conflict between settings of this section."""
         yield from ()
 
     @model_validator(mode="after")
     def _check_conflicts(self) -> Self:
-        found = list(self.conflicts())
+        found = list(self.find_conflicts())
         if found:
             text = "; ".join(f"{key}: {sentence}" for key, sentence in found)
-            raise PydanticCustomError(CONFLICTS, "{text}", {"text": text, "found": found})
+            raise PydanticCustomError(CONFLICTS_ERROR_TYPE, "{text}", {"text": text, "found": found})
         return self
 
 
-def refused(sentence: str) -> PydanticCustomError:
+def build_value_error(sentence: str) -> PydanticCustomError:
     """Build the error that a validator raises; the user sees `sentence` unchanged, after the path."""
-    return PydanticCustomError(REFUSED, "{sentence}", {"sentence": sentence})
+    return PydanticCustomError(VALUE_ERROR_TYPE, "{sentence}", {"sentence": sentence})

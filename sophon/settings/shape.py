@@ -7,88 +7,88 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from sophon.settings.secrets import Secret
-from sophon.settings.section import Section
+from sophon.settings.section import SettingsSection
 
-Kind = Any
+FieldType = Any
 """Type annotation of a field."""
 
 
 @lru_cache(maxsize=256)
-def keys_of(section: type[Section]) -> Mapping[str, Kind]:
+def get_field_types(section: type[SettingsSection]) -> Mapping[str, FieldType]:
     """Return the JSON keys of a section in order, each with the type of its value."""
     return {info.alias or name: info.annotation for name, info in section.model_fields.items()}
 
 
 @lru_cache(maxsize=256)
-def _spellings(section: type[Section]) -> Mapping[str, str]:
+def _spellings(section: type[SettingsSection]) -> Mapping[str, str]:
     return {name: info.alias or name for name, info in section.model_fields.items()}
 
 
-def spelled(section: type[Section], key: str, *, any_case: bool = False) -> str:
+def normalize_key(section: type[SettingsSection], key: str, *, any_case: bool = False) -> str:
     """Return the JSON spelling of `key`, given that or its Python name; an unknown key unchanged."""
-    if key in keys_of(section):
+    if key in get_field_types(section):
         return key
     if any_case:
-        folded = {known.casefold(): known for known in (*keys_of(section), *_spellings(section))}
+        folded = {known.casefold(): known for known in (*get_field_types(section), *_spellings(section))}
         key = folded.get(key.casefold(), key)
     return _spellings(section).get(key, key)
 
 
-def all_keys(section: type[Section]) -> Iterator[str]:
+def iterate_keys(section: type[SettingsSection]) -> Iterator[str]:
     """Yield every key of a section and of all sections below it; a key may be repeated."""
-    for key, field_type in keys_of(section).items():
+    for key, field_type in get_field_types(section).items():
         yield key
-        below = section_of(field_type) or section_of(item_of(field_type)) or section_of(entry_of(field_type))
+        below = get_section_type(field_type) or get_section_type(get_item_type(field_type)) or get_section_type(get_entry_type(field_type))
         if below is not None:
-            yield from all_keys(below)
+            yield from iterate_keys(below)
 
 
-def section_of(field_type: Kind) -> type[Section] | None:
+def get_section_type(field_type: FieldType) -> type[SettingsSection] | None:
     """Return the section type in `field_type`, ignoring null; None if there is none."""
-    found = [each for each in alternatives(field_type) if isinstance(each, type) and issubclass(each, Section)]
+    found = [each for each in list_union_members(field_type) if isinstance(each, type) and issubclass(each, SettingsSection)]
     return found[0] if found else None
 
 
-def item_of(field_type: Kind) -> Kind:
+def get_item_type(field_type: FieldType) -> FieldType:
     """Return the item type of a list; None if `field_type` is not a list."""
-    found = [get_args(each)[0] for each in alternatives(field_type) if _origin(each) is tuple]
+    found = [get_args(each)[0] for each in list_union_members(field_type) if _origin(each) is tuple]
     return found[0] if found else None
 
 
-def entry_of(field_type: Kind) -> Kind:
+def get_entry_type(field_type: FieldType) -> FieldType:
     """Return the value type of a mapping with free keys; None if `field_type` is not such a mapping."""
-    found = [get_args(each)[1] for each in alternatives(field_type) if _origin(each) is Mapping]
+    found = [get_args(each)[1] for each in list_union_members(field_type) if _origin(each) is Mapping]
     return found[0] if found else None
 
 
-def takes_text(field_type: Kind) -> bool:
+def accepts_text(field_type: FieldType) -> bool:
     """Return whether a text is a valid value, so that `007` on a command line stays a text."""
     return any(
         _origin(each) is Literal or (isinstance(each, type) and issubclass(each, str | Path | Secret))
-        for each in alternatives(field_type)
+        for each in list_union_members(field_type)
     )
 
 
-def kind_at(root: type[Section], path: Sequence[str | int]) -> Kind:
+def find_type_at(root: type[SettingsSection], path: Sequence[str | int]) -> FieldType:
     """Return the type of the setting at `path`, in JSON spelling; None for an unknown path."""
-    field_type: Kind = root
+    field_type: FieldType = root
     for part in path:
-        section = section_of(field_type)
+        section = get_section_type(field_type)
         if section is not None:
-            field_type = keys_of(section).get(str(part))
+            field_type = get_field_types(section).get(str(part))
         else:
-            field_type = item_of(field_type) if isinstance(part, int) else entry_of(field_type)
+            field_type = get_item_type(field_type) if isinstance(part, int) else get_entry_type(field_type)
     return field_type
 
 
-def alternatives(field_type: Kind) -> tuple[Kind, ...]:
+def list_union_members(field_type: FieldType) -> tuple[FieldType, ...]:
     """Return the members of a union without annotations; for any other type a tuple of itself."""
     if _origin(field_type) is Annotated:
-        return alternatives(get_args(field_type)[0])
+        return list_union_members(get_args(field_type)[0])
     if _origin(field_type) in {Union, types.UnionType}:
-        return tuple(each for part in get_args(field_type) for each in alternatives(part))
+        return tuple(each for part in get_args(field_type) for each in list_union_members(part))
     return (field_type,)
 
 
-def _origin(field_type: Kind) -> Any:
+def _origin(field_type: FieldType) -> Any:
     return get_origin(field_type)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sophon.errors import SettingsError
-from sophon.settings.layers import Layer
-from sophon.settings.plain import is_mapping, kind_of_json
-from sophon.settings.secrets import HIDDEN, anchored
-from sophon.settings.section import Section
-from sophon.settings.shape import all_keys
+from sophon.settings.layers import SettingsLayer
+from sophon.settings.plain import is_mapping, describe_json_type
+from sophon.settings.secrets import REDACTED, resolve_file_paths
+from sophon.settings.section import SettingsSection
+from sophon.settings.shape import iterate_keys
 
-ROOT = "Sophon"
+ROOT_KEY = "Sophon"
 """Key in a settings file that contains all settings of Sophon; other keys are ignored."""
 
 # Everything in a line of JSON that is neither punctuation nor white space.
@@ -21,25 +21,25 @@ _WORD = re.compile(r"""[^\s{}\[\],:"']+""")
 _HARMLESS = re.compile(r"true|false|null|\$env|\$file|[/*=;]+")
 
 
-def read_layer(root: type[Section], file: Path, *, named: bool = False) -> Layer | None:
-    """Read the mapping below `Sophon`; a missing file gives None, or SettingsError if the user `named` it.
+def read_settings_file(root: type[SettingsSection], file: Path, *, required: bool = False) -> SettingsLayer | None:
+    """Read the mapping below `Sophon`; a missing file gives None, or SettingsError if the user `required` it.
 
     Raises SettingsError with file, line, column and the line itself, in which values are masked.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        if named:
+        if required:
             raise SettingsError([f"{file}: there is no such file"]) from None
         return None
     except UnicodeDecodeError as error:
         raise SettingsError([f"{file}: not UTF-8 text, from byte {error.start}"]) from None
     except OSError as error:
         raise SettingsError([f"{file}: cannot be read: {error.strerror}"]) from None
-    return Layer(str(file), anchored(_get_root_mapping(file, _parse_file(root, file, text)), file.parent))
+    return SettingsLayer(str(file), resolve_file_paths(_get_root_mapping(file, _parse_file(root, file, text)), file.parent))
 
 
-def strict_json(text: str) -> Any:
+def parse_strict_json(text: str) -> Any:
     """Parse JSON strictly: NaN, Infinity and duplicate keys raise ValueError."""
     try:
         return json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_reject_duplicate_keys)
@@ -47,11 +47,11 @@ def strict_json(text: str) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
 
 
-def _parse_file(root: type[Section], file: Path, text: str) -> Any:
+def _parse_file(root: type[SettingsSection], file: Path, text: str) -> Any:
     if not text.strip():
         raise SettingsError([f"{file}: the file is empty; write {{}} for no settings"])
     try:
-        return strict_json(text)
+        return parse_strict_json(text)
     except json.JSONDecodeError as error:
         position, reason = _locate_error(error)
         before = text[:position]
@@ -74,21 +74,21 @@ def _locate_error(error: json.JSONDecodeError) -> tuple[int, str]:
     return position, error.msg[:1].lower() + error.msg[1:]
 
 
-def _mask_values(root: type[Section], line: str) -> str:
+def _mask_values(root: type[SettingsSection], line: str) -> str:
     """Return the line with every possible secret masked: known keys and punctuation are kept, values are not."""
-    known = {ROOT, *all_keys(root)}
-    return _WORD.sub(lambda word: word[0] if word[0] in known or _HARMLESS.fullmatch(word[0]) else HIDDEN, line.strip())
+    known = {ROOT_KEY, *iterate_keys(root)}
+    return _WORD.sub(lambda word: word[0] if word[0] in known or _HARMLESS.fullmatch(word[0]) else REDACTED, line.strip())
 
 
 def _get_root_mapping(file: Path, values: object) -> Mapping[str, Any]:
     if not is_mapping(values):
-        raise SettingsError([f"{file}: a mapping ({{...}}) is expected, not {kind_of_json(values)}"])
+        raise SettingsError([f"{file}: a mapping ({{...}}) is expected, not {describe_json_type(values)}"])
     for key in values:
-        if key != ROOT and key.casefold() == ROOT.casefold():
-            raise SettingsError([f"{key}: unknown setting; did you mean {ROOT}? [{file}]"])
-    below = values.get(ROOT, {})
+        if key != ROOT_KEY and key.casefold() == ROOT_KEY.casefold():
+            raise SettingsError([f"{key}: unknown setting; did you mean {ROOT_KEY}? [{file}]"])
+    below = values.get(ROOT_KEY, {})
     if not is_mapping(below):
-        raise SettingsError([f"{ROOT}: a mapping ({{...}}) is expected, not {kind_of_json(below)} [{file}]"])
+        raise SettingsError([f"{ROOT_KEY}: a mapping ({{...}}) is expected, not {describe_json_type(below)} [{file}]"])
     return below
 
 

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from sophon.settings.pages import Json, definition_of, settings_schema
-from sophon.settings.sources import ROOT
+from sophon.settings.pages import JsonSchemaObject, resolve_definition, settings_schema
+from sophon.settings.sources import ROOT_KEY
 
 _FORMATS = {
     "time-span": "duration",
@@ -25,17 +25,17 @@ _TYPES = {
 _BOUNDS = {"minimum": "from {:g}", "exclusiveMinimum": "above {:g}", "maximum": "to {:g}"}
 
 
-def settings_table() -> str:
+def render_settings_table() -> str:
     """Return a Markdown table with one row per setting: path below `Sophon`, values, default and meaning.
 
     `[]` in a path means each item of a list, `*` each key of a mapping with free keys.
     """
     schema = settings_schema()
-    rows = _rows(schema["properties"][ROOT], schema["$defs"], "")
+    rows = _rows(schema["properties"][ROOT_KEY], schema["$defs"], "")
     return "\n".join(["| Setting | Values | Default | Meaning |", "|---|---|---|---|", *rows]) + "\n"
 
 
-def _rows(section: Json, definitions: Mapping[str, Json], path: str) -> Iterator[str]:
+def _rows(section: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject], path: str) -> Iterator[str]:
     required = section.get("required", ())
     for key, field in section["properties"].items():
         here = f"{path}{key}"
@@ -47,7 +47,7 @@ def _rows(section: Json, definitions: Mapping[str, Json], path: str) -> Iterator
             yield from _rows(inner, definitions, f"{here}{mark}.")
 
 
-def _nested_sections(field: Json, definitions: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+def _nested_sections(field: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject]) -> Iterator[tuple[str, JsonSchemaObject]]:
     """Yield (mark, section) of the field: the mark is empty, `[]` for a list, `.*` for free keys."""
     candidates = (
         ("", field),
@@ -55,12 +55,12 @@ def _nested_sections(field: Json, definitions: Mapping[str, Json]) -> Iterator[t
         (".*", field.get("additionalProperties", {})),
     )
     for mark, schema in candidates:
-        inner = definition_of(schema, definitions)
+        inner = resolve_definition(schema, definitions)
         if inner is not None:
             yield mark, inner
 
 
-def _describe_values(field: Json) -> str:
+def _describe_values(field: JsonSchemaObject) -> str:
     if field.get("format") in _FORMATS:
         return _FORMATS[field["format"]]
     if "anyOf" in field:

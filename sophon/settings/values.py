@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer, Strict, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
-from sophon.settings.section import refused
+from sophon.settings.section import build_value_error
 
 DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\.(\d{1,7}))?$"
 """`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
@@ -18,7 +18,7 @@ _DURATION = re.compile(DURATION_PATTERN)
 _IMPORT_PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
-class AnyCase:
+class CaseInsensitive:
     """Annotation for a Literal of texts: values are matched ignoring case and stored in the declared spelling."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -43,7 +43,7 @@ def parse_duration(value: object) -> timedelta:
             microseconds=int((fraction or "0")[:6].ljust(6, "0")),
         )
     if not isinstance(value, timedelta) or value <= timedelta(0):
-        raise refused(f'{value!r} is not a duration; write it as "HH:MM:SS" or "D.HH:MM:SS", more than zero')
+        raise build_value_error(f'{value!r} is not a duration; write it as "HH:MM:SS" or "D.HH:MM:SS", more than zero')
     return value
 
 
@@ -65,17 +65,17 @@ def _validate_url(value: str) -> str:
         parts = urlsplit(value)
         is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        raise refused("not a URL; write it as https://host/path") from None
+        raise build_value_error("not a URL; write it as https://host/path") from None
     if "@" in parts.netloc:
-        raise refused("a URL must not contain a user name or password; put secrets in their own setting")
+        raise build_value_error("a URL must not contain a user name or password; put secrets in their own setting")
     if not is_valid:
-        raise refused(f"{value!r} is not a URL; write it as https://host/path")
+        raise build_value_error(f"{value!r} is not a URL; write it as https://host/path")
     return value
 
 
 def _validate_import_path(value: str) -> str:
     if not _IMPORT_PATH.fullmatch(value):
-        raise refused(f'{value!r} is not an import path; write it as "package.module:function"')
+        raise build_value_error(f'{value!r} is not an import path; write it as "package.module:function"')
     return value
 
 
@@ -83,13 +83,13 @@ def _validate_network(value: str) -> str:
     try:
         return str(ipaddress.ip_network(value))
     except ValueError as error:
-        raise refused(f'{value!r} is not a network ({error}); write it as "10.1.0.0/16"') from None
+        raise build_value_error(f'{value!r} is not a network ({error}); write it as "10.1.0.0/16"') from None
 
 
-Whole = Annotated[int, Strict()]
+WholeNumber = Annotated[int, Strict()]
 """Integer; a text or a boolean is an error."""
 
-Number = Annotated[float, Strict()]
+FiniteNumber = Annotated[float, Strict()]
 """Finite number; a text or a boolean is an error."""
 
 Flag = Annotated[bool, Strict()]
@@ -103,14 +103,14 @@ Duration = Annotated[
 ]
 """Duration above zero: a timedelta in Python, `HH:MM:SS` or `D.HH:MM:SS` in JSON."""
 
-Identity = Annotated[
+PlatformId = Annotated[
     str,
     BeforeValidator(_number_to_text),
     WithJsonSchema({"type": ["string", "integer"], "format": "identity"}),
 ]
 """Id of a person, group or account on a platform: a text; an integer is converted to text."""
 
-WebAddress = Annotated[str, AfterValidator(_validate_url), WithJsonSchema({"type": "string", "format": "uri"})]
+WebUrl = Annotated[str, AfterValidator(_validate_url), WithJsonSchema({"type": "string", "format": "uri"})]
 """http or https URL without user name and password."""
 
 ImportPath = Annotated[
@@ -118,5 +118,5 @@ ImportPath = Annotated[
 ]
 """Import path `package.module:function`; validation does not import it."""
 
-Network = Annotated[str, AfterValidator(_validate_network), WithJsonSchema({"type": "string", "format": "cidr"})]
+CidrNetwork = Annotated[str, AfterValidator(_validate_network), WithJsonSchema({"type": "string", "format": "cidr"})]
 """IPv4 or IPv6 network in CIDR notation, without host bits."""

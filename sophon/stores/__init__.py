@@ -11,7 +11,7 @@ from sophon.stores.contracts import (
     History,
     Journal,
     JournalEntry,
-    Limits,
+    ProviderLimits,
     MemoryEntry,
     MemoryStore,
     Period,
@@ -20,7 +20,7 @@ from sophon.stores.contracts import (
     SessionRecord,
     SessionStore,
     SessionSummary,
-    Spent,
+    Spending,
     Store,
     UsageRow,
     UsageStore,
@@ -28,11 +28,11 @@ from sophon.stores.contracts import (
 )
 from sophon.stores.event_contracts import EventLog, LoggedEvent
 from sophon.stores.memory import InMemoryStore
-from sophon.stores.outbound_contracts import OutboundEntry, OutboundLedger, OutboundStatus
+from sophon.stores.outbound_contracts import OutboundEntry, Outbox, OutboundStatus
 from sophon.stores.run_contracts import (
-    Accepted,
-    Begun,
-    Finished,
+    AcceptResult,
+    BeginResult,
+    FinishResult,
     InboundKey,
     Run,
     RunError,
@@ -42,24 +42,24 @@ from sophon.stores.run_contracts import (
 )
 
 __all__ = [
-    "Accepted",
+    "AcceptResult",
     "ApprovalRecord",
     "ApprovalStore",
-    "Begun",
+    "BeginResult",
     "Compaction",
     "EventLog",
-    "Finished",
+    "FinishResult",
     "History",
     "InMemoryStore",
     "InboundKey",
     "Journal",
     "JournalEntry",
-    "Limits",
+    "ProviderLimits",
     "LoggedEvent",
     "MemoryEntry",
     "MemoryStore",
     "OutboundEntry",
-    "OutboundLedger",
+    "Outbox",
     "OutboundStatus",
     "Period",
     "RecordKind",
@@ -72,7 +72,7 @@ __all__ = [
     "SessionRecord",
     "SessionStore",
     "SessionSummary",
-    "Spent",
+    "Spending",
     "Store",
     "UsageRow",
     "UsageStore",

@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import Message, ToolResult, Usage
 from sophon.stores.event_contracts import EventLog
-from sophon.stores.note_contracts import ChannelNotes
-from sophon.stores.outbound_contracts import OutboundLedger
+from sophon.stores.note_contracts import ChannelStateStore
+from sophon.stores.outbound_contracts import Outbox
 from sophon.stores.run_contracts import RunStore
-from sophon.value import value
+from sophon.value import slotted_dataclass
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
 
@@ -45,31 +45,31 @@ class Compaction:
     covers: int
 
 
-@value
+@slotted_dataclass
 class History:
-    """A session as a turn needs it. The caller owns the list `messages`.
+    """A session as a turn needs it. The caller owns the list `message_count`.
 
-    `known` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n messages,
+    `prefix_cache` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n messages,
     which never change. A store that keeps it between turns saves them a scan of the whole history.
     """
 
     messages: list[Message]
     compaction: Compaction | None = None
     model: str | None = None
-    known: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """Listing entry of a session.
 
-    `messages` counts the messages of user and assistant; `model` is the model chosen for the session.
+    `message_count` counts the messages of user and assistant; `model` is the model chosen for the session.
     """
 
     id: str
     title: str
     owner: str
-    messages: int
+    message_count: int
     created_at: datetime
     updated_at: datetime
     model: str | None = None
@@ -81,7 +81,7 @@ class SessionStore(Protocol):
     Methods raise NotFound for an unknown id where their documentation says so.
     """
 
-    async def history(self, session_id: str) -> History:
+    async def load_history(self, session_id: str) -> History:
         """Return all messages and the newest compaction; empty for a session that does not exist."""
         ...
 
@@ -92,14 +92,14 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
+    async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
         """Return the session, creating it for `owner` if it does not exist.
 
         Of two concurrent creators the first one's owner is kept, and both see it.
         """
         ...
 
-    async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
         """Return the records after a seq, in order. Raises NotFound."""
         ...
 
@@ -115,7 +115,7 @@ class SessionStore(Protocol):
         """Set the title. Raises NotFound."""
         ...
 
-    async def choose_model(self, session_id: str, model: str | None) -> None:
+    async def set_model(self, session_id: str, model: str | None) -> None:
         """Set the session's model; None leaves the choice to routing. Raises NotFound."""
         ...
 
@@ -129,15 +129,15 @@ class SessionStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProviderLimits:
     """Budget limits of a provider: tokens per day, micro-USD per month. None means unlimited."""
 
     daily_tokens: int | None = None
     monthly_micros: int | None = None
 
 
-@value
-class Spent:
+@slotted_dataclass
+class Spending:
     """Usage of a provider, reservations included: tokens of this day, micro-USD of this month."""
 
     tokens: int = 0
@@ -152,7 +152,7 @@ class Period:
     month: str
 
 
-@value
+@slotted_dataclass
 class Reservation:
     """Budget reserved for one attempt. Must be ended by exactly one `settle` or `release`."""
 
@@ -163,7 +163,7 @@ class Reservation:
     micros: int
 
 
-@value
+@slotted_dataclass
 class UsageRow:
     """Usage record of one attempt."""
 
@@ -195,11 +195,11 @@ class UsageStore(Protocol):
     a `settle` or `release` completes even if it is cancelled.
     """
 
-    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
-        """Reserve tokens and cost. Returns a Reservation, or the present usage if `claim` would pass a limit."""
+    async def reserve(self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits) -> Reservation | Spending:
+        """Reserve tokens and cost. Returns a Reservation, or the present usage if `worst_case` would pass a limit."""
         ...
 
-    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """Replace the reservation, if there is one, by the real usage and return the new totals."""
         ...
 
@@ -207,7 +207,7 @@ class UsageStore(Protocol):
         """Cancel the reservation without usage."""
         ...
 
-    async def spent(self, provider: str, period: Period) -> Spent:
+    async def get_spending(self, provider: str, period: Period) -> Spending:
         """Return usage plus open reservations."""
         ...
 
@@ -215,7 +215,7 @@ class UsageStore(Protocol):
         """Return the tokens of all open reservations; 0 when no attempt is in flight."""
         ...
 
-    async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
         """Return usage per day, provider and model, oldest first; `since` a day, of one session or of all."""
         ...
 
@@ -233,7 +233,7 @@ class ApprovalRecord:
 class ApprovalStore(Protocol):
     """Repository of approvals. The first decision wins, also among concurrent ones."""
 
-    async def ask(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """Store a request and return its record; a known id returns the existing record, decision included."""
         ...
 
@@ -250,7 +250,7 @@ class ApprovalStore(Protocol):
         ...
 
 
-@value
+@slotted_dataclass
 class JournalEntry:
     """A tool call that was started; `result` is None while its outcome is unknown."""
 
@@ -270,11 +270,11 @@ class Journal(Protocol):
         """Record the result of the call."""
         ...
 
-    async def entries(self, run_id: str) -> dict[str, JournalEntry]:
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
         """Return the entries of a run by call id."""
         ...
 
-    async def forget(self, run_id: str) -> None:
+    async def delete(self, run_id: str) -> None:
         """Delete the entries of a finished run and of its plan steps (`run_id/...`)."""
         ...
 
@@ -302,11 +302,11 @@ class MemoryStore(Protocol):
         """Return the entries that share words with the query, best first; an empty query returns the newest."""
         ...
 
-    async def forget(self, entry_id: str) -> None:
+    async def delete(self, entry_id: str) -> None:
         """Delete an entry. Raises NotFound."""
         ...
 
-    async def all(self, *, scope: str | None = None) -> list[MemoryEntry]:
+    async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """Return every entry, oldest first."""
         ...
 
@@ -323,15 +323,15 @@ class Store(Protocol):
     @property
     def journal(self) -> Journal: ...
     @property
-    def memory(self) -> MemoryStore: ...
+    def memories(self) -> MemoryStore: ...
     @property
     def runs(self) -> RunStore: ...
     @property
-    def outbound(self) -> OutboundLedger: ...
+    def outbox(self) -> Outbox: ...
     @property
     def events(self) -> EventLog: ...
     @property
-    def notes(self) -> ChannelNotes: ...
+    def channel_state(self) -> ChannelStateStore: ...
 
     async def open(self) -> None:
         """Connect and migrate the schema."""

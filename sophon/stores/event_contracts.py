@@ -27,14 +27,14 @@ class EventLog(Protocol):
         """Append events in order, all or none, and return the last seq. Raises NotFound for an unknown session."""
         ...
 
-    async def after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
+    async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
         """Return at most `limit` events that follow a seq, in order; none for an unknown session.
 
-        If the first is not `seq + 1`, or if there is none and `last` is greater, the events in between were dropped.
+        If the first is not `seq + 1`, or if there is none and `last_seq` is greater, the events in between were dropped.
         """
         ...
 
-    async def last(self, session_id: str) -> int:
+    async def last_seq(self, session_id: str) -> int:
         """Return the last seq that was assigned, even if that event was dropped; 0 if there was none."""
         ...
 

@@ -8,7 +8,7 @@ from sophon.errors import InputError, NotFound
 from sophon.stores.contracts import Compaction, SessionRecord
 
 
-def stamped(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
+def assign_seqs(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
     """Return the store's own copies, numbered from `last_seq + 1`. Raises ValueError for an invalid record."""
     own: list[SessionRecord] = []
     for seq, record in enumerate(records, start=last_seq + 1):
@@ -19,19 +19,19 @@ def stamped(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> li
     return own
 
 
-def copied(record: SessionRecord) -> SessionRecord:
+def copy_record(record: SessionRecord) -> SessionRecord:
     """Return a copy with its own `data`; the frozen message is shared."""
     return SessionRecord(record.kind, record.run_id, record.message, dict(record.data), seq=record.seq, at=record.at)
 
 
-def compaction_of(record: SessionRecord) -> Compaction | None:
+def compaction_from_record(record: SessionRecord) -> Compaction | None:
     """Return the compaction that the record holds, or None."""
     if record.kind != "compaction" or record.message is None:
         return None
     return Compaction(record.message, int(record.data["covers"]))
 
 
-def is_said(record: SessionRecord) -> bool:
+def is_conversational(record: SessionRecord) -> bool:
     """Return whether user or assistant wrote it: no tool result, no framework message, no tool call without text."""
     message = record.message
     return (
@@ -44,13 +44,13 @@ def is_said(record: SessionRecord) -> bool:
     )
 
 
-def check_cut(upto: int | None) -> None:
+def check_fork_position(up_to: int | None) -> None:
     """Raise InputError for a fork position below 1: a session has at least one record."""
-    if upto is not None and upto < 1:
-        raise InputError(f"a session cannot be forked up to seq {upto}; the first seq is 1")
+    if up_to is not None and up_to < 1:
+        raise InputError(f"a session cannot be forked up to seq {up_to}; the first seq is 1")
 
 
-def no_session(session_id: str, known: Iterable[str]) -> NotFound:
+def session_not_found(session_id: str, known: Iterable[str]) -> NotFound:
     """Return the NotFound error for an unknown session, with similar ids among `known`."""
     return NotFound("session", session_id, get_close_matches(session_id, list(known), n=3))
 

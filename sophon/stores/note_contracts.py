@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ChannelStateEntry:
     """A stored value of a channel, for example a paired person, a chat's session, a processed update.
 
     `kind` names the sort of value and `key` identifies it; channel, account, kind and key together are unique. `value`
@@ -22,22 +22,22 @@ class Note:
     at: datetime | None = None
 
 
-class ChannelNotes(Protocol):
+class ChannelStateStore(Protocol):
     """Repository of channel state, keyed by channel, account, kind and key."""
 
-    async def put(self, note: Note) -> None:
+    async def put(self, entry: ChannelStateEntry) -> None:
         """Store an entry; replaces one with the same key."""
         ...
 
-    async def add(self, note: Note) -> bool:
+    async def add(self, entry: ChannelStateEntry) -> bool:
         """Store an entry unless its key exists; return whether it was stored. Of two concurrent calls one stores."""
         ...
 
-    async def get(self, channel: str, account: str, kind: str, key: str) -> Note | None:
+    async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
         """Return one entry, or None."""
         ...
 
-    async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[Note]:
+    async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """Return the entries of a kind in the order in which their keys were first written."""
         ...
 

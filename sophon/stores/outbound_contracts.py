@@ -35,7 +35,7 @@ class OutboundEntry:
     created_at: datetime | None = None
 
 
-class OutboundLedger(Protocol):
+class Outbox(Protocol):
     """The outbox: at-least-once delivery with an explicit status per entry.
 
     Unknown ids raise NotFound; transitions other than these raise IllegalTransition.
@@ -60,38 +60,38 @@ class OutboundLedger(Protocol):
         """
         ...
 
-    async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+    async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
         """Return the entries to send now, oldest first: pending, refused or ambiguous, `not_before` reached.
 
         At most one per chat: the first that is neither sent nor dead. So entries of a chat never overtake each other.
         """
         ...
 
-    async def sending(self, entry_id: str) -> OutboundEntry:
+    async def mark_sending(self, entry_id: str) -> OutboundEntry:
         """Mark an entry as sending: a delivery attempt begins."""
         ...
 
-    async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
         """Mark an entry as sent: the platform accepted it."""
         ...
 
-    async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+    async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """Mark an entry as refused: the platform rejected this attempt; retry at `retry_at`."""
         ...
 
-    async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
+    async def mark_ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
         """Mark an entry as ambiguous: no response came, so its delivery is unknown.
 
         It is due again, at once or at `retry_at`.
         """
         ...
 
-    async def dead(self, entry_id: str, error: str) -> OutboundEntry:
+    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
         """Mark an entry as a dead letter: it is never sent."""
         ...
 
-    async def interrupted(self, channel: str) -> list[OutboundEntry]:
-        """Mark all `sending` entries of a channel as ambiguous and return them, oldest first.
+    async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
+        """Mark all `mark_sending` entries of a channel as ambiguous and return them, oldest first.
 
         Call it before the first delivery of a channel: such entries were left by a process that was killed.
         """

@@ -8,7 +8,7 @@ from typing import Any
 from sophon.errors import IllegalTransition
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
 
-MOVES: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
+TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
     "pending": ("sending", "dead"),
     "sending": ("sent", "refused", "ambiguous", "dead"),
     "refused": ("sending", "dead"),
@@ -16,17 +16,17 @@ MOVES: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
     "sent": (),
     "dead": (),
 }
-"""Allowed transitions by status; see `OutboundLedger`."""
+"""Allowed transitions by status; see `Outbox`."""
 
-LEFT_BEHIND = "the process that was sending it was killed"
+INTERRUPTED_ERROR = "the process that was sending it was killed"
 
 
 def is_open(status: OutboundStatus) -> bool:
     """Return whether the status can still change."""
-    return bool(MOVES[status])
+    return bool(TRANSITIONS[status])
 
 
-def kept(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
+def prepare_entries(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
     """Return the store's own copies, status pending, in order of position."""
     return [
         OutboundEntry(
@@ -45,38 +45,38 @@ def kept(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
     ]
 
 
-def of_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEntry]:
+def assign_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEntry]:
     """Return the entries with `run_id` set."""
     return [replace(entry, run_id=run_id) for entry in entries]
 
 
-def sending(entry: OutboundEntry) -> OutboundEntry:
-    """Return the entry after `OutboundLedger.sending`."""
+def mark_sending(entry: OutboundEntry) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_sending`."""
     return _transition(entry, "sending", attempts=entry.attempts + 1, not_before=None)
 
 
-def sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
-    """Return the entry after `OutboundLedger.sent`."""
+def mark_sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_sent`."""
     return _transition(entry, "sent", platform_id=platform_id, not_before=None)
 
 
-def refused(entry: OutboundEntry, retry_at: datetime, error: str) -> OutboundEntry:
-    """Return the entry after `OutboundLedger.refused`."""
+def mark_refused(entry: OutboundEntry, retry_at: datetime, error: str) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_refused`."""
     return _transition(entry, "refused", not_before=retry_at, last_error=error)
 
 
-def ambiguous(entry: OutboundEntry, error: str, retry_at: datetime | None) -> OutboundEntry:
-    """Return the entry after `OutboundLedger.ambiguous`."""
+def mark_ambiguous(entry: OutboundEntry, error: str, retry_at: datetime | None) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_ambiguous`."""
     return _transition(entry, "ambiguous", doubtful=True, not_before=retry_at, last_error=error)
 
 
-def dead(entry: OutboundEntry, error: str) -> OutboundEntry:
-    """Return the entry after `OutboundLedger.dead`."""
+def mark_dead(entry: OutboundEntry, error: str) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_dead`."""
     return _transition(entry, "dead", last_error=error, not_before=None)
 
 
 def _transition(entry: OutboundEntry, status: OutboundStatus, **changes: Any) -> OutboundEntry:
-    allowed = MOVES[entry.status]
+    allowed = TRANSITIONS[entry.status]
     if status not in allowed:
         raise IllegalTransition("outbound entry", entry.id, entry.status, status, allowed)
     return replace(entry, status=status, **changes)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 FinalStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 RunStatus: TypeAlias = Literal["queued", "running", "suspended", "completed", "failed", "cancelled"]
-Verdict: TypeAlias = Literal["begun", "cancelled", "over"]
+BeginVerdict: TypeAlias = Literal["begun", "cancelled", "over"]
 
-UNFINISHED: tuple[RunStatus, ...] = ("queued", "running", "suspended")
+UNFINISHED_STATUSES: tuple[RunStatus, ...] = ("queued", "running", "suspended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Run:
     cancel_requested: bool = False
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it has its outcome."""
-        return self.status not in UNFINISHED
+        return self.status not in UNFINISHED_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class RunOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptResult:
     """Result of `accept`; `created` is False if the same message had been accepted before."""
 
     run: Run
@@ -107,35 +107,35 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BeginResult:
     """Result of `begin`: the run and what to do with it.
 
     `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
-    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run.
+    finish it as cancelled. `is_finished`: it has its outcome; do nothing. Only `begun` changes the run.
     """
 
     run: Run
-    verdict: Verdict
+    verdict: BeginVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishResult:
     """Result of `finish`. `seq` is the session's last event seq, so the n terminal events are the n up to it.
 
-    `first` is False if the run had its outcome already: then nothing was written, and nobody must be notified again.
-    `recorded` is the seq of the last record that was added to the session, 0 if none was added.
+    `is_first` is False if the run had its outcome already: then nothing was written, and nobody must be notified again.
+    `last_record_seq` is the seq of the last record that was added to the session, 0 if none was added.
     """
 
-    first: bool
+    is_first: bool
     seq: int
-    recorded: int = 0
+    last_record_seq: int = 0
 
 
-LastEvents: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
+OutcomeEventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
 """Builds the terminal events of a run, given the seq of the last record that was added to its session."""
 
 
-def no_events(recorded: int) -> Sequence[LoggedEvent]:
+def no_events(last_record_seq: int) -> Sequence[LoggedEvent]:
     """Return no events: the default for a run that nobody observes."""
     return ()
 
@@ -143,14 +143,14 @@ def no_events(recorded: int) -> Sequence[LoggedEvent]:
 class RunStore(Protocol):
     """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session."""
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
         """Store a run and its de-duplication key in one write; creates the session if needed.
 
         A known key returns its existing run, whatever `run` says. Raises InputError if the run id exists.
         """
         ...
 
-    async def begin(self, run_id: str, at: datetime) -> Begun:
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
         """Start or resume the run."""
         ...
 
@@ -172,8 +172,8 @@ class RunStore(Protocol):
         *,
         records: Sequence["SessionRecord"] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: LastEvents = no_events,
-    ) -> Finished:
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
         """Store outcome, session records, outbound entries and terminal events in one write, all or none.
 
         `events` is called within the write, possibly in another thread. The entries get the run's id. Checkpoint and
@@ -189,11 +189,11 @@ class RunStore(Protocol):
         """Return one run."""
         ...
 
-    async def ahead(self, run_id: str) -> int:
+    async def count_ahead(self, run_id: str) -> int:
         """Return how many queued runs were accepted before it; 0 if it is not queued."""
         ...
 
-    async def unfinished(self) -> list[Run]:
+    async def list_unfinished(self) -> list[Run]:
         """Return the queued, running and suspended runs in order of acceptance."""
         ...
 

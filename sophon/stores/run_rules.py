@@ -7,13 +7,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from sophon.errors import InputError, NotFound
-from sophon.stores.run_contracts import Begun, Run, RunOutcome
+from sophon.stores.run_contracts import BeginResult, Run, RunOutcome
 
-NEAR_AMONG = 1000
+SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
 
 
-def accepted(run: Run, order: int, at: datetime) -> Run:
+def accept_run(run: Run, order: int, at: datetime) -> Run:
     """Return the run as the store keeps it: the given facts, status queued."""
     return Run(
         run.id,
@@ -28,26 +28,26 @@ def accepted(run: Run, order: int, at: datetime) -> Run:
     )
 
 
-def begun(run: Run, at: datetime) -> Begun:
+def begin_run(run: Run, at: datetime) -> BeginResult:
     """Return the run after `begin`, and the verdict for its worker."""
-    if run.over:
-        return Begun(run, "over")
+    if run.is_finished:
+        return BeginResult(run, "over")
     if run.cancel_requested:
-        return Begun(run, "cancelled")
-    return Begun(
+        return BeginResult(run, "cancelled")
+    return BeginResult(
         replace(run, status="running", starts=run.starts + 1, started_at=run.started_at or at, waiting_for=()),
         "begun",
     )
 
 
-def suspended(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+def suspend_run(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
     """Return the run after `suspend`; unchanged if it was not running."""
     if run.status != "running":
         return run
     return replace(run, status="suspended", checkpoint=state, waiting_for=tuple(waiting_for))
 
 
-def finished(run: Run, outcome: RunOutcome, at: datetime) -> Run:
+def finish_run(run: Run, outcome: RunOutcome, at: datetime) -> Run:
     """Return the run with its outcome."""
     return replace(
         run,
@@ -60,11 +60,11 @@ def finished(run: Run, outcome: RunOutcome, at: datetime) -> Run:
     )
 
 
-def no_run(run_id: str, newest: Iterable[str]) -> NotFound:
+def run_not_found(run_id: str, newest: Iterable[str]) -> NotFound:
     """Return the NotFound error for an unknown run, with similar ids among the newest."""
     return NotFound("task", run_id, get_close_matches(run_id, list(newest), n=3))
 
 
-def taken(run_id: str) -> InputError:
+def run_id_taken(run_id: str) -> InputError:
     """Return the InputError for a run id that exists already."""
     return InputError(f"run {run_id!r} exists already; choose another id")

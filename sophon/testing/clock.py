@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from sophon.testing.threads import HeldThreads
+from sophon.testing.threads import BlockingThreadRunner
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class VirtualClock:
         self._timers: list[_Timer] = []
         self._sleepers = 0
         self._threads: anyio.CapacityLimiter | None = None
-        self._thread_runner = HeldThreads()
+        self._thread_runner = BlockingThreadRunner()
         self._order = itertools.count()
         self._ids = itertools.count(1)
         self._random = random.Random(seed)  # noqa: S311 - reproducible randomness for tests
@@ -97,8 +97,8 @@ class VirtualClock:
         """Return a scope as `Clock.timeout` does, in virtual time."""
         return self._timeout(seconds)
 
-    async def in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
-        """Run as `Clock.in_thread`; the event loop is blocked until the function ends: see `HeldThreads`."""
+    async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
+        """Run as `Clock.run_in_thread`; the event loop is blocked until the function ends: see `BlockingThreadRunner`."""
         return await self._thread_runner.run(function, abandon_on_cancel=abandon_on_cancel)
 
     def advance(self, seconds: float) -> Awaitable[None]:
@@ -194,7 +194,7 @@ class VirtualClock:
         return IDLE_POLLS_WITH_THREADS if self._has_running_thread() else IDLE_POLLS
 
     def _has_running_thread(self) -> bool:
-        return self._thread_runner.at_work > 0 or (self._threads is not None and self._threads.borrowed_tokens > 0)
+        return self._thread_runner.running > 0 or (self._threads is not None and self._threads.borrowed_tokens > 0)
 
     def _fire_next(self) -> None:
         timer = heapq.heappop(self._timers)

@@ -6,7 +6,7 @@ from typing import Self, TypeAlias
 from sophon.messages import ToolCall
 from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo, ModelRequest, ModelResponse
 
-Answer: TypeAlias = str | ModelResponse
+ModelAnswer: TypeAlias = str | ModelResponse
 ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException
 
 
@@ -19,7 +19,7 @@ class FunctionModel:
 
     def __init__(
         self,
-        function: Callable[[ModelRequest], Awaitable[Answer]],
+        function: Callable[[ModelRequest], Awaitable[ModelAnswer]],
         *,
         name: str = "function",
         context_window: int = DEFAULT_CONTEXT_WINDOW,
@@ -47,7 +47,7 @@ class FunctionModel:
         answer = await self._function(request)
         response = ModelResponse(answer) if isinstance(answer, str) else answer
         if self._stream and request.on_text is not None:
-            for piece in pieces(response.text, self._stream):
+            for piece in split_text(response.text, self._stream):
                 request.on_text(piece)
         return response
 
@@ -87,7 +87,7 @@ class ScriptedModel:
         """Return or raise the next step."""
         return await self._model.complete(request)
 
-    async def _next_step(self, request: ModelRequest) -> Answer:
+    async def _next_step(self, request: ModelRequest) -> ModelAnswer:
         if self._position == len(self._script):
             raise AssertionError(f"the script of {self.info.name!r} has {len(self._script)} steps; this is a call more")
         step = self._script[self._position]
@@ -115,7 +115,7 @@ class ScriptedModel:
             self.close()
 
 
-def pieces(text: str, size: bool | int) -> Iterable[str]:
+def split_text(text: str, size: bool | int) -> Iterable[str]:
     """Split a text: True by words, each with its trailing space; a number by so many characters."""
     if size is True:
         start = 0

@@ -11,33 +11,33 @@ import anyio
 
 T = TypeVar("T")
 
-HELD_SECONDS = 0.05
+LOOP_BLOCK_SECONDS = 0.05
 """Real time in seconds for which the event loop is blocked for a thread."""
 
 
-class HeldThreads:
+class BlockingThreadRunner:
     """Runs each function in a thread of its own and blocks the event loop meanwhile.
 
-    The order of events then does not depend on which thread is faster. A function that needs more than `HELD_SECONDS`,
+    The order of events then does not depend on which thread is faster. A function that needs more than `LOOP_BLOCK_SECONDS`,
     because it waits for the loop or for another thread, continues concurrently with the loop.
     """
 
     def __init__(self) -> None:
-        self.at_work = 0
+        self.running = 0
         """Number of functions that run concurrently with the loop."""
 
     async def run(self, function: Callable[[], T], *, abandon_on_cancel: bool) -> T:
         """Run as `anyio.to_thread.run_sync`; the function must not use `anyio.from_thread`."""
         await asyncio.sleep(0)
         future = _start_thread(function)
-        if not wait([future], HELD_SECONDS).not_done:
+        if not wait([future], LOOP_BLOCK_SECONDS).not_done:
             return future.result()
-        self.at_work += 1
+        self.running += 1
         try:
             with anyio.CancelScope(shield=not abandon_on_cancel):
                 await asyncio.wrap_future(future)
         finally:
-            self.at_work -= 1
+            self.running -= 1
         return future.result()
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from sophon.messages import Message
-from sophon.transcript import faults
+from sophon.transcript import find_transcript_faults
 
 
 def assert_valid_transcript(messages: Sequence[Message]) -> None:
-    """Raise AssertionError with all faults; see `sophon.transcript.faults`."""
-    found = faults(messages)
+    """Raise AssertionError with all faults; see `sophon.transcript.find_transcript_faults`."""
+    found = find_transcript_faults(messages)
     assert not found, "the transcript is not valid:\n" + "\n".join(found)

@@ -12,10 +12,10 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from sophon.errors import SettingsError
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+IpAddress = IPv4Address | IPv6Address
+IpNetwork = IPv4Network | IPv6Network
 
-IPV4_REFUSED: tuple[tuple[IPv4Network, str], ...] = tuple(
+BLOCKED_IPV4_RANGES: tuple[tuple[IPv4Network, str], ...] = tuple(
     (IPv4Network(cidr), why)
     for cidr, why in (
         ("0.0.0.0/8", "this host"),
@@ -36,7 +36,7 @@ IPV4_REFUSED: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("240.0.0.0/4", "reserved or broadcast"),
     )
 )
-IPV6_REFUSED: tuple[tuple[IPv6Network, str], ...] = tuple(
+BLOCKED_IPV6_RANGES: tuple[tuple[IPv6Network, str], ...] = tuple(
     (IPv6Network(cidr), why)
     for cidr, why in (
         ("2001::/32", "Teredo tunnel"),
@@ -50,7 +50,7 @@ GLOBAL_UNICAST = IPv6Network("2000::/3")
 NAT64 = IPv6Network("64:ff9b::/96")
 ISATAP_IDENTIFIERS = frozenset({0x00005EFE, 0x02005EFE})
 
-METADATA = frozenset(
+METADATA_ADDRESSES = frozenset(
     ip_address(text)
     for text in (
         "169.254.169.254",
@@ -65,23 +65,23 @@ METADATA = frozenset(
 """Cloud metadata addresses, which return credentials; an allow list must name them as /32 or /128."""
 
 
-def canonical(text: str) -> Address:
+def parse_address(text: str) -> IpAddress:
     """Parse an IP address; an IPv4-mapped one becomes the IPv4 address that a socket would connect to.
 
     Raises ValueError for anything but a plain address, including legacy IPv4 spellings (octal, short, hexadecimal).
     """
     address = ip_address(text)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    # A mapped address must not have a zone; it is kept unmapped so that `refusal` blocks it.
+    # A mapped address must not have a zone; it is kept unmapped so that `explain_blocked_address` blocks it.
     return address if mapped is None or "%" in text else mapped
 
 
-def refusal(address: Address) -> str | None:
+def explain_blocked_address(address: IpAddress) -> str | None:
     """Return why `address` is blocked, naming its range; None if it is public."""
     return _explain_ipv4(address) if isinstance(address, IPv4Address) else _explain_ipv6(address)
 
 
-class AllowList:
+class AddressAllowList:
     """Allow list of non-public addresses that the operator permits.
 
     `cidrs` are networks or single addresses in their exact form, without host bits after the prefix. Raises
@@ -89,7 +89,7 @@ class AllowList:
     """
 
     def __init__(self, cidrs: Sequence[str] = ()) -> None:
-        networks: list[Network] = []
+        networks: list[IpNetwork] = []
         problems: list[str] = []
         for cidr in cidrs:
             try:
@@ -100,15 +100,15 @@ class AllowList:
             raise SettingsError(problems)
         self._networks = tuple(networks)
 
-    def opens(self, address: Address) -> bool:
+    def allows(self, address: IpAddress) -> bool:
         """Return whether `address` itself is listed; an address embedded in a tunnel or translation does not count."""
         return any(
-            address in network and (address not in METADATA or network.num_addresses == 1) for network in self._networks
+            address in network and (address not in METADATA_ADDRESSES or network.num_addresses == 1) for network in self._networks
         )
 
 
 def _explain_ipv4(address: IPv4Address) -> str | None:
-    return next((f"{address} is {why} ({network})" for network, why in IPV4_REFUSED if address in network), None)
+    return next((f"{address} is {why} ({network})" for network, why in BLOCKED_IPV4_RANGES if address in network), None)
 
 
 def _explain_ipv6(address: IPv6Address) -> str | None:
@@ -123,7 +123,7 @@ def _explain_ipv6(address: IPv6Address) -> str | None:
         return f"{address} is not global unicast ({GLOBAL_UNICAST})"
     if (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDENTIFIERS and (inner := _explain_ipv4(_last_32_bits(address))):
         return f"{address} is ISATAP for a blocked address: {inner}"
-    return next((f"{address} is {why} ({network})" for network, why in IPV6_REFUSED if address in network), None)
+    return next((f"{address} is {why} ({network})" for network, why in BLOCKED_IPV6_RANGES if address in network), None)
 
 
 def _last_32_bits(address: IPv6Address) -> IPv4Address:

@@ -40,13 +40,13 @@ class ArgumentSchema:
             raise InvalidArguments(tool, [_format_error(fault) for fault in error.errors(include_url=False)]) from None
 
 
-def argument_schema(function: Callable[..., Any], tool: str) -> tuple[ArgumentSchema, str]:
+def schema_from_function(function: Callable[..., Any], tool: str) -> tuple[ArgumentSchema, str]:
     """Build (schema, description without the `Args:` section) from a function's parameters and docstring.
 
     Raises CompositionError for a parameter that a model cannot fill: positional-only, `*args`, no annotation, a type
     or a default that JSON cannot represent.
     """
-    text, help_by_name = split_docstring(inspect.getdoc(function) or "")
+    text, help_by_name = parse_docstring(inspect.getdoc(function) or "")
     hints = _read_type_hints(function, tool)
     fields: dict[str, Any] = {}
     wants_context = False
@@ -71,7 +71,7 @@ def argument_schema(function: Callable[..., Any], tool: str) -> tuple[ArgumentSc
     return ArgumentSchema(json_schema, check, wants_context, frozenset(names.values())), text
 
 
-def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+def parse_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Split a docstring into the text without its `Args:` section, and the section as name -> description."""
     kept: list[str] = []
     about: dict[str, str] = {}

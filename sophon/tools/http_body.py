@@ -14,7 +14,7 @@ _TEXT_CODEC = re.compile(
 )
 
 
-async def read_capped(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> tuple[bytes, bool]:
+async def read_limited_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> tuple[bytes, bool]:
     """Return the first `limit` decompressed bytes, and whether there were more.
 
     `encoding` is the Content-Encoding: gzip or none; anything else raises ToolError, since it was not requested.
@@ -29,13 +29,13 @@ async def read_capped(chunks: AsyncIterator[bytes], encoding: str, limit: int) -
     return bytes(kept), not decompressor.complete
 
 
-def as_text(body: bytes, content_type: str, *, whole: bool = True) -> str:
+def decode_body(body: bytes, content_type: str, *, is_complete: bool = True) -> str:
     """Decode `body` with the charset of `content_type`, else UTF-8; invalid bytes become U+FFFD.
 
-    With `whole` false, an incomplete character at the end of a truncated body is dropped.
+    With `is_complete` false, an incomplete character at the end of a truncated body is dropped.
     """
     decoder = codecs.getincrementaldecoder(_find_text_codec(content_type))(errors="replace")
-    return decoder.decode(body, final=whole)
+    return decoder.decode(body, final=is_complete)
 
 
 class _IdentityDecoder:

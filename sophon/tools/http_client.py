@@ -9,8 +9,8 @@ import httpx
 from sophon._version import __version__
 from sophon.clock import Clock, SystemClock
 from sophon.errors import ToolError
-from sophon.tools.http_body import as_text, read_capped
-from sophon.tools.http_headers import accepted, for_another_origin, without_body
+from sophon.tools.http_body import decode_body, read_limited_body
+from sophon.tools.http_headers import validate_headers, keep_cross_origin_headers, drop_body_headers
 from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -79,7 +79,7 @@ class SafeHttpClient:
         Raises SsrfBlocked if the guard blocks the URL or a redirect, and for too many redirects; ToolError for a method
         or header that is not allowed, for a failed connection and at the timeout.
         """
-        hop = _Hop(_validate_method(method), url, {**OWN_HEADERS, **accepted(headers or {})}, _as_bytes(body))
+        hop = _Hop(_validate_method(method), url, {**OWN_HEADERS, **validate_headers(headers or {})}, _as_bytes(body))
         try:
             async with self._clock.timeout(self._limits.timeout_seconds):
                 return await self._follow(hop)
@@ -95,7 +95,7 @@ class SafeHttpClient:
             location = _location(response.status, response.headers)
             if location is None:
                 return response
-            url, next_target = await self._guard.follow(hop.url, location)
+            url, next_target = await self._guard.check_redirect(hop.url, location)
             hop = _redirect(hop, response.status, url, same_origin=_origin(target) == _origin(next_target))
             target = next_target
         raise SsrfBlocked(hop.url, "redirect", f"more than {self._limits.max_redirects} redirects")
@@ -124,8 +124,8 @@ class SafeHttpClient:
         if hop.method == "HEAD" or _location(response.status_code, headers) is not None:
             return FetchedResponse(response.status_code, hop.url, headers, "", truncated=False)
         encoding = headers.get("content-encoding", "")
-        body, truncated = await read_capped(response.aiter_raw(), encoding, self._limits.max_bytes)
-        text = as_text(body, headers.get("content-type", ""), whole=not truncated)
+        body, truncated = await read_limited_body(response.aiter_raw(), encoding, self._limits.max_bytes)
+        text = decode_body(body, headers.get("content-type", ""), is_complete=not truncated)
         return FetchedResponse(response.status_code, hop.url, headers, text, truncated)
 
     def _tls_context(self) -> ssl.SSLContext:
@@ -154,8 +154,8 @@ def _origin(target: Target) -> tuple[str, str, int]:
 
 
 def _redirect(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
-    headers = hop.headers if same_origin else for_another_origin(hop.headers)
+    headers = hop.headers if same_origin else keep_cross_origin_headers(hop.headers)
     rewritten = (status in (301, 302) and hop.method == "POST") or (status == 303 and hop.method not in ("GET", "HEAD"))
     if rewritten:
-        return _Hop("GET", url, without_body(headers), None)
+        return _Hop("GET", url, drop_body_headers(headers), None)
     return replace(hop, url=url, headers=headers)

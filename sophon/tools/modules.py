@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sophon.errors import SettingsError
-from sophon.import_paths import import_module
+from sophon.import_paths import import_user_module
 from sophon.tools.tool import Tool
 
 
@@ -19,7 +19,7 @@ def tools_from_modules(names: Sequence[str], *, folder: Path) -> list[Tool]:
     for index, name in enumerate(names):
         setting = f"Tools.Modules[{index}]"
         try:
-            module = import_module(name, setting=setting, folder=folder)
+            module = import_user_module(name, setting=setting, folder=folder)
         except SettingsError as error:
             problems += error.problems
             continue

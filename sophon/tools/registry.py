@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from sophon.errors import CompositionError, UnknownTool
 from sophon.tools.relevance import RelevanceIndex
-from sophon.tools.tool import Tool, wire_name
+from sophon.tools.tool import Tool, to_wire_name
 
 
 class ToolRegistry:
@@ -21,7 +21,7 @@ class ToolRegistry:
         for tool in self.tools:
             if tool.name in self._by_name:
                 raise CompositionError(f"two tools are called {tool.name!r}: rename one with @tool(name=...)")
-            wire = wire_name(tool.name)
+            wire = to_wire_name(tool.name)
             if wire in on_the_wire:
                 raise CompositionError(
                     f"the tools {on_the_wire[wire]!r} and {tool.name!r} are both {wire!r} to a provider: rename one"
@@ -37,12 +37,12 @@ class ToolRegistry:
         """Return the tool of that name; raises UnknownTool with similar names."""
         tool = self._by_name.get(name)
         if tool is None:
-            raise UnknownTool(name, self.near(name))
+            raise UnknownTool(name, self.suggest_names(name))
         return tool
 
-    def near(self, name: str, among: Iterable[Tool] | None = None) -> list[str]:
+    def suggest_names(self, name: str, tools: Iterable[Tool] | None = None) -> list[str]:
         """Return up to three similar tool names, the most similar first."""
-        names = [tool.name for tool in (self.tools if among is None else among)]
+        names = [tool.name for tool in (self.tools if tools is None else tools)]
         return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
 
     def groups(self) -> dict[str, list[Tool]]:
@@ -63,10 +63,10 @@ class ToolRegistry:
         return name in self._by_name
 
 
-def only_tools(given: Iterable[object]) -> list[Tool]:
+def validate_tools(objects: Iterable[object]) -> list[Tool]:
     """Return the objects as a list; raises CompositionError that names the first one that is not a Tool."""
     tools: list[Tool] = []
-    for each in given:
+    for each in objects:
         if not isinstance(each, Tool):
             name = getattr(each, "__name__", None) or type(each).__name__
             raise CompositionError(f"{name} is not a tool: put @tool above the function")

@@ -22,7 +22,7 @@ _STOP_WORDS = frozenset(
 )
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the lower-case words of a text; a dot, dash or underscore separates words."""
     return _WORD.findall(text.lower())
 
@@ -38,20 +38,20 @@ class RelevanceIndex:
         """First word of a tool name -> names, so that a text is not searched for every name."""
         for tool in tools:
             self._order[tool.name] = len(self._order)
-            for head in words(tool.name)[:1]:
+            for head in split_words(tool.name)[:1]:
                 self._names.setdefault(head, []).append(tool.name)
-            for parts in dict.fromkeys(tuple(words(tag)) for tag in tool.tags):
+            for parts in dict.fromkeys(tuple(split_words(tag)) for tag in tool.tags):
                 if len(parts) == 1:
                     self._scores.setdefault(parts[0], []).append((tool.name, TAG_SCORE))
                 elif parts:
                     self._phrases.append((parts, tool.name))
-            for keyword in dict.fromkeys(words(tool.description)):
+            for keyword in dict.fromkeys(split_words(tool.description)):
                 if keyword not in _STOP_WORDS:
                     self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
 
-    def scores(self, text: str) -> dict[str, float]:
+    def score_tools(self, text: str) -> dict[str, float]:
         """Return tool name -> score, for the tools with a score above zero."""
-        sequence = words(text)
+        sequence = split_words(text)
         found: dict[str, float] = {}
         for word in dict.fromkeys(sequence):
             for name, score in self._scores.get(word, ()):
@@ -62,10 +62,10 @@ class RelevanceIndex:
                 found[name] = found.get(name, 0.0) + TAG_SCORE
         return found
 
-    def named(self, text: str) -> list[str]:
+    def find_named_tools(self, text: str) -> list[str]:
         """Return the tools whose full names occur in the text, in registration order."""
         found: list[str] = []
-        for head in self._names.keys() & words(text):
+        for head in self._names.keys() & split_words(text):
             found += [name for name in self._names[head] if _is_whole_name(name.lower(), text.lower())]
         return sorted(found, key=self._order.__getitem__)
 

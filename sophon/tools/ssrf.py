@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sophon.errors import SophonError
-from sophon.tools.addresses import AllowList, canonical, refusal
-from sophon.tools.urls import Origin, UrlRefused, joined, private_name, read_origin
+from sophon.tools.addresses import AddressAllowList, parse_address, explain_blocked_address
+from sophon.tools.urls import UrlOrigin, InvalidUrl, resolve_location, explain_private_name, parse_origin
 
-Resolve = Callable[[str], Awaitable[list[str]]]
+HostResolver = Callable[[str], Awaitable[list[str]]]
 """Resolver: takes an ASCII host name, returns its IP addresses as text."""
 
-Stage = Literal["parse", "literal", "hostname", "resolve", "redirect", "connect"]
+SsrfStage = Literal["parse", "literal", "hostname", "resolve", "redirect", "connect"]
 """Stage of the block: URL text, literal address, host name, resolved address, redirect, connection."""
 
-MAX_SHOWN = 200
+MAX_URL_CHARACTERS = 200
 
 
 class SsrfBlocked(SophonError):
@@ -24,9 +24,9 @@ class SsrfBlocked(SophonError):
 
     code = "ssrf_blocked"
 
-    def __init__(self, url: str, stage: Stage, reason: str) -> None:
+    def __init__(self, url: str, stage: SsrfStage, reason: str) -> None:
         self.url, self.stage, self.reason = url, stage, reason
-        shown = ascii(url if len(url) <= MAX_SHOWN else f"{url[:MAX_SHOWN]}...")
+        shown = ascii(url if len(url) <= MAX_URL_CHARACTERS else f"{url[:MAX_URL_CHARACTERS]}...")
         remedy = "; the setting Tools.AllowCidrs permits single addresses" if stage in ("literal", "resolve") else ""
         super().__init__(f"{shown} is blocked ({stage}): {reason}{remedy}")
 
@@ -57,33 +57,33 @@ class SsrfGuard:
     ranges. A NAT64 prefix specific to the local network cannot be detected.
     """
 
-    def __init__(self, resolve: Resolve | None = None, allow_cidrs: Sequence[str] = ()) -> None:
-        self._resolve = resolve or system_addresses
-        self._allowed = AllowList(allow_cidrs)
+    def __init__(self, resolve: HostResolver | None = None, allow_cidrs: Sequence[str] = ()) -> None:
+        self._resolve = resolve or resolve_system_addresses
+        self._allowed = AddressAllowList(allow_cidrs)
 
     async def check(self, url: str) -> Target:
         """Resolve and check `url`; return its target. Raises SsrfBlocked."""
         try:
-            origin = read_origin(url)
-        except UrlRefused as error:
+            origin = parse_origin(url)
+        except InvalidUrl as error:
             raise SsrfBlocked(url, "parse", str(error)) from None
         if origin.is_address:
             return self._check_literal(url, origin)
-        if private := private_name(origin.host):
+        if private := explain_private_name(origin.host):
             raise SsrfBlocked(url, "hostname", private)
         answers = await self._resolve_host(url, origin.host)
         addresses = [self._check_address(url, "resolve", answer) for answer in answers]
         return Target(origin.scheme, origin.host, origin.port, addresses[0])
 
-    async def follow(self, base: str, location: str) -> tuple[str, Target]:
+    async def check_redirect(self, base: str, location: str) -> tuple[str, Target]:
         """Resolve a Location header against `base`, check it and return (URL, target); the stage is `redirect`."""
-        url = joined(base, location)
+        url = resolve_location(base, location)
         try:
             return url, await self.check(url)
         except SsrfBlocked as blocked:
             raise SsrfBlocked(url, "redirect", f"{blocked.reason} ({blocked.stage})") from blocked
 
-    def _check_literal(self, url: str, origin: Origin) -> Target:
+    def _check_literal(self, url: str, origin: UrlOrigin) -> Target:
         address = self._check_address(url, "literal", origin.host)
         return Target(origin.scheme, origin.host, origin.port, address)
 
@@ -96,18 +96,18 @@ class SsrfGuard:
             raise SsrfBlocked(url, "resolve", f"{host!r} has no address")
         return answers
 
-    def _check_address(self, url: str, stage: Stage, text: str) -> str:
+    def _check_address(self, url: str, stage: SsrfStage, text: str) -> str:
         try:
-            address = canonical(str(text))
+            address = parse_address(str(text))
         except ValueError:
             raise SsrfBlocked(url, "parse" if stage == "literal" else stage, f"{text!r} is not an IP address") from None
-        reason = refusal(address)
-        if reason and ("%" in str(address) or not self._allowed.opens(address)):
+        reason = explain_blocked_address(address)
+        if reason and ("%" in str(address) or not self._allowed.allows(address)):
             raise SsrfBlocked(url, stage, reason)
         return str(address)
 
 
-async def system_addresses(host: str) -> list[str]:
+async def resolve_system_addresses(host: str) -> list[str]:
     """Resolve `host` with the operating system, in its order of preference."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]

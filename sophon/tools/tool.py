@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
-from sophon.tools.arguments import ArgumentSchema, argument_schema
+from sophon.tools.arguments import ArgumentSchema, schema_from_function
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -100,10 +100,10 @@ class Tool:
         if self.schema.wants_context:
             values["ctx"] = ctx
         if self.is_async:
-            return as_text(await self.function(**values))
+            return result_to_text(await self.function(**values))
         time = clock or SystemClock()
-        answer = await time.in_thread(lambda: self.function(**values), abandon_on_cancel=True)
-        return as_text(await cast(Awaitable[object], answer) if isinstance(answer, Awaitable) else answer)
+        answer = await time.run_in_thread(lambda: self.function(**values), abandon_on_cancel=True)
+        return result_to_text(await cast(Awaitable[object], answer) if isinstance(answer, Awaitable) else answer)
 
 
 @overload
@@ -143,13 +143,13 @@ def tool(
 
     def make(function: ToolFunction) -> Tool:
         tool_name = name or function.__name__
-        schema, help_text = argument_schema(function, tool_name)
+        schema, help_text = schema_from_function(function, tool_name)
         return Tool(tool_name, description or help_text or tool_name, function, schema, **traits)
 
     return make(function) if function is not None else make
 
 
-def as_text(answer: object) -> str:
+def result_to_text(answer: object) -> str:
     """Convert a tool's return value to text: a text unchanged, None to the empty text, anything else to JSON.
 
     Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
@@ -164,7 +164,7 @@ def as_text(answer: object) -> str:
         return json.dumps(_with_text_keys(answer), default=_to_jsonable)
 
 
-def wire_name(name: str) -> str:
+def to_wire_name(name: str) -> str:
     """Convert a tool's name to the form that providers accept: letters, digits, `_` and `-`, at most 64 characters."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:WIRE_NAME_LIMIT]
 

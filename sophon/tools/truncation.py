@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 import orjson
 
-LIMIT = 8000
+DEFAULT_LIMIT = 8000
 """Default limit in characters. Source: reference/sophon.md 5.23."""
 
 _ARRAY = re.compile(r"[ \t\n\r]*\[")
@@ -18,7 +18,7 @@ _LONGEST_CLUSTER = 16
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
 
-def truncate(text: str, limit: int = LIMIT) -> str:
+def truncate(text: str, limit: int = DEFAULT_LIMIT) -> str:
     """Truncate a text to at most `limit` characters, including the marker for the omitted part.
 
     A text that fits is returned unchanged. A JSON array keeps as many leading elements as fit, without white space

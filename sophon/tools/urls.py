@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-MAX_NAME = 253
+MAX_HOST_NAME_LENGTH = 253
 PRIVATE_SUFFIXES = (
     "localhost",
     "localdomain",
@@ -40,12 +40,12 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ANY_DOT = re.compile("[.\u3002\uff0e\uff61]")
 
 
-class UrlRefused(ValueError):
+class InvalidUrl(ValueError):
     """A URL that is malformed or ambiguous between parsers; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class UrlOrigin:
     """Origin of a URL: `host` in lower-case ASCII, without brackets and without a trailing dot."""
 
     scheme: str
@@ -54,26 +54,26 @@ class Origin:
     is_address: bool
 
 
-def read_origin(url: str) -> Origin:
+def parse_origin(url: str) -> UrlOrigin:
     """Parse the origin of an http or https URL; raises UrlRefused."""
     _reject_ambiguous_characters(url)
     shape = _SHAPE.fullmatch(url)
     if shape is None:
-        raise UrlRefused("it is not an http:// or https:// URL with a host")
+        raise InvalidUrl("it is not an http:// or https:// URL with a host")
     host_text, port_text = _split_authority(shape["authority"], shape["rest"])
     scheme, host = _parse_with_client(url)
     port = int(port_text) if port_text else DEFAULT_PORTS[scheme]
     if not 1 <= port <= 65535:
-        raise UrlRefused(f"{port} is not a port")
+        raise InvalidUrl(f"{port} is not a port")
     if host_text.startswith("["):
-        return Origin(scheme, host, port, is_address=True)
+        return UrlOrigin(scheme, host, port, is_address=True)
     name = host.removesuffix(".")
     _reject_ambiguous_name(name, host_text)
     is_address = _check_ipv4_form(name, host_text)
-    return Origin(scheme, name, port, is_address=is_address)
+    return UrlOrigin(scheme, name, port, is_address=is_address)
 
 
-def private_name(host: str) -> str | None:
+def explain_private_name(host: str) -> str | None:
     """Return why a host name is private, independent of its addresses; None if it may be resolved."""
     if "." not in host:
         return f"{host!r} is a name of the local network: it has no dot"
@@ -88,7 +88,7 @@ def private_name(host: str) -> str | None:
     )
 
 
-def joined(base: str, location: str) -> str:
+def resolve_location(base: str, location: str) -> str:
     """Resolve a Location header against `base`; a malformed location is returned unchanged, to be rejected."""
     if _SCHEME.match(location) or location != location.strip() or "\\" in location:
         return location
@@ -101,24 +101,24 @@ def joined(base: str, location: str) -> str:
 
 def _reject_ambiguous_characters(url: str) -> None:
     if url != url.strip():
-        raise UrlRefused("it begins or ends with white space")
+        raise InvalidUrl("it begins or ends with white space")
     if "\\" in url:
-        raise UrlRefused("it has a backslash, which some parsers treat as a slash; write %5C")
+        raise InvalidUrl("it has a backslash, which some parsers treat as a slash; write %5C")
     if any(unicodedata.category(char) == "Cc" for char in url):
-        raise UrlRefused("it has a control character")
+        raise InvalidUrl("it has a control character")
 
 
 def _split_authority(authority: str, rest: str) -> tuple[str, str | None]:
     # Old parsers end the authority only at the first slash, so the host would be the text after the last @.
     if "@" in authority + rest.partition("/")[0]:
-        raise UrlRefused("it has an @ before the path; user names and passwords in a URL are not allowed")
+        raise InvalidUrl("it has an @ before the path; user names and passwords in a URL are not allowed")
     if any(char.isspace() for char in authority):
-        raise UrlRefused("it has white space in the host")
+        raise InvalidUrl("it has white space in the host")
     parts = _HOST_AND_PORT.fullmatch(authority)
     if parts is None:
-        raise UrlRefused(f"{authority!r} is not a host with an optional port")
+        raise InvalidUrl(f"{authority!r} is not a host with an optional port")
     if "%" in parts["host"] and not parts["host"].startswith("["):
-        raise UrlRefused("it has a percent sign in the host")
+        raise InvalidUrl("it has a percent sign in the host")
     return parts["host"], parts["port"]
 
 
@@ -129,20 +129,20 @@ def _parse_with_client(url: str) -> tuple[str, str]:
         parsed = httpx.URL(url)
         return parsed.scheme, parsed.raw_host.decode("ascii")
     except (httpx.InvalidURL, ValueError) as error:
-        raise UrlRefused(f"the HTTP client cannot parse it: {str(error)!a}") from None
+        raise InvalidUrl(f"the HTTP client cannot parse it: {str(error)!a}") from None
 
 
 def _reject_ambiguous_name(name: str, written: str) -> None:
     labels = name.split(".")
-    if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise UrlRefused(f"{written!a} is not a host name")
+    if len(name) > MAX_HOST_NAME_LENGTH or not all(map(_LABEL.fullmatch, labels)):
+        raise InvalidUrl(f"{written!a} is not a host name")
     if written.isascii():
         if written.lower().removesuffix(".") != name:
-            raise UrlRefused(f"parsers disagree about the host {written!r}")
+            raise InvalidUrl(f"parsers disagree about the host {written!r}")
         return
     for before, after in zip(_ANY_DOT.split(written), labels, strict=False):
         if not before.isascii() and not after.startswith("xn--"):
-            raise UrlRefused(f"{before!a} is a variant spelling of {after!r}")
+            raise InvalidUrl(f"{before!a} is a variant spelling of {after!r}")
 
 
 def _check_ipv4_form(name: str, written: str) -> bool:
@@ -150,5 +150,5 @@ def _check_ipv4_form(name: str, written: str) -> bool:
     if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
         return False
     if written != name or _QUAD.fullmatch(name) is None:
-        raise UrlRefused(f"{written!a} ends in a number and is not an IPv4 address of four decimal numbers")
+        raise InvalidUrl(f"{written!a} ends in a number and is not an IPv4 address of four decimal numbers")
     return True

@@ -64,7 +64,7 @@ async def test_thirty_rounds_of_ten_megabytes_stay_in_the_window(name: str) -> N
             return "they looked at many things"
         rounds.append(len(request.messages))
         count = services.gateway.tokens
-        used = sum(count.message(m) for m in request.messages)
+        used = sum(count.count_message(m) for m in request.messages)
         assert used + request.max_tokens <= WINDOW, (used, request.max_tokens)
         assert request.max_tokens >= 1
         assert request.messages[0].role == "system"

@@ -12,8 +12,8 @@ from typing import Self
 from sophon import ModelRequest, Services
 from sophon.stores.opening import store_from_url
 from sophon.testing import FunctionModel
-from sophon_hosting.events.frame import Frame
-from sophon_hosting.host import Host, Incoming
+from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 
 SESSIONS = 20
@@ -65,18 +65,18 @@ class Hosted:
 
     async def _sent(self, session: str, count: int) -> None:
         over: asyncio.Queue[str] = asyncio.Queue()
-        await self._services.store.sessions.ensure(session, "bench")
+        await self._services.store.sessions.get_or_create(session, "bench")
 
-        def hear(frame: Frame) -> None:
+        def hear(frame: WireEvent) -> None:
             over.put_nowait(frame.name)
 
-        await self._host.feed.listen(session, hear)
+        await self._host.event_bus.subscribe(session, hear)
         for _ in range(count):
-            await self._host.accept(Incoming("hello", session, "bench"))
+            await self._host.accept(RunRequest("hello", session, "bench"))
         for _ in range(count):
             while await over.get() != "task_completed":
                 pass
-        self._host.feed.leave(session, hear)
+        self._host.event_bus.unsubscribe(session, hear)
 
     async def _turned(self, session: str, count: int) -> None:
         for _ in range(count):

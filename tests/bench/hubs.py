@@ -17,7 +17,7 @@ from sophon import ModelRequest, Services
 from sophon.events import StreamChunk, TaskCompleted
 from sophon.messages import Usage
 from sophon.testing import FunctionModel
-from sophon_hosting.access import Access
+from sophon_hosting.access import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
 from sophon_middlewares.chains import twelve
@@ -51,20 +51,20 @@ async def ours() -> AsyncIterator[tuple[str, Emit]]:
     """A host with its hub, a store in memory, a model that answers at once."""
     services = Services(models=FunctionModel(instantly, stream=True), settings={"Planning": {"Mode": "Never"}})
     host = Host(services, twelve(services))
-    await services.store.sessions.ensure("bench", "local")
+    await services.store.sessions.get_or_create("bench", "local")
 
     async def emit(count: int) -> None:
         for number in range(count):
-            host.feed.emit(StreamChunk(session_id="bench", task_id="t", run_id="t", epoch=0, text=PIECE))
+            host.event_bus.emit(StreamChunk(session_id="bench", task_id="t", run_id="t", epoch=0, text=PIECE))
             if number % 10 == 9:
                 await asyncio.sleep(0)
         end = TaskCompleted(text="", finish_reason="stop", usage=Usage(), duration_ms=0)
         end.session_id, end.task_id, end.run_id = "bench", "t", "t"
-        host.feed.emit(end)
+        host.event_bus.emit(end)
 
     async with host:
         app = web.Application()
-        hub = Hub(host, Access({}))
+        hub = Hub(host, TokenAuthenticator({}))
         hub.attach(app)
         async with served(app) as url:
             yield url, emit

@@ -11,9 +11,9 @@ from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.testing import FunctionModel
-from sophon_hosting.host import Incoming
-from sophon_hosting.http.web_page import is_built
-from sophon_hosting.site import Site, bound
+from sophon_hosting.host import RunRequest
+from sophon_hosting.http.web_page import is_page_built
+from sophon_hosting.site import HostServer, bind_address
 from tests.web.driving import SWITCHES, browser_program
 
 CHUNKS_PER_SECOND = 200
@@ -44,7 +44,7 @@ async def nothing(request: ModelRequest) -> str:
 
 async def measure() -> None:
     """Print what the page costs, or why that cannot be told here."""
-    if browser_program() is None or not is_built():
+    if browser_program() is None or not is_page_built():
         print("the web page: not measured, as Chromium or the page (make page) is missing")
         return
     async with site() as (host, url), chromium() as browser:
@@ -63,18 +63,18 @@ def told(what: str, value: float, unit: str, target: str) -> None:
 
 
 @asynccontextmanager
-async def site() -> AsyncIterator[tuple[Site, str]]:
+async def site() -> AsyncIterator[tuple[HostServer, str]]:
     """A host with everything in memory."""
     settings: dict[str, Any] = {
         "Planning": {"Mode": "Never"},
         "AgentExecution": {"Titles": False},
         "Queue": {"Capacity": 2000},
     }
-    opened = Site(Services(models=Writer(nothing, stream=True), settings=settings), {})
-    address = bound("127.0.0.1", 0)
-    await opened.open(address)
+    opened = HostServer(Services(models=Writer(nothing, stream=True), settings=settings), {})
+    address = bind_address("127.0.0.1", 0)
+    await opened.start(address)
     yield opened, address.url
-    await opened.close(0)
+    await opened.shutdown(0)
 
 
 @asynccontextmanager
@@ -133,10 +133,10 @@ async def counters(devtools: CDPSession) -> dict[str, float]:
     return {each["name"]: each["value"] for each in (await devtools.send("Performance.getMetrics"))["metrics"]}
 
 
-async def opening(opened: Site, browser: Browser, url: str) -> float:
+async def opening(opened: HostServer, browser: Browser, url: str) -> float:
     """Median milliseconds from the navigation to the last message on the screen."""
     for number in range(MESSAGES // 2):
-        await opened.host.accept(Incoming(f"message {number}", session_id="long", owner="local"))
+        await opened.host.accept(RunRequest(f"message {number}", session_id="long", owner="local"))
         if number % 500 == 499:
             await settled(opened, number + 1)
     times: list[float] = []
@@ -148,10 +148,10 @@ async def opening(opened: Site, browser: Browser, url: str) -> float:
     return median(times)
 
 
-async def settled(opened: Site, count: int) -> None:
+async def settled(opened: HostServer, count: int) -> None:
     """Wait until so many turns are over."""
     runs = opened.services.store.runs
-    while sum(run.over for run in await runs.list(session_id="long", limit=MESSAGES)) < count:
+    while sum(run.is_finished for run in await runs.list(session_id="long", limit=MESSAGES)) < count:
         await asyncio.sleep(0.05)
 
 

@@ -13,8 +13,8 @@ import httpx
 from sophon import ModelRequest, Services
 from sophon.stores.opening import store_from_url
 from sophon.testing import FunctionModel
-from sophon_channels.whatsapp.signature import signature_of
-from sophon_hosting.site import Site, bound
+from sophon_channels.whatsapp.signature import sign_body
+from sophon_hosting.site import HostServer, bind_address
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parse import body, message
 
@@ -50,22 +50,22 @@ async def answered(graph: GraphApi, store: str, folder: Path) -> list[float]:
     }
     kept = store_from_url(store, folder=folder)
     secrets = {"TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
-    site = Site(Services(models=FunctionModel(wait), settings=settings, store=kept), secrets)
-    address = bound("127.0.0.1", 0)
-    await site.open(address)
+    site = HostServer(Services(models=FunctionModel(wait), settings=settings, store=kept), secrets)
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
     try:
         async with httpx.AsyncClient(base_url=address.url, trust_env=False, timeout=30) as client:
             return [await _post(client, number) for number in range(POSTS)][120:]
     finally:
         gate.set()
-        await site.close(0)
+        await site.shutdown(0)
 
 
 async def _post(client: httpx.AsyncClient, number: int) -> float:
     content = json.dumps(body(message(id=f"wamid.{number}", timestamp="4102444800"))).encode()
     began = time.perf_counter()
     while True:
-        headers = {"X-Hub-Signature-256": signature_of(content, SECRET)}
+        headers = {"X-Hub-Signature-256": sign_body(content, SECRET)}
         response = await client.post("/webhooks/whatsapp", content=content, headers=headers)
         if response.status_code == 200:
             return time.perf_counter() - began

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon_channels.disk import FileToSend, with_file
+from sophon_channels.disk import OutboundFile, build_file_fields
 from sophon_channels.errors import ChannelError
 
 
@@ -19,8 +19,8 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-def a_file(path: Path) -> FileToSend:
-    file = FileToSend.of(with_file(str(path), "", "text/plain"))
+def a_file(path: Path) -> OutboundFile:
+    file = OutboundFile.from_payload(build_file_fields(str(path), "", "text/plain"))
     assert file is not None
     return file
 
@@ -31,7 +31,7 @@ def test_a_file_is_read_from_its_beginning(folder: Path) -> None:
 
 
 def test_a_payload_without_a_file_has_none() -> None:
-    assert FileToSend.of({"text": "hello"}) is None
+    assert OutboundFile.from_payload({"text": "hello"}) is None
 
 
 def _linked(path: Path) -> None:
@@ -68,4 +68,4 @@ def test_what_has_taken_its_place_is_not_sent(folder: Path, change: object) -> N
     [("", "b.txt"), ('a"\r\nX: y', 'a"__X: y'), ("ä" * 300 + ".pdf", "ä" * 196 + ".pdf"), ("\ud83d", "\ufffd")],
 )
 def test_a_name_can_stand_in_a_header(name: str, expected: str) -> None:
-    assert with_file("/a/b.txt", name, "")["file_name"] == expected
+    assert build_file_fields("/a/b.txt", name, "")["file_name"] == expected

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from sophon import Services
-from sophon_hosting.access import Access
+from sophon_hosting.access import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
-from sophon_hosting.protocol import protocol_tables
+from sophon_hosting.protocol import render_protocol_tables
 from sophon_middlewares.chains import twelve
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -15,7 +15,7 @@ REFRESH = "put the output of protocol_tables() from sophon_hosting.protocol at t
 
 
 def test_the_page_ends_with_the_tables_of_all_events() -> None:
-    assert (DOCS / "protocol.md").read_text().endswith("\n\n" + protocol_tables()), REFRESH
+    assert (DOCS / "protocol.md").read_text().endswith("\n\n" + render_protocol_tables()), REFRESH
 
 
 async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:
@@ -26,8 +26,8 @@ async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there()
 
     app = make_app(
         Host(services, twelve(services)),
-        Access({}),
-        HttpOptions(metrics=metrics, web=Path("without the files of the page")),
+        TokenAuthenticator({}),
+        HttpOptions(render_metrics=metrics, web_folder=Path("without the files of the page")),
     )
     routes = {
         f"{route.method} {route.resource.canonical}"

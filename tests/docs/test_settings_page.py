@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon.errors import SettingsError
-from sophon.settings import Settings, load_settings, settings_table
+from sophon.settings import Settings, load_settings, render_settings_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -15,12 +15,12 @@ REFRESH = "put the output of settings_table() from sophon.settings at the end of
 
 
 def test_the_page_ends_with_the_table_of_all_settings():
-    assert PAGE.endswith("\n\n" + settings_table()), REFRESH
+    assert PAGE.endswith("\n\n" + render_settings_table()), REFRESH
 
 
 @pytest.mark.parametrize("block", re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
 def test_every_example_on_the_page_can_be_used(block: str):
-    Settings.of(json.loads(block)["Sophon"])
+    Settings.from_mapping(json.loads(block)["Sophon"])
 
 
 def test_the_mistakes_on_the_page_are_told_as_the_page_says(tmp_path: Path):

@@ -6,7 +6,7 @@ import pytest
 
 from sophon import Services
 from sophon.errors import CompositionError, SettingsError
-from sophon_hosting.composition import chain_of
+from sophon_hosting.composition import build_configured_chain
 
 MODULE = """
 from sophon import Pipeline
@@ -44,7 +44,7 @@ def chain(tmp_path: Path, request: pytest.FixtureRequest):
 
     def make(factory: str):
         path = factory.replace("chains", module)
-        return chain_of(Services(settings={"Chain": {"Factory": path}}, folder=tmp_path))
+        return build_configured_chain(Services(settings={"Chain": {"Factory": path}}, folder=tmp_path))
 
     return make
 

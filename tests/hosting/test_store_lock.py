@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon.errors import StoreError
-from sophon.stores.sql.location import located
-from sophon_hosting.store_lock import StoreLock
+from sophon.stores.sql.location import resolve_url
+from sophon_hosting.store_lock import StoreLease
 from tests import postgres
 
 
@@ -25,7 +25,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) -> None:
-    with StoreLock(url, folder=tmp_path), pytest.raises(StoreError) as told, StoreLock(url, folder=tmp_path):
+    with StoreLease(url, folder=tmp_path), pytest.raises(StoreError) as told, StoreLease(url, folder=tmp_path):
         pass
     assert f"process {os.getpid()} on " in told.value.problem
     assert "stop it or choose another Store.Url" in told.value.problem
@@ -33,28 +33,28 @@ def test_the_second_is_told_who_has_it_and_what_to_do(url: str, tmp_path: Path) 
 
 def test_it_can_be_taken_again_once_it_was_let_go(url: str, tmp_path: Path) -> None:
     for _ in range(2):
-        with StoreLock(url, folder=tmp_path):
+        with StoreLease(url, folder=tmp_path):
             pass
 
 
 def test_who_was_refused_takes_nothing_with_him(url: str, tmp_path: Path) -> None:
-    with StoreLock(url, folder=tmp_path):
-        with pytest.raises(StoreError), StoreLock(url, folder=tmp_path):
+    with StoreLease(url, folder=tmp_path):
+        with pytest.raises(StoreError), StoreLease(url, folder=tmp_path):
             pass
-        with pytest.raises(StoreError, match=f"process {os.getpid()} on "), StoreLock(url, folder=tmp_path):
+        with pytest.raises(StoreError, match=f"process {os.getpid()} on "), StoreLease(url, folder=tmp_path):
             pass
 
 
 def test_who_has_it_can_make_sure(url: str, tmp_path: Path) -> None:
-    with StoreLock(url, folder=tmp_path) as lock:
+    with StoreLease(url, folder=tmp_path) as lock:
         lock.renew()
-        with pytest.raises(StoreError), StoreLock(url, folder=tmp_path):
+        with pytest.raises(StoreError), StoreLease(url, folder=tmp_path):
             pass
 
 
 def cut_off() -> None:
     """End the connections that hold locks, as a server does that is started again."""
-    engine = create_engine(located(postgres.URL, Path()))
+    engine = create_engine(resolve_url(postgres.URL, Path()))
     held = "locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     with engine.begin() as connection:
         connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_locks WHERE {held}"))
@@ -63,49 +63,49 @@ def cut_off() -> None:
 
 @postgres.needs_postgres
 def test_a_lock_that_was_lost_is_taken_again(database: str) -> None:
-    with StoreLock(database) as lock:
+    with StoreLease(database) as lock:
         cut_off()
         lock.renew()
-        with pytest.raises(StoreError, match=f"process {os.getpid()}"), StoreLock(database):
+        with pytest.raises(StoreError, match=f"process {os.getpid()}"), StoreLease(database):
             pass
 
 
 @postgres.needs_postgres
 def test_a_lock_that_another_has_taken_meanwhile_is_told(database: str) -> None:
-    with StoreLock(database) as lock:
+    with StoreLease(database) as lock:
         cut_off()
-        with StoreLock(database), pytest.raises(StoreError, match="is already using this store"):
+        with StoreLease(database), pytest.raises(StoreError, match="is already using this store"):
             lock.renew()
 
 
 def test_stores_beside_each_other_have_locks_of_their_own(tmp_path: Path) -> None:
-    with StoreLock("sqlite:///one.db", folder=tmp_path), StoreLock("sqlite:///two.db", folder=tmp_path):
+    with StoreLease("sqlite:///one.db", folder=tmp_path), StoreLease("sqlite:///two.db", folder=tmp_path):
         assert sorted(each.name for each in tmp_path.iterdir()) == ["one.db.lock", "two.db.lock"]
 
 
 def test_a_link_to_a_database_leads_to_the_same_lock(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "sophon.db")
     with (
-        StoreLock("sqlite:///sophon.db", folder=tmp_path),
+        StoreLease("sqlite:///sophon.db", folder=tmp_path),
         pytest.raises(StoreError, match="is already using this store"),
     ):
-        StoreLock("sqlite:///link.db", folder=tmp_path).__enter__()
+        StoreLease("sqlite:///link.db", folder=tmp_path).__enter__()
 
 
 def test_the_home_folder_is_found_where_the_store_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with StoreLock("sqlite:///~/sophon.db", folder=tmp_path):
+    with StoreLease("sqlite:///~/sophon.db", folder=tmp_path):
         assert (tmp_path / "home" / "sophon.db.lock").exists()
 
 
 def test_a_lock_of_a_process_that_is_gone_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "sophon.db.lock").write_text("process 4194305 on elsewhere, and more than the next one will write")
-    with StoreLock("sqlite:///sophon.db", folder=tmp_path):
+    with StoreLease("sqlite:///sophon.db", folder=tmp_path):
         assert (tmp_path / "sophon.db.lock").read_text().startswith(f"process {os.getpid()} on ")
 
 
 def test_a_store_in_memory_needs_none(tmp_path: Path) -> None:
-    with StoreLock("memory://", folder=tmp_path), StoreLock("memory://", folder=tmp_path):
+    with StoreLease("memory://", folder=tmp_path), StoreLease("memory://", folder=tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
@@ -121,5 +121,5 @@ def test_a_store_in_memory_needs_none(tmp_path: Path) -> None:
 def test_a_place_where_no_lock_can_be_is_told(url: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     (tmp_path / "folder.db.lock").mkdir()
-    with pytest.raises(StoreError, match=told), StoreLock(url, folder=tmp_path):
+    with pytest.raises(StoreError, match=told), StoreLease(url, folder=tmp_path):
         pass

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ApprovalRequest, Decision, Risk, ToolCall
-from sophon.approvals import PREVIEW_CHARACTERS, RejectingGate, call_digest, preview_of
+from sophon.approvals import MAX_PREVIEW_VALUE_CHARACTERS, RejectingGate, compute_call_digest, render_call_preview
 
 CALL = ToolCall("c", "mail.send", {"to": "ada@example.org", "copies": 2})
 
 
 def request(call: ToolCall = CALL, run_id: str = "run") -> ApprovalRequest:
-    return ApprovalRequest.of(call, run_id, Risk.HIGH)
+    return ApprovalRequest.from_call(call, run_id, Risk.HIGH)
 
 
 def test_asking_again_for_the_same_is_the_same_request() -> None:
@@ -40,15 +40,15 @@ def test_anything_else_is_another_request(other: ApprovalRequest) -> None:
 
 @given(st.text(), st.text(), st.text(), st.text())
 def test_facts_cannot_be_shifted_into_one_another(run: str, call_id: str, name: str, more: str) -> None:
-    digest = call_digest(run, ToolCall(call_id, name))
+    digest = compute_call_digest(run, ToolCall(call_id, name))
     if more:
-        assert call_digest(run + more, ToolCall(call_id, name)) != digest
-        assert call_digest(run, ToolCall(call_id + more, name)) != digest
-        assert call_digest(run, ToolCall(call_id, name + more)) != digest
+        assert compute_call_digest(run + more, ToolCall(call_id, name)) != digest
+        assert compute_call_digest(run, ToolCall(call_id + more, name)) != digest
+        assert compute_call_digest(run, ToolCall(call_id, name + more)) != digest
 
 
 def test_a_request_comes_back_from_json_as_it_was() -> None:
-    made = ApprovalRequest.of(
+    made = ApprovalRequest.from_call(
         CALL,
         "run",
         Risk.CRITICAL,
@@ -75,18 +75,18 @@ def test_a_decision_comes_back_from_json_as_it_was(decision: Decision) -> None:
 
 
 def test_the_preview_shows_the_real_arguments() -> None:
-    assert preview_of(CALL).splitlines() == ["Run mail.send", "  to: ada@example.org", "  copies: 2"]
+    assert render_call_preview(CALL).splitlines() == ["Run mail.send", "  to: ada@example.org", "  copies: 2"]
 
 
 def test_a_long_argument_is_cut_and_said_so() -> None:
-    preview = preview_of(ToolCall("c", "t", {"text": "x" * 5000}))
-    assert len(preview) < PREVIEW_CHARACTERS + 100
+    preview = render_call_preview(ToolCall("c", "t", {"text": "x" * 5000}))
+    assert len(preview) < MAX_PREVIEW_VALUE_CHARACTERS + 100
     assert "5000 characters, sha256" in preview
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028", "\x0b"])
 def test_no_line_of_a_value_reads_as_another_argument(line_break: str) -> None:
-    lines = preview_of(ToolCall("c", "t", {"body": f"hello{line_break}  to: mallory"})).splitlines()
+    lines = render_call_preview(ToolCall("c", "t", {"body": f"hello{line_break}  to: mallory"})).splitlines()
     assert [line for line in lines if line.startswith("  to:")] == []
     assert any("mallory" in line for line in lines)
 

@@ -56,7 +56,7 @@ def test_what_a_branch_settles_is_the_turns_only_when_it_is_merged() -> None:
 def test_a_child_is_a_turn_of_its_own_within_the_turn() -> None:
     ctx = turn(stream=True)
     ctx.messages.insert(0, Message("system", "Be brief."))
-    ctx.excluded["p"] = "spent"
+    ctx.excluded_providers["p"] = "spent"
     child = ctx.child("find it", Step("a", ("t",), "code"), prompt="find it, knowing this")
 
     assert (child.run_id, child.task_id, child.depth) == (f"{ctx.run_id}/a", ctx.run_id, 1)
@@ -64,8 +64,8 @@ def test_a_child_is_a_turn_of_its_own_within_the_turn() -> None:
     assert child.text == "find it"
     for shared in ("services", "watch", "places", "tally", "meter", "principal", "session_id", "channel"):
         assert getattr(child, shared) is getattr(ctx, shared), shared
-    assert child.excluded == ctx.excluded
-    assert child.excluded is not ctx.excluded
+    assert child.excluded_providers == ctx.excluded_providers
+    assert child.excluded_providers is not ctx.excluded_providers
     assert (child.stream, child.recorded, child.iteration, child.response) == (False, 0, 0, None)
     assert child.call_layers == []
     assert child.tools is ctx.services.registry.tools
@@ -82,7 +82,7 @@ def test_a_step_that_was_written_out_shares_again_what_a_child_shares() -> None:
     ctx = turn()
     child = ctx.child("x", Step("a", approved_risk=Risk.MEDIUM))
     child.messages.append(Message("assistant", "so far"))
-    back = ctx.adopt(child.state())
+    back = ctx.restore_child(child.state())
 
     assert (back.run_id, back.step, back.depth) == (child.run_id, child.step, 1)
     assert [m.content for m in back.messages] == ["x", "so far"]
@@ -105,7 +105,7 @@ def test_a_settled_call_has_its_one_result_and_its_one_event() -> None:
 
 def test_a_turn_without_a_response_names_the_place_where_it_ended() -> None:
     ctx = turn()
-    ctx.place = "Gate"
+    ctx.current_middleware = "Gate"
     with pytest.raises(ChainError, match="ended in Gate with no response"):
         ctx.conclude()
 
@@ -113,7 +113,7 @@ def test_a_turn_without_a_response_names_the_place_where_it_ended() -> None:
 def test_the_response_tells_what_the_whole_turn_has_used() -> None:
     ctx = turn()
     ctx.response = Response("ok", usage=Usage(1, 1))
-    ctx.tally.usage = Usage(10, 5)
+    ctx.totals.usage = Usage(10, 5)
     assert ctx.conclude().usage == Usage(10, 5)
 
 
@@ -125,7 +125,7 @@ async def test_every_call_is_counted_whatever_its_purpose() -> None:
     for purpose in ("plan", "vote", "compaction", "title", "reply"):
         await ctx.complete(ctx.request([Message("user", "x")], purpose=purpose))
 
-    assert (ctx.tally.model_calls, ctx.tally.usage) == (5, Usage(10, 5))
+    assert (ctx.totals.model_calls, ctx.totals.usage) == (5, Usage(10, 5))
 
 
 def said(events: EventRecorder) -> list[tuple[int, str]]:
@@ -145,7 +145,7 @@ def test_a_text_that_nobody_streamed_is_heard_once() -> None:
 def test_a_text_that_was_streamed_is_not_heard_again(shown: list[str]) -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
-    ctx.shown, ctx.response = shown, Response("hello")
+    ctx.streamed_chunks, ctx.response = shown, Response("hello")
     ctx.messages.append(Message("assistant", "hello"))
     ctx.conclude()
     assert said(events) == []
@@ -154,7 +154,7 @@ def test_a_text_that_was_streamed_is_not_heard_again(shown: list[str]) -> None:
 def test_a_shown_reply_that_was_replaced_is_taken_back_first() -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
-    ctx.shown, ctx.response = ["secret"], Response("[removed]")
+    ctx.streamed_chunks, ctx.response = ["secret"], Response("[removed]")
     ctx.messages.append(Message("assistant", "secret"))
     ctx.conclude()
     assert [reset.epoch for reset in events.of(StreamReset)] == [2]
@@ -164,7 +164,7 @@ def test_a_shown_reply_that_was_replaced_is_taken_back_first() -> None:
 def test_what_was_said_beside_tool_calls_is_not_taken_back() -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
-    ctx.shown, ctx.response = ["let me see"], Response("I stopped")
+    ctx.streamed_chunks, ctx.response = ["let me see"], Response("I stopped")
     ctx.messages.append(Message("assistant", "let me see", [CALL]))
     ctx.messages.append(Message("tool", "ok", tool_call_id="c"))
     ctx.conclude()
@@ -185,19 +185,19 @@ def test_recorded_follows_its_message_wherever_it_is_put() -> None:
     ctx = turn()
     ctx.mark_recorded(1)
     ctx.messages.insert(0, Message("system", "a"))
-    assert (ctx.recorded_upto(), ctx.stored) == (2, 1)
+    assert (ctx.count_recorded(), ctx.stored_count) == (2, 1)
     ctx.messages.insert(0, Message("system", "b"))
     ctx.messages.append(Message("assistant", "x"))
-    assert (ctx.recorded_upto(), ctx.stored) == (3, 1)
+    assert (ctx.count_recorded(), ctx.stored_count) == (3, 1)
     del ctx.messages[:2]
-    assert (ctx.recorded_upto(), ctx.stored) == (1, 1)
+    assert (ctx.count_recorded(), ctx.stored_count) == (1, 1)
 
 
 def test_recorded_stays_where_it_was_when_its_message_was_rewritten() -> None:
     ctx = turn()
     ctx.mark_recorded(1)
     ctx.messages[0] = Message("user", "rewritten")
-    assert ctx.recorded_upto() == 1
+    assert ctx.count_recorded() == 1
 
 
 def test_a_value_is_kept_under_its_key() -> None:

@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from sophon import Context, Next, Pipeline, Response, Services
-from sophon.explanation import LEAST_TEXT, WIDTH, explain
+from sophon.explanation import MIN_TEXT_WIDTH, TABLE_WIDTH, explain_chain
 from sophon_middlewares.chains import twelve
 
 
@@ -37,11 +37,11 @@ def test_the_twelve_stand_in_their_order_with_their_zones() -> None:
 
 
 def test_no_line_is_wider_than_a_screen() -> None:
-    assert max(map(len, twelve(Services()).explain().splitlines())) <= WIDTH
+    assert max(map(len, twelve(Services()).explain().splitlines())) <= TABLE_WIDTH
 
 
 def test_what_a_layer_does_stands_by_its_frequency_the_rarest_first() -> None:
-    lines = explain([Declared()]).splitlines()[2:]
+    lines = explain_chain([Declared()]).splitlines()[2:]
     words = ("first", "second", "last", "howls")
     positions = [next(i for i, line in enumerate(lines) if word in line) for word in words]
     assert positions == sorted(positions)
@@ -56,17 +56,17 @@ def test_what_a_layer_does_stands_by_its_frequency_the_rarest_first() -> None:
     ],
 )
 def test_a_layer_that_declares_nothing_is_explained_by_its_docstring(middleware, words: list[str]) -> None:
-    assert all(word in explain([middleware]) for word in words)
+    assert all(word in explain_chain([middleware]) for word in words)
 
 
 def test_an_act_without_words_keeps_its_layer_in_the_table() -> None:
     Quiet = type("Quiet", (Declared,), {"acts": {"turn": ""}})
-    assert "Quiet" in explain([Quiet()])
+    assert "Quiet" in explain_chain([Quiet()])
 
 
 def test_a_very_long_name_leaves_room_for_the_words() -> None:
     Long = type("L" * 120, (Declared,), {})
-    assert max(map(len, explain([Long()]).splitlines())) <= 120 + 40 + LEAST_TEXT
+    assert max(map(len, explain_chain([Long()]).splitlines())) <= 120 + 40 + MIN_TEXT_WIDTH
 
 
 def test_a_nested_chain_is_explained_flat() -> None:

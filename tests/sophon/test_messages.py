@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import Message, Response, ToolCall, ToolResult, Usage
-from sophon.messages import canonical_json
+from sophon.messages import to_canonical_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -28,7 +28,7 @@ def through_json(data: object) -> dict[str, object]:
 def test_a_call_comes_back_equal_and_with_the_same_digestible_arguments(call: ToolCall) -> None:
     back = ToolCall.from_json(through_json(call.to_json()))
     assert back == call
-    assert back.canonical() == call.canonical()
+    assert back.canonical_arguments() == call.canonical_arguments()
 
 
 @given(
@@ -56,16 +56,16 @@ def test_usage_comes_back_equal_and_adds_up_field_by_field(one: Usage, other: Us
 @given(ARGUMENTS)
 def test_the_order_of_keys_makes_no_difference(arguments: dict[str, object]) -> None:
     backwards = dict(reversed(list(arguments.items())))
-    assert canonical_json(backwards) == canonical_json(arguments)
+    assert to_canonical_json(backwards) == to_canonical_json(arguments)
 
 
 @pytest.mark.parametrize("value", [2**70, {"a": 2**70, "b": 1}, "\ud800", {"\udfff": ["\ud800"]}, {"n": -(2**64)}])
 def test_what_the_fast_way_cannot_write_is_canonical_all_the_same(value: object) -> None:
-    assert canonical_json(json.loads(json.dumps(value))) == canonical_json(value)
+    assert to_canonical_json(json.loads(json.dumps(value))) == to_canonical_json(value)
 
 
 def test_different_arguments_have_different_canonical_forms() -> None:
-    forms = [canonical_json(each) for each in ({"a": 1}, {"a": "1"}, {"a": None}, {"a": [1]}, {"b": 1}, {})]
+    forms = [to_canonical_json(each) for each in ({"a": 1}, {"a": "1"}, {"a": None}, {"a": [1]}, {"b": 1}, {})]
     assert len(set(forms)) == len(forms)
 
 

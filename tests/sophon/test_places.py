@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon.places import Places
+from sophon.places import ToolLimiter
 
 
 async def settle() -> None:
@@ -20,7 +20,7 @@ class Visitors:
     """Tasks that take a place, hold it until they are told to go, and say what they saw."""
 
     def __init__(self, limit: int) -> None:
-        self.places = Places(limit)
+        self.places = ToolLimiter(limit)
         self.inside: list[int] = []
         self.entered: list[int] = []
         self.serials: set[int] = set()
@@ -35,7 +35,7 @@ class Visitors:
         self.tasks.append(asyncio.ensure_future(self._visit(number, serial)))
 
     async def _visit(self, number: int, serial: bool) -> None:
-        async with self.places.take(serial=serial):
+        async with self.places.slot(serial=serial):
             self.entered.append(number)
             self.inside.append(number)
             assert len(self.inside) <= self.places.limit
@@ -86,7 +86,7 @@ async def test_a_serial_one_waits_until_it_is_alone_and_whoever_comes_later_wait
 
 
 async def test_a_waiter_that_is_passed_over_after_its_cancellation_ends_as_cancelled() -> None:
-    places = Places(1)
+    places = ToolLimiter(1)
     await places.acquire(serial=False)
     first, second = (asyncio.ensure_future(places.acquire(serial=False)) for _ in range(2))
     await settle()
@@ -99,7 +99,7 @@ async def test_a_waiter_that_is_passed_over_after_its_cancellation_ends_as_cance
     assert second.done()
     assert not second.cancelled()
     places.release()
-    assert places.fits(serial=True)
+    assert places.has_capacity(serial=True)
 
 
 async def test_a_cancelled_serial_waiter_lets_the_ones_behind_it_go_on() -> None:
@@ -116,7 +116,7 @@ async def test_a_cancelled_serial_waiter_lets_the_ones_behind_it_go_on() -> None
 
 
 async def test_one_that_is_cancelled_in_the_moment_of_its_admission_gives_its_place_back() -> None:
-    places = Places(1)
+    places = ToolLimiter(1)
     await places.acquire(serial=False)
     waiter = asyncio.ensure_future(places.acquire(serial=False))
     await settle()
@@ -125,7 +125,7 @@ async def test_one_that_is_cancelled_in_the_moment_of_its_admission_gives_its_pl
     await settle()
 
     assert waiter.cancelled()
-    assert places.fits(serial=True)
+    assert places.has_capacity(serial=True)
 
 
 STEPS = st.lists(
@@ -157,12 +157,12 @@ async def _play(steps: Sequence[tuple[str, int]], limit: int) -> None:
     assert visitors.inside == []
     # Two that were let in at the same moment may take their first step in any order.
     assert limit > 1 or visitors.entered == sorted(visitors.entered)
-    assert visitors.places.fits(serial=True)
+    assert visitors.places.has_capacity(serial=True)
     assert not visitors.places._waiting
 
 
 async def test_the_way_in_costs_no_switch_when_there_is_room() -> None:
-    places = Places(2)
+    places = ToolLimiter(2)
     taking = places.acquire(serial=False)
     with pytest.raises(StopIteration):
         taking.send(None)

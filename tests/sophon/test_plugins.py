@@ -6,8 +6,8 @@ import pytest
 
 from sophon import Services
 from sophon.errors import SettingsError
-from sophon.plugins import MODELS, TOOLS, installed_tools, offered
-from sophon_hosting.composition import chain_of
+from sophon.plugins import MODELS_GROUP, TOOLS_GROUP, load_installed_tools, find_entry_points
+from sophon_hosting.composition import build_configured_chain
 
 CODE = '''
 from sophon import Pipeline, Response, tool
@@ -57,24 +57,24 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("target", ["@", "@:plugged"], ids=["a module", "a tool"])
 def test_an_installed_tool_is_registered_behind_ones_own(install, target: str) -> None:
-    install(f"[{TOOLS}]\nmine = {target}\n")
+    install(f"[{TOOLS_GROUP}]\nmine = {target}\n")
 
     services = Services.from_settings(environment={}, folder=Path("/nonexistent"), store=Services().store)
 
-    assert [tool.name for tool in installed_tools()] == ["plugged"]
+    assert [tool.name for tool in load_installed_tools()] == ["plugged"]
     assert services.registry.get("plugged") is not None
 
 
 @pytest.mark.parametrize(("target", "sentence"), [("@:gone", "cannot be loaded"), ("@:nothing", "contains no @tool")])
 def test_an_entry_point_that_gives_nothing_is_named(install, target: str, sentence: str) -> None:
-    install(f"[{TOOLS}]\nmine = {target}\n")
+    install(f"[{TOOLS_GROUP}]\nmine = {target}\n")
 
     with pytest.raises(SettingsError, match=f"'mine' in sophon.tools of plugin-of-a-test {sentence}"):
-        installed_tools()
+        load_installed_tools()
 
 
 async def test_an_installed_model_is_a_type_of_provider(install) -> None:
-    install(f"[{MODELS}]\nelsewhere = @:model\n")
+    install(f"[{MODELS_GROUP}]\nelsewhere = @:model\n")
     settings = {"Providers": [{"Id": "p", "Type": "elsewhere"}]}
 
     services = Services.from_settings(Services(settings=settings).settings, environment={}, store=Services().store)
@@ -86,8 +86,8 @@ async def test_an_installed_chain_is_chosen_by_its_name(install) -> None:
     install("[sophon.middlewares]\nshortest = @:chain\n")
     services = Services(settings={"Chain": {"Name": "shortest"}})
 
-    assert (await chain_of(services).run(services.turn("hi"))).text == "short"
+    assert (await build_configured_chain(services).run(services.turn("hi"))).text == "short"
 
 
 def test_a_group_without_entry_points_is_empty() -> None:
-    assert offered("sophon.nobody") == {}
+    assert find_entry_points("sophon.nobody") == {}

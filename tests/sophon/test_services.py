@@ -8,7 +8,7 @@ from sophon import ModelRequest, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
 from sophon.models.offline import OfflineModel
 from sophon.models.provider import Provider
-from sophon.services import planning_mode, providers_of
+from sophon.services import parse_planning_mode, to_providers
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
@@ -66,7 +66,7 @@ async def test_a_chosen_model_answers(chosen: str) -> None:
     [(None, None), ("auto", "Auto"), ("LLMDECIDES", "LlmDecides"), ("Always", "Always"), ("never", "Never")],
 )
 def test_a_planning_mode_is_read_in_any_case(given: str | None, mode: str | None) -> None:
-    assert planning_mode(given) == mode
+    assert parse_planning_mode(given) == mode
 
 
 def test_an_unknown_planning_mode_is_refused_with_the_known_ones() -> None:
@@ -96,16 +96,16 @@ def test_the_facts_of_a_turn_are_those_that_were_given() -> None:
 
 def test_models_may_be_one_several_or_providers() -> None:
     provider = Provider("mine", [model("x"), model("y")], priority=5)
-    assert [p.id for p in providers_of(None)] == ["offline"]
-    assert [p.id for p in providers_of(model("a"))] == ["a"]
-    assert [p.id for p in providers_of(provider)] == ["mine"]
-    assert [(p.id, p.priority) for p in providers_of([model("a"), provider, model("a")])] == [
+    assert [p.id for p in to_providers(None)] == ["offline"]
+    assert [p.id for p in to_providers(model("a"))] == ["a"]
+    assert [p.id for p in to_providers(provider)] == ["mine"]
+    assert [(p.id, p.priority) for p in to_providers([model("a"), provider, model("a")])] == [
         ("a", 1),
         ("mine", 5),
         ("a-3", 3),
     ]
-    assert providers_of([]) == []
-    assert isinstance(providers_of(None)[0].models[0], OfflineModel)
+    assert to_providers([]) == []
+    assert isinstance(to_providers(None)[0].models[0], OfflineModel)
 
 
 def test_two_providers_with_one_id_are_refused() -> None:
@@ -201,7 +201,7 @@ def test_a_tool_that_a_host_offers_stands_behind_the_others_and_in_the_place_of_
     count = len(services.registry)
     late, off, other = named("late"), named("off"), named("own")
     for each in (late, off, other, late):
-        services.offer(each)
+        services.register_tool(each)
     assert services.registry.tools[count:] == (late,)
     assert services.registry.get("own") is own
     assert late not in before.tools

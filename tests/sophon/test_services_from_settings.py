@@ -8,7 +8,7 @@ import pytest
 
 from sophon import Services, tool
 from sophon.errors import SettingsError
-from sophon.instructions import INSTRUCTIONS
+from sophon.instructions import DEFAULT_INSTRUCTIONS
 from sophon.settings import Settings
 from sophon.stores.memory import InMemoryStore
 from sophon.testing import VirtualClock
@@ -54,16 +54,16 @@ async def test_the_store_of_the_settings_remembers_across_services(folder: Path)
 
 
 def test_the_environment_decides_on_the_provider(folder: Path) -> None:
-    services = Services.from_settings(Settings.of({}), environment={"OPENAI_API_KEY": "sk-x"}, folder=folder)
+    services = Services.from_settings(Settings.from_mapping({}), environment={"OPENAI_API_KEY": "sk-x"}, folder=folder)
     (candidate,) = services.gateway.candidates()
     assert candidate.info.id == "openai/gpt-5-mini"
 
 
 def test_a_turn_has_a_system_prompt_that_tells_what_fences_are(folder: Path) -> None:
-    services = Services.from_settings(Settings.of({}), environment=NOBODY, folder=folder)
+    services = Services.from_settings(Settings.from_mapping({}), environment=NOBODY, folder=folder)
     system = services.turn("Hello").messages[0]
-    assert (system.role, system.content) == ("system", INSTRUCTIONS)
-    assert FENCING_INSTRUCTIONS in INSTRUCTIONS
+    assert (system.role, system.content) == ("system", DEFAULT_INSTRUCTIONS)
+    assert FENCING_INSTRUCTIONS in DEFAULT_INSTRUCTIONS
 
 
 def test_tools_given_stand_before_those_of_modules_and_these_before_the_built_in(folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_tools_given_stand_before_those_of_modules_and_these_before_the_built_in
         """Open."""
         return ""
 
-    settings = Settings.of({"Tools": {"Modules": ["house_tools"]}})
+    settings = Settings.from_mapping({"Tools": {"Modules": ["house_tools"]}})
     services = Services.from_settings(settings, environment=NOBODY, folder=folder, tools=[door])
     names = [each.name for each in services.registry]
     assert names[:2] == ["door", "lamp"]
@@ -85,12 +85,12 @@ def test_tools_given_stand_before_those_of_modules_and_these_before_the_built_in
 
 def test_a_store_that_is_given_is_used(folder: Path) -> None:
     store = InMemoryStore()
-    settings = Settings.of({"Store": {"Url": {"$env": "DATABASE"}}})
+    settings = Settings.from_mapping({"Store": {"Url": {"$env": "DATABASE"}}})
     assert Services.from_settings(settings, environment=NOBODY, folder=folder, store=store).store is store
 
 
 def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {
             "Providers": [{"Id": "x", "Type": "openai", "Keys": [{"$env": "OPENAI_API_KEY"}]}],
             "Tools": {"Modules": ["no_such_tools"]},

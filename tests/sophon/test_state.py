@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sophon import Context, Message, Risk, Services, ToolCall, ToolResult, Usage, tool
 from sophon.approvals import Grant
-from sophon.context import Step, Tally
+from sophon.context import Step, TurnTotals
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores.contracts import Compaction
@@ -58,7 +58,7 @@ def full() -> Context:
     ctx.pending, ctx.results = [CALL], {"d": ToolResult("d", "two", "2", "denied", 7)}
     ctx.grants = {"c": Grant("digest", edited=True)}
     ctx.iteration, ctx.epoch = 3, 2
-    ctx.tally = Tally(Usage(1, 2, 3, 4), Usage(5, 6, 7, 8), 9, 10)
+    ctx.totals = TurnTotals(Usage(1, 2, 3, 4), Usage(5, 6, 7, 8), 9, 10)
     ctx.compaction = Compaction(Message("user", "summary", origin="compaction"), 1)
     ctx.put(NOTE, [1, 2])
     return ctx
@@ -111,9 +111,9 @@ def test_writing_out_what_was_read_back_gives_the_same_again() -> None:
 def test_what_lives_for_one_run_of_the_chain_is_set_up_anew() -> None:
     ctx = full()
     ctx.call_layers.append(lambda request, call: call(request))
-    ctx.excluded["p"], ctx.settling, ctx.shown = "spent", True, ["x"]
+    ctx.excluded_providers["p"], ctx.settling, ctx.streamed_chunks = "spent", True, ["x"]
     back = again(ctx)
-    assert (back.call_layers, back.excluded, back.settling, back.shown) == ([], {}, False, [])
+    assert (back.call_layers, back.excluded_providers, back.settling, back.streamed_chunks) == ([], {}, False, [])
     assert (back.pipeline, back.meter, back.route, back.response) == (None, None, None, None)
 
 
@@ -128,7 +128,7 @@ async def test_the_time_at_work_goes_on() -> None:
     back = host.restore(state)
     await host.clock.advance(2)
 
-    assert back.watch.seconds == 7
+    assert back.stopwatch.seconds == 7
 
 
 def test_a_turn_that_is_offered_everything_is_offered_everything_of_the_new_process() -> None:
@@ -147,7 +147,7 @@ def test_recorded_is_written_out_as_it_really_is() -> None:
     ctx = services().turn("go")
     ctx.mark_recorded(1)
     ctx.messages.insert(0, Message("system", "later"))
-    assert again(ctx).recorded_upto() == 2
+    assert again(ctx).count_recorded() == 2
 
 
 def test_branches_and_steps_of_a_restored_turn_work_as_ever() -> None:
@@ -157,7 +157,7 @@ def test_branches_and_steps_of_a_restored_turn_work_as_ever() -> None:
     assert branch.pending == [CALL]
     assert child.run_id == f"{back.run_id}/b"
     assert not child.resumed
-    assert child.tally is back.tally
+    assert child.totals is back.totals
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=4), st.integers(0, 10**6))
@@ -209,7 +209,7 @@ REQUIRED = [name for name in full().state() if name not in ("version", "compacti
         having(results=[{}]),
         having(grants=[]),
         having(grants={"c": "digest"}),
-        having(tally={}),
+        having(totals={}),
         having(active_seconds="long"),
         having(extensions=[1]),
         having(compaction={"covers": 1}),

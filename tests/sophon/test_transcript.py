@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
 from sophon.testing import assert_valid_transcript
-from sophon.transcript import LOST_RESULT, faults, is_sound, repaired
+from sophon.transcript import LOST_RESULT_TEXT, find_transcript_faults, is_valid_transcript, repair_transcript
 
 IDS = st.sampled_from(["a", "b", "c"])
 CALLS = st.lists(st.builds(ToolCall, IDS, st.just("t")), max_size=3)
@@ -51,7 +51,7 @@ USER, SYSTEM = Message("user", "u"), Message("system", "s")
     ],
 )
 def test_each_fault_is_named(messages: list[Message], fault: str | None) -> None:
-    found = faults(messages)
+    found = find_transcript_faults(messages)
     assert (fault is None) == (not found)
     assert fault is None or any(fault in line for line in found)
 
@@ -64,14 +64,14 @@ def test_the_assertion_of_the_test_kit_tells_all_faults() -> None:
 @pytest.mark.parametrize(
     ("broken", "mended"),
     [
-        ([USER, calls("a"), USER], [USER, calls("a"), result("a", LOST_RESULT), USER]),
+        ([USER, calls("a"), USER], [USER, calls("a"), result("a", LOST_RESULT_TEXT), USER]),
         ([USER, calls("a"), USER, result("a", "late")], [USER, calls("a"), result("a", "late"), USER]),
         ([USER, result("x"), calls("a"), result("a"), result("a", "again")], [USER, calls("a"), result("a")]),
         (
             [calls("a"), result("a", "1"), calls("a"), result("a", "2")],
             [calls("a"), result("a", "1"), calls("a"), result("a", "2")],
         ),
-        ([calls("a"), calls("a"), result("a")], [calls("a"), result("a", LOST_RESULT), calls("a"), result("a")]),
+        ([calls("a"), calls("a"), result("a")], [calls("a"), result("a", LOST_RESULT_TEXT), calls("a"), result("a")]),
         ([calls("a", "b"), result("b"), result("a")], [calls("a", "b"), result("a"), result("b")]),
         ([calls("a", "a"), result("a")], [calls("a"), result("a")]),
         ([Message("user", "u", [ToolCall("a", "t")]), result("a")], [USER]),
@@ -79,44 +79,44 @@ def test_the_assertion_of_the_test_kit_tells_all_faults() -> None:
     ],
 )
 def test_what_is_broken_is_mended_with_the_least_change(broken: list[Message], mended: list[Message]) -> None:
-    assert repaired(broken) == mended
+    assert repair_transcript(broken) == mended
 
 
 @given(MESSAGES)
 def test_a_mended_transcript_with_a_user_message_is_valid(messages: list[Message]) -> None:
-    assert faults(repaired([USER, *messages])) == []
-    assert faults([*repaired(messages), USER]) == []
+    assert find_transcript_faults(repair_transcript([USER, *messages])) == []
+    assert find_transcript_faults([*repair_transcript(messages), USER]) == []
 
 
 @given(MESSAGES)
 def test_mending_twice_changes_nothing_more(messages: list[Message]) -> None:
-    mended = repaired(messages)
-    assert repaired(mended) == mended
+    mended = repair_transcript(messages)
+    assert repair_transcript(mended) == mended
 
 
 @given(MESSAGES)
 def test_nothing_that_was_said_is_lost(messages: list[Message]) -> None:
     said = [message.content for message in messages if message.role != "tool"]
-    assert [message.content for message in repaired(messages) if message.role != "tool"] == said
+    assert [message.content for message in repair_transcript(messages) if message.role != "tool"] == said
 
 
 @given(MESSAGES)
 def test_sound_is_what_has_no_faults(messages: list[Message]) -> None:
-    others = [fault for fault in faults(messages) if fault != "there is no user message"]
-    assert is_sound(messages) == (not others)
+    others = [fault for fault in find_transcript_faults(messages) if fault != "there is no user message"]
+    assert is_valid_transcript(messages) == (not others)
 
 
 @given(MESSAGES, MESSAGES)
 def test_a_sound_beginning_need_not_be_looked_at_again(first: list[Message], more: list[Message]) -> None:
-    beginning = repaired(first)
+    beginning = repair_transcript(first)
     whole = [*beginning, *more]
-    assert is_sound(whole, len(beginning)) == is_sound(whole)
-    assert is_sound([*beginning, *repaired(whole, len(beginning))])
+    assert is_valid_transcript(whole, len(beginning)) == is_valid_transcript(whole)
+    assert is_valid_transcript([*beginning, *repair_transcript(whole, len(beginning))])
 
 
 @given(MESSAGES)
 def test_what_is_valid_is_left_as_it_is_but_for_the_order_of_results(messages: list[Message]) -> None:
-    if is_sound(messages):
-        mended = repaired(messages)
+    if is_valid_transcript(messages):
+        mended = repair_transcript(messages)
         assert len(mended) == len(messages)
         assert all(any(message is other for other in messages) for message in mended)

@@ -14,8 +14,8 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from sophon import Services
 from sophon.models.model import Model
-from sophon_hosting.http.web_page import is_built
-from sophon_hosting.site import Site, bound
+from sophon_hosting.http.web_page import is_page_built
+from sophon_hosting.site import HostServer, bind_address
 from tests.programs import program
 from tests.web.driving import SWITCHES, Brain, browser_program, missing, pay
 
@@ -29,7 +29,7 @@ expect.set_options(timeout=PATIENCE_MS)
 class Served:
     """A host that is open."""
 
-    site: Site
+    site: HostServer
     url: str
     brain: Brain
 
@@ -37,7 +37,7 @@ class Served:
         """Wait until so many turns of a session are over."""
         async with asyncio.timeout(PATIENCE_MS / 1000):
             runs = self.site.services.store.runs
-            while sum(run.over for run in await runs.list(session_id=session_id, limit=5000)) < count:
+            while sum(run.is_finished for run in await runs.list(session_id=session_id, limit=5000)) < count:
                 await asyncio.sleep(0.01)
 
 
@@ -47,7 +47,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = browser_program()
     if program is None:
         missing("needs Chromium: the tests of the web page")
-    if not is_built():
+    if not is_page_built():
         missing("needs the web page: make page, which needs npm")
     profile = tmp_path_factory.mktemp("chromium")
     with (profile / "log").open("w") as log:
@@ -127,10 +127,10 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                     **settings,
                 },
             )
-            site = Site(services, environment or {})
-            address = bound("127.0.0.1", 0)
-            await site.open(address)
-            stack.push_async_callback(site.close, 0)
+            site = HostServer(services, environment or {})
+            address = bind_address("127.0.0.1", 0)
+            await site.start(address)
+            stack.push_async_callback(site.shutdown, 0)
             return Served(site, address.url, brain)
 
         yield start

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from sophon import Services
 from sophon.models.offline import OfflineModel
-from sophon_hosting.site import Site, bound
+from sophon_hosting.site import HostServer, bind_address
 from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -89,9 +89,9 @@ async def taken(browser: Browser, name: str) -> None:
     scene, scheme, size = PICTURES[name]
     settings = {"AgentExecution": {"Titles": False}}
     models = OfflineModel() if name == "welcome" else Brain()
-    site = Site(Services(models=models, tools=[pay, Weather().tool()], settings=settings), {})
-    address = bound("127.0.0.1", 0)
-    await site.open(address)
+    site = HostServer(Services(models=models, tools=[pay, Weather().tool()], settings=settings), {})
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
     context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **size)
     page = await context.new_page()
     await page.goto(address.url)
@@ -99,7 +99,7 @@ async def taken(browser: Browser, name: str) -> None:
     await page.wait_for_timeout(600)  # pictures only: what is folded has unfolded, and fonts are there
     await page.screenshot(path=IMAGES / f"{name}.png")
     await context.close()
-    await site.close(0)
+    await site.shutdown(0)
 
 
 if __name__ == "__main__":

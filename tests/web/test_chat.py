@@ -7,7 +7,7 @@ import re
 from playwright.async_api import expect
 
 from sophon.models.offline import OfflineModel
-from sophon_hosting.host import Incoming
+from sophon_hosting.host import RunRequest
 from tests.web.driving import ESSAY, Weather, turn, write
 
 
@@ -182,7 +182,7 @@ async def test_the_same_conversation_in_two_tabs_is_the_same(host, look) -> None
 async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_first(host, look) -> None:
     served = await host(Queue={"Capacity": 1000}, AgentExecution={"MaxConcurrentTasks": 3, "Titles": False})
     for number in range(1000):
-        await served.site.host.accept(Incoming(f"message {number}", session_id="long", owner="local"))
+        await served.site.host.accept(RunRequest(f"message {number}", session_id="long", owner="local"))
         if number % 100 == 99:
             await served.over("long", number + 1)
     page = await look(f"{served.url}/#/session/long")

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-COMMANDS = {
+COMMAND_DESCRIPTIONS = {
     "new": "start a new conversation",
     "stop": "stop the running tasks",
     "status": "show running and waiting tasks",
@@ -20,27 +20,27 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@([A-Za-z0-9_]+))?(?:\s+
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command in a message. `name` is in lower case, without the slash, and may be unknown. `rest` is the text behind
-    the name, `bot` the name of the bot that it addresses (`/stop@other_bot`).
+class ChatCommand:
+    """A command in a message. `name` is in lower case, without the slash, and may be unknown. `arguments` is the text behind
+    the name, `bot_name` the name of the bot that it addresses (`/stop@other_bot`).
     """
 
     name: str
-    rest: str = ""
-    bot: str = field(default="", compare=False)
+    arguments: str = ""
+    bot_name: str = field(default="", compare=False)
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether a command of this name exists."""
-        return self.name in COMMANDS
+        return self.name in COMMAND_DESCRIPTIONS
 
 
-def command_of(text: str) -> Command | None:
+def parse_command(text: str) -> ChatCommand | None:
     """Parse a message that is a command; None for any other text, including a path such as `/etc/hosts`. Pure."""
     match = _COMMAND.fullmatch(text.strip())
-    return Command(match[1].lower(), (match[3] or "").strip(), match[2] or "") if match else None
+    return ChatCommand(match[1].lower(), (match[3] or "").strip(), match[2] or "") if match else None
 
 
-def help_text() -> str:
+def format_help() -> str:
     """Return the help text: one line per command."""
-    return "\n".join(f"/{name}: {description}" for name, description in COMMANDS.items())
+    return "\n".join(f"/{name}: {description}" for name, description in COMMAND_DESCRIPTIONS.items())

@@ -11,27 +11,27 @@ from aiohttp import web
 from sophon.clock import Clock
 from sophon.settings import TelegramSettings
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Attachment, Finding, Health, Inbox, Outgoing, Place, Pressed, Receipt, Refused
+from sophon_channels.contract import Attachment, SelfTestResult, ChannelHealth, Inbox, OutboundMessage, ChatLocation, ButtonPress, SendResult, SendDeferred
 from sophon_channels.errors import ChannelError
-from sophon_channels.fields import Fields
+from sophon_channels.fields import JsonObject
 from sophon_channels.telegram import access, checks, render
-from sophon_channels.telegram.client import Client
-from sophon_channels.telegram.downloads import download
-from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.listening import Listener
-from sophon_channels.telegram.sending import Sender
-from sophon_channels.telegram.transport import Transport
-from sophon_channels.telegram.uploads import LARGEST
-from sophon_channels.telegram.webhook import PATH, Webhook
+from sophon_channels.telegram.client import TelegramClient
+from sophon_channels.telegram.downloads import download_attachment
+from sophon_channels.telegram.failures import TelegramApiError
+from sophon_channels.telegram.listening import TelegramRunner
+from sophon_channels.telegram.sending import TelegramSender
+from sophon_channels.telegram.transport import BotApiTransport
+from sophon_channels.telegram.uploads import MAX_UPLOAD_BYTES
+from sophon_channels.telegram.webhook import WEBHOOK_PATH, TelegramWebhook
 
-NOT_STARTED = "the channel is not running"
+NOT_RUNNING_MESSAGE = "the channel is not running"
 """Error of every operation while the channel is stopped."""
-NOT_STARTED_PAUSE = timedelta(minutes=1)
+NOT_RUNNING_RETRY_AFTER = timedelta(minutes=1)
 """How long the host waits before it sends again."""
 
 
 class TelegramChannel:
-    """`Channel` for one Telegram bot. `start` and `test` import aiogram, not this module.
+    """`Channel` for one Telegram bot. `start` and `run_self_test` import aiogram, not this module.
 
     `webhook_url` is the public URL of `/webhooks/telegram`, for the mode Webhook; without it the webhook must be
     registered with Telegram elsewhere. `account` is the bot's numeric id, taken from its token.
@@ -47,10 +47,10 @@ class TelegramChannel:
     ) -> None:
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
-        self._health = Health()
-        self._transport: Transport | None = None
-        self._sender: Sender | None = None
-        self._runner: Listener | None = None
+        self._health = ChannelHealth()
+        self._transport: BotApiTransport | None = None
+        self._sender: TelegramSender | None = None
+        self._runner: TelegramRunner | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -59,19 +59,19 @@ class TelegramChannel:
 
     @property
     def account(self) -> str:
-        return access.account_of(self._settings, self._environment)
+        return access.resolve_account(self._settings, self._environment)
 
     @property
-    def notes_presses(self) -> bool:
+    def supports_press_notes(self) -> bool:
         return True
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ChannelHealth:
         return self._health
 
     @property
-    def largest_file(self) -> int:
-        return LARGEST
+    def max_file_bytes(self) -> int:
+        return MAX_UPLOAD_BYTES
 
     async def start(self, inbox: Inbox) -> None:
         """Start the channel, as `Channel.start`. If Telegram is unreachable, it retries in the background."""
@@ -82,10 +82,10 @@ class TelegramChannel:
             self._health.state, self._health.detail = "refused", str(error)
             raise
         self._health.state = "starting"
-        client = Client(transport)
+        client = TelegramClient(transport)
         self._transport = transport
-        self._sender = Sender(client, self._clock, self._health)
-        self._runner = Listener(client, self._clock, self._health, inbox, webhook=webhook)
+        self._sender = TelegramSender(client, self._clock, self._health)
+        self._runner = TelegramRunner(client, self._clock, self._health, inbox, webhook=webhook)
         await self._initialize_runner(self._runner)
         self._task = asyncio.create_task(self._runner.run(), name="telegram")
 
@@ -105,73 +105,73 @@ class TelegramChannel:
         if self._settings.mode != "Webhook":
             return ()
         try:
-            secret = access.webhook_secret(self._settings, self._environment)
+            secret = access.resolve_webhook_secret(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        return (web.post(PATH, Webhook(secret, self._handle_updates, self._is_ready).handle),)
+        return (web.post(WEBHOOK_PATH, TelegramWebhook(secret, self._handle_updates, self._is_ready).handle),)
 
-    def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        return render.payloads(outgoing)
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
+        return render.render_payloads(message)
 
-    async def send(self, entry: OutboundEntry) -> Receipt:
+    async def send(self, entry: OutboundEntry) -> SendResult:
         if self._sender is None:
-            return Refused(NOT_STARTED, NOT_STARTED_PAUSE, everywhere=True)
+            return SendDeferred(NOT_RUNNING_MESSAGE, NOT_RUNNING_RETRY_AFTER, is_account_wide=True)
         return await self._sender.send(entry)
 
-    async def acknowledge(self, press: Pressed, note: str) -> None:
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         if self._sender is not None:
-            await self._sender.acknowledge(press, note)
+            await self._sender.acknowledge_press(press, note)
 
-    async def busy(self, place: Place, message_id: str) -> None:
+    async def send_typing(self, location: ChatLocation, message_id: str) -> None:
         if self._sender is not None:
-            await self._sender.busy(place)
+            await self._sender.send_typing(location)
 
-    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
-        return shown if self._sender is None else await self._sender.progress(place, text, shown, reply_to)
+    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
+        return preview_message_id if self._sender is None else await self._sender.update_preview(location, text, preview_message_id, reply_to_message_id)
 
-    async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
+    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
         if self._transport is None:
-            raise ChannelError(f"the file cannot be downloaded from Telegram: {NOT_STARTED}")
-        return await download(Client(self._transport), self._transport, attachment, target, limit)
+            raise ChannelError(f"the file cannot be downloaded from Telegram: {NOT_RUNNING_MESSAGE}")
+        return await download_attachment(TelegramClient(self._transport), self._transport, attachment, target, max_bytes)
 
-    async def test(self) -> list[Finding]:
+    async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration with getMe and getWebhookInfo, which change nothing; the channel may run or not."""
         try:
             self._webhook_settings()
             transport = await self._connect()
         except ChannelError as error:
-            return [Finding(False, str(error))]
+            return [SelfTestResult(False, str(error))]
         try:
-            return await self._run_checks(Client(transport))
+            return await self._run_checks(TelegramClient(transport))
         finally:
             await transport.close()
 
-    async def _run_checks(self, client: Client) -> list[Finding]:
-        expected = checks.Wanted(self._settings.mode, self._settings.group_policy, self._webhook_url)
+    async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
+        expected = checks.ExpectedSetup(self._settings.mode, self._settings.group_policy, self._webhook_url)
         try:
-            results = list(checks.of_bot(await client.me(), expected))
-            return [*results, *checks.of_webhook(await client.webhook_info(), expected)]
-        except Failure as error:
-            return [checks.unreachable(error, access.token_origin(self._settings))]
+            results = list(checks.check_bot(await client.get_me(), expected))
+            return [*results, *checks.check_webhook(await client.get_webhook_info(), expected)]
+        except TelegramApiError as error:
+            return [checks.result_from_error(error, access.describe_token_origin(self._settings))]
 
     def _webhook_settings(self) -> tuple[str, str] | None:
         if self._settings.mode != "Webhook":
             return None
-        return self._webhook_url or "", access.webhook_secret(self._settings, self._environment)
+        return self._webhook_url or "", access.resolve_webhook_secret(self._settings, self._environment)
 
-    async def _connect(self) -> Transport:
-        token = access.bot_token(self._settings, self._environment)
+    async def _connect(self) -> BotApiTransport:
+        token = access.resolve_bot_token(self._settings, self._environment)
         base = self._settings.api_base
-        return await self._clock.in_thread(partial(Transport, token, str(base) if base else None, self._clock))
+        return await self._clock.run_in_thread(partial(BotApiTransport, token, str(base) if base else None, self._clock))
 
-    async def _initialize_runner(self, runner: Listener) -> None:
+    async def _initialize_runner(self, runner: TelegramRunner) -> None:
         try:
-            await runner.introduce()
-        except Failure as error:
-            if error.refuses_token:
+            await runner.initialize()
+        except TelegramApiError as error:
+            if error.is_token_error:
                 await self.stop()
                 self._health.state, self._health.detail = "refused", str(error)
-                origin = access.token_origin(self._settings)
+                origin = access.describe_token_origin(self._settings)
                 raise ChannelError(
                     f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"
                 ) from None
@@ -180,6 +180,6 @@ class TelegramChannel:
     def _is_ready(self) -> bool:
         return self._runner is not None and self._runner.is_ready
 
-    async def _handle_updates(self, updates: Sequence[Fields]) -> None:
+    async def _handle_updates(self, updates: Sequence[JsonObject]) -> None:
         if self._runner is not None:
-            await self._runner.take(updates)
+            await self._runner.handle_updates(updates)

@@ -8,16 +8,16 @@ import anyio
 
 from sophon_channels.contract import Attachment
 from sophon_channels.errors import ChannelError
-from sophon_channels.fields import text, whole
-from sophon_channels.telegram.client import Client
-from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.transport import Transport
+from sophon_channels.fields import get_text, get_int
+from sophon_channels.telegram.client import TelegramClient
+from sophon_channels.telegram.failures import TelegramApiError
+from sophon_channels.telegram.transport import BotApiTransport
 
-LARGEST = 20 * 1024 * 1024
+MAX_DOWNLOAD_BYTES = 20 * 1024 * 1024
 """Maximum size in bytes that the Bot API offers for download (getFile)."""
 
-PIECE = 256 * 1024
-DOWNLOAD_SECONDS = 300.0
+CHUNK_BYTES = 256 * 1024
+DOWNLOAD_TIMEOUT_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +30,27 @@ class _File:
     allowed: int
 
 
-async def download(client: Client, transport: Transport, attachment: Attachment, target: str, limit: int) -> int:
+async def download_attachment(client: TelegramClient, transport: BotApiTransport, attachment: Attachment, target: str, max_bytes: int) -> int:
     """Stream a file to the path `target`; return its size in bytes.
 
     Raises ChannelError, and then leaves no file at `target`.
     """
-    name, allowed = _display_name(attachment), min(limit, LARGEST)
+    name, allowed = _display_name(attachment), min(max_bytes, MAX_DOWNLOAD_BYTES)
     _check_limit(name, attachment.size, allowed)
     try:
-        info = await client.file(attachment.id)
-        file = _File(name, text(info, "file_path"), whole(info, "file_size"), allowed)
+        info = await client.get_file(attachment.id)
+        file = _File(name, get_text(info, "file_path"), get_int(info, "file_size"), allowed)
         _check_limit(name, file.size, allowed)
         if not file.path:
             raise ChannelError(f"Telegram no longer offers {name}")
         return await _save(transport, file, target)
-    except Failure as failure:
+    except TelegramApiError as failure:
         raise ChannelError(f"{name} could not be downloaded: {failure}") from None
     except OSError as error:
         raise ChannelError(f"{name} could not be saved: {error.strerror}") from None
 
 
-async def _save(transport: Transport, file: _File, target: str) -> int:
+async def _save(transport: BotApiTransport, file: _File, target: str) -> int:
     try:
         return _verify_size(file, await _stream(transport, file, target))
     except BaseException:
@@ -58,13 +58,13 @@ async def _save(transport: Transport, file: _File, target: str) -> int:
         raise
 
 
-async def _stream(transport: Transport, file: _File, target: str) -> int:
+async def _stream(transport: BotApiTransport, file: _File, target: str) -> int:
     received = 0
     async with (
-        transport.download(file.path, seconds=DOWNLOAD_SECONDS) as response,
+        transport.stream_file(file.path, seconds=DOWNLOAD_TIMEOUT_SECONDS) as response,
         await anyio.open_file(target, "wb") as output,
     ):
-        async for chunk in response.content.iter_chunked(PIECE):
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             received += len(chunk)
             _check_limit(file.name, received, file.allowed)
             await output.write(chunk)

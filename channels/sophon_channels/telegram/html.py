@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sophon_channels.text.runs import Look, Run
+from sophon_channels.text.runs import TextStyle, StyledRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,40 +20,40 @@ _CODE = _Tag("<code>", "</code>")
 _PRE = _Tag("<pre>", "</pre>")
 
 
-def to_html(runs: Sequence[Run]) -> str:
+def html_from_runs(runs: Sequence[StyledRun]) -> str:
     """Return the runs as HTML; every tag is closed, in order. Pure."""
     return "".join(_render(runs))
 
 
-def escape(text: str) -> str:
+def escape_html(text: str) -> str:
     """Escape `<`, `>` and `&`; no other character has a meaning between tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _render(runs: Sequence[Run]) -> Iterator[str]:
+def _render(runs: Sequence[StyledRun]) -> Iterator[str]:
     open_tags: list[_Tag] = []
     for run in runs:
-        required = _tags(run.look)
+        required = _tags(run.style)
         shared = 0
         while shared < min(len(open_tags), len(required)) and open_tags[shared] == required[shared]:
             shared += 1
         yield from (tag.closing for tag in reversed(open_tags[shared:]))
         yield from (tag.opening for tag in required[shared:])
-        yield escape(run.text)
+        yield escape_html(run.text)
         open_tags = required
     yield from (tag.closing for tag in reversed(open_tags))
 
 
-def _tags(style: Look) -> list[_Tag]:
+def _tags(style: TextStyle) -> list[_Tag]:
     """Return the tags from outermost to innermost. The Bot API allows code only alone or in a quotation."""
     tags = [_QUOTE] if style.quote else []
-    if style.pre is not None:
-        return [*tags, _code_block_tag(style.pre)]
+    if style.code_block_language is not None:
+        return [*tags, _code_block_tag(style.code_block_language)]
     if style.code and not style.link:
         return [*tags, _CODE]
     if style.link:
         tags.append(_Tag(f'<a href="{_escape_attribute(style.link)}">', "</a>"))
-    styles = ((style.bold, _BOLD), (style.italic, _ITALIC), (style.strike, _STRIKE))
+    styles = ((style.bold, _BOLD), (style.italic, _ITALIC), (style.strikethrough, _STRIKE))
     return tags + [tag for is_set, tag in styles if is_set]
 
 
@@ -64,4 +64,4 @@ def _code_block_tag(language: str) -> _Tag:
 
 
 def _escape_attribute(value: str) -> str:
-    return escape(value).replace('"', "&quot;")
+    return escape_html(value).replace('"', "&quot;")

@@ -5,34 +5,34 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from sophon.clock import Clock
-from sophon_channels.backoff import backoff
-from sophon_channels.contract import Health, Inbox
-from sophon_channels.fields import Fields, text
-from sophon_channels.telegram.client import Client, identity
-from sophon_channels.telegram.failures import Failure
-from sophon_channels.telegram.mentions import Identity
-from sophon_channels.telegram.parse import arrivals
-from sophon_channels.telegram.polling import Poller
+from sophon_channels.backoff import backoff_delay
+from sophon_channels.contract import ChannelHealth, Inbox
+from sophon_channels.fields import JsonObject, get_text
+from sophon_channels.telegram.client import TelegramClient, identity_from_user
+from sophon_channels.telegram.failures import TelegramApiError
+from sophon_channels.telegram.mentions import BotIdentity
+from sophon_channels.telegram.parse import parse_update
+from sophon_channels.telegram.polling import UpdatePoller
 
 log = logging.getLogger("sophon")
 
-LONGEST_PAUSE_SECONDS = 60.0
+MAX_RETRY_SECONDS = 60.0
 """Maximum delay between two attempts to initialize."""
-CRASH_SECONDS = 30.0
+RESTART_SECONDS = 30.0
 """Delay before the runner restarts after an unexpected error."""
 
 
-class Listener:
+class TelegramRunner:
     """Runner of one Telegram channel. `webhook` is the URL and the secret to register, with "" as URL if the webhook is
     registered elsewhere; None polls.
     """
 
     def __init__(
-        self, client: Client, clock: Clock, health: Health, inbox: Inbox, *, webhook: tuple[str, str] | None = None
+        self, client: TelegramClient, clock: Clock, health: ChannelHealth, inbox: Inbox, *, webhook: tuple[str, str] | None = None
     ) -> None:
         self._client, self._clock, self._health, self._inbox = client, clock, health, inbox
         self._webhook = webhook
-        self._identity: Identity | None = None
+        self._identity: BotIdentity | None = None
         self._failures = 0
 
     @property
@@ -40,9 +40,9 @@ class Listener:
         """Whether the bot's identity is known; without it mentions are not recognized."""
         return self._identity is not None
 
-    async def introduce(self) -> None:
-        """Fetch the bot's identity, set or remove the webhook, and register the commands. Raises `Failure`."""
-        bot = identity(await self._client.me())
+    async def initialize(self) -> None:
+        """Fetch the bot's identity, set or remove the webhook, and register the commands. Raises `TelegramApiError`."""
+        bot = identity_from_user(await self._client.get_me())
         if self._webhook is None:
             await self._remove_webhook()
         elif self._webhook[0]:
@@ -57,20 +57,20 @@ class Listener:
             try:
                 await self._receive()
             except Exception:
-                log.exception("Telegram: unexpected error; the channel restarts in %d s", CRASH_SECONDS)
+                log.exception("Telegram: unexpected error; the channel restarts in %d s", RESTART_SECONDS)
                 self._health.state, self._health.detail = "failing", "internal error; see the host's log"
-                await self._clock.sleep(CRASH_SECONDS)
+                await self._clock.sleep(RESTART_SECONDS)
             else:
                 return
 
-    async def take(self, updates: Sequence[Fields]) -> None:
+    async def handle_updates(self, updates: Sequence[JsonObject]) -> None:
         """Parse updates and pass the events to the inbox. Raises StoreError."""
         bot, now = self._identity, self._clock.now()
-        events = [event for update in updates if bot for event in arrivals(update, bot, now)]
+        events = [event for update in updates if bot for event in parse_update(update, bot, now)]
         if not events:
             return
         await self._inbox.receive(events)
-        self._health.last_arrival = now
+        self._health.last_received_at = now
         self._health.counts["received"] = self._health.counts.get("received", 0) + len(events)
 
     async def _receive(self) -> None:
@@ -78,27 +78,27 @@ class Listener:
             if not await self._try_initialize():
                 return
         if self._webhook is None:
-            await Poller(self._client, self._clock, self._health, self.take).run()
+            await UpdatePoller(self._client, self._clock, self._health, self.handle_updates).run()
 
     async def _try_initialize(self) -> bool:
         """Make one attempt, and wait after a failure; return False if another attempt is pointless."""
         try:
-            await self.introduce()
-        except Failure as error:
-            if error.refuses_token:
+            await self.initialize()
+        except TelegramApiError as error:
+            if error.is_token_error:
                 self._health.state, self._health.detail = "refused", str(error)
                 log.error("Telegram rejects the bot token: %s", error)  # noqa: TRY400 - no traceback
                 return False
             self._failures += 1
             self._health.state, self._health.detail = "failing", str(error)
             log.warning("Telegram: %s", error)
-            delay = max(backoff(self._failures).total_seconds(), error.retry_after or 0)
-            await self._clock.sleep(min(delay, LONGEST_PAUSE_SECONDS) * (0.75 + self._clock.random() / 2))
+            delay = max(backoff_delay(self._failures).total_seconds(), error.retry_after or 0)
+            await self._clock.sleep(min(delay, MAX_RETRY_SECONDS) * (0.75 + self._clock.random() / 2))
         return True
 
     async def _remove_webhook(self) -> None:
         # While a webhook is set, getUpdates fails.
-        url = text(await self._client.webhook_info(), "url")
+        url = get_text(await self._client.get_webhook_info(), "url")
         if url:
             log.warning("Telegram: removing the webhook at %s, because the mode is Polling", urlsplit(url).hostname)
             await self._client.delete_webhook()
@@ -106,5 +106,5 @@ class Listener:
     async def _register_commands(self) -> None:
         try:
             await self._client.set_commands()
-        except Failure as error:
+        except TelegramApiError as error:
             log.warning("Telegram: the commands could not be registered: %s", error)

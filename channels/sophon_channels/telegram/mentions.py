@@ -3,27 +3,27 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sophon_channels.fields import Fields, objects, sub, text, whole
+from sophon_channels.fields import JsonObject, get_objects, get_object, get_text, get_int
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class BotIdentity:
     """The bot's user id and its username without `@` ("" while unknown)."""
 
     id: int
     username: str = ""
 
 
-def is_mentioned(message: Fields, bot: Identity) -> bool:
+def is_mentioned(message: JsonObject, bot: BotIdentity) -> bool:
     """Return whether the message mentions the bot, replies to it, or is a command not addressed to another bot."""
-    replied_to = sub(message, "reply_to_message")
+    replied_to = get_object(message, "reply_to_message")
     # In a forum every message is a "reply" to the service message that created its topic.
-    if "forum_topic_created" not in replied_to and whole(sub(replied_to, "from"), "id") == bot.id:
+    if "forum_topic_created" not in replied_to and get_int(get_object(replied_to, "from"), "id") == bot.id:
         return True
     return any(_addresses(kind, value, user, bot) for kind, value, user in _entities(message))
 
 
-def spoken(message: Fields, bot: Identity) -> str:
+def strip_mention(message: JsonObject, bot: BotIdentity) -> str:
     """Return the text or caption without the mention of the bot: `/stop@bot now` becomes `/stop now`, and `@bot,
     deploy` becomes `deploy`.
 
@@ -40,11 +40,11 @@ def spoken(message: Fields, bot: Identity) -> str:
     return full_text
 
 
-def _text_or_caption(message: Fields) -> str:
-    return text(message, "text") or text(message, "caption")
+def _text_or_caption(message: JsonObject) -> str:
+    return get_text(message, "text") or get_text(message, "caption")
 
 
-def _addresses(kind: str, value: str, user: int | None, bot: Identity) -> bool:
+def _addresses(kind: str, value: str, user: int | None, bot: BotIdentity) -> bool:
     if kind == "mention":
         return _is_mention_of(value, bot)
     if kind == "text_mention":
@@ -52,22 +52,22 @@ def _addresses(kind: str, value: str, user: int | None, bot: Identity) -> bool:
     return kind == "bot_command" and _is_command_for(value, bot)
 
 
-def _is_mention_of(mention: str, bot: Identity) -> bool:
+def _is_mention_of(mention: str, bot: BotIdentity) -> bool:
     return bool(bot.username) and mention.casefold() == f"@{bot.username}".casefold()
 
 
-def _is_command_for(command: str, bot: Identity) -> bool:
+def _is_command_for(command: str, bot: BotIdentity) -> bool:
     _, separator, name = command.partition("@")
     return not separator or _is_mention_of(f"@{name}", bot)
 
 
-def _entities(message: Fields) -> Iterator[tuple[str, str, int | None]]:
+def _entities(message: JsonObject) -> Iterator[tuple[str, str, int | None]]:
     """Yield type, text and user id of each entity; Telegram counts positions in UTF-16 units."""
-    key, entities = ("text", "entities") if text(message, "text") else ("caption", "caption_entities")
+    key, entities = ("text", "entities") if get_text(message, "text") else ("caption", "caption_entities")
     raw = message.get(key)
     units = raw.encode("utf-16-le", "surrogatepass") if isinstance(raw, str) else b""
-    for entity in objects(message, entities):
-        offset, length = whole(entity, "offset"), whole(entity, "length")
+    for entity in get_objects(message, entities):
+        offset, length = get_int(entity, "offset"), get_int(entity, "length")
         if offset is not None and length is not None and offset >= 0 and length > 0:
             value = units[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
-            yield text(entity, "type"), value, whole(sub(entity, "user"), "id")
+            yield get_text(entity, "type"), value, get_int(get_object(entity, "user"), "id")

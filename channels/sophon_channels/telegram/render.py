@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sophon_channels.contract import Button, Outgoing
-from sophon_channels.disk import with_file
-from sophon_channels.fields import storable
-from sophon_channels.telegram.html import to_html
-from sophon_channels.text.markdown import to_runs
-from sophon_channels.text.runs import Run, cut, plain
-from sophon_channels.text.units import utf16_units
+from sophon_channels.contract import Button, OutboundMessage
+from sophon_channels.disk import build_file_fields
+from sophon_channels.fields import sanitize_text
+from sophon_channels.telegram.html import html_from_runs
+from sophon_channels.text.markdown import runs_from_markdown
+from sophon_channels.text.runs import StyledRun, split_runs, to_plain_text
+from sophon_channels.text.units import utf16_length
 
 TEXT_LIMIT = 4096
 """Units after entity parsing (Bot API, sendMessage); there are never fewer UTF-16 units than Telegram counts."""
@@ -17,56 +17,56 @@ TEXT_LIMIT = 4096
 REPEAT_MARK = "♻️ This may be a repeat:\n"
 """Prefix of a message that is sent again because it is unknown whether it arrived."""
 
-PART_LIMIT = TEXT_LIMIT - utf16_units(REPEAT_MARK)
+PART_LIMIT = TEXT_LIMIT - utf16_length(REPEAT_MARK)
 """Maximum length of one part, in UTF-16 units, without the space for `REPEAT_MARK`."""
 
-CAPTION_LIMIT = 1024 - utf16_units(REPEAT_MARK)
+CAPTION_LIMIT = 1024 - utf16_length(REPEAT_MARK)
 """Units after entity parsing (Bot API, sendDocument), without the space for `REPEAT_MARK`."""
 
-MOST_BUTTONS = 100
+MAX_BUTTONS = 100
 BUTTONS_PER_ROW = 2
-LONGEST_DATA = 64
+MAX_CALLBACK_DATA_BYTES = 64
 """Bytes (Bot API, InlineKeyboardButton.callback_data)."""
 
 
-def payloads(outgoing: Outgoing) -> list[dict[str, Any]]:
+def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     """Return the payloads, in order; none for a blank text without a file. A file is the first payload, with the
     beginning of the text as its caption.
 
-    `html` and `plain` have the same content. The first payload may have `reply_to` or `replaces` (an edit), the last
-    has the `keyboard`. Raises ValueError for buttons that Telegram would reject. Pure.
+    `html` and `to_plain_text` have the same content. The first payload may have `reply_to_message_id` or `replaces_message_id` (an edit), the last
+    has the `build_keyboard`. Raises ValueError for buttons that Telegram would reject. Pure.
     """
-    text = storable(outgoing.text)
-    first = CAPTION_LIMIT if outgoing.file else None
-    parts = cut(to_runs(text) if outgoing.markdown else [Run(text)], PART_LIMIT, first=first)
-    rendered: list[dict[str, Any]] = [{"html": to_html(part), "plain": plain(part)} for part in parts]
-    if outgoing.file:
+    text = sanitize_text(message.text)
+    first = CAPTION_LIMIT if message.file_path else None
+    parts = split_runs(runs_from_markdown(text) if message.is_markdown else [StyledRun(text)], PART_LIMIT, first_limit=first)
+    rendered: list[dict[str, Any]] = [{"html": html_from_runs(part), "plain": to_plain_text(part)} for part in parts]
+    if message.file_path:
         rendered[:1] = [
-            {**(rendered[0] if rendered else {}), **with_file(outgoing.file, outgoing.file_name, outgoing.media_type)}
+            {**(rendered[0] if rendered else {}), **build_file_fields(message.file_path, message.file_name, message.media_type)}
         ]
     if not rendered:
         return []
-    if outgoing.reply_to is not None:
-        rendered[0]["reply_to"] = outgoing.reply_to
-    if outgoing.replaces is not None and not outgoing.file:
-        rendered[0]["replaces"] = outgoing.replaces
-    if outgoing.buttons:
-        rendered[-1]["keyboard"] = keyboard(outgoing.buttons)
+    if message.reply_to_message_id is not None:
+        rendered[0]["reply_to"] = message.reply_to_message_id
+    if message.replaces_message_id is not None and not message.file_path:
+        rendered[0]["replaces"] = message.replaces_message_id
+    if message.buttons:
+        rendered[-1]["keyboard"] = build_keyboard(message.buttons)
     return rendered
 
 
-def keyboard(buttons: Sequence[Button]) -> list[list[dict[str, str]]]:
+def build_keyboard(buttons: Sequence[Button]) -> list[list[dict[str, str]]]:
     """Return the inline keyboard, two buttons per row; a dangerous button is red if the app supports it."""
-    if len(buttons) > MOST_BUTTONS:
-        raise ValueError(f"Telegram allows {MOST_BUTTONS} buttons; there are {len(buttons)}")
+    if len(buttons) > MAX_BUTTONS:
+        raise ValueError(f"Telegram allows {MAX_BUTTONS} buttons; there are {len(buttons)}")
     flat = [_button(button) for button in buttons]
     return [flat[start : start + BUTTONS_PER_ROW] for start in range(0, len(flat), BUTTONS_PER_ROW)]
 
 
 def _button(button: Button) -> dict[str, str]:
-    if not 1 <= len(button.data.encode()) <= LONGEST_DATA:
-        raise ValueError(f"the data of the button {button.label!r} must have 1 to {LONGEST_DATA} bytes")
+    if not 1 <= len(button.data.encode()) <= MAX_CALLBACK_DATA_BYTES:
+        raise ValueError(f"the data of the button {button.label!r} must have 1 to {MAX_CALLBACK_DATA_BYTES} bytes")
     if not button.label.strip():
         raise ValueError(f"the button with the data {button.data!r} has no label")
-    fields = {"text": storable(button.label), "callback_data": button.data}
-    return {**fields, "style": "danger"} if button.danger else fields
+    fields = {"text": sanitize_text(button.label), "callback_data": button.data}
+    return {**fields, "style": "danger"} if button.is_dangerous else fields

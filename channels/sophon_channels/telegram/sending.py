@@ -5,78 +5,78 @@ from datetime import timedelta
 
 from sophon.clock import Clock
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Health, Place, Pressed, Receipt, Refused, Sent, Undeliverable
+from sophon_channels.contract import ChannelHealth, ChatLocation, ButtonPress, SendResult, SendDeferred, SendSucceeded, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram import requests
-from sophon_channels.telegram.client import Client
-from sophon_channels.telegram.failures import Failure, receipt
-from sophon_channels.telegram.rate import GO, Gate
+from sophon_channels.telegram.client import TelegramClient
+from sophon_channels.telegram.failures import TelegramApiError, send_result_from_error
+from sophon_channels.telegram.rate import NO_DELAY, TelegramRateLimiter
 
 log = logging.getLogger("sophon")
 
 
-class Sender:
+class TelegramSender:
     """Sender of one bot. No method waits for a limit; errors of the platform and the network are not raised."""
 
-    def __init__(self, client: Client, clock: Clock, health: Health) -> None:
+    def __init__(self, client: TelegramClient, clock: Clock, health: ChannelHealth) -> None:
         self._client, self._health = client, health
-        self.gate = Gate(clock)
+        self.rate_limiter = TelegramRateLimiter(clock)
 
-    async def send(self, entry: OutboundEntry) -> Receipt:
+    async def send(self, entry: OutboundEntry) -> SendResult:
         """Send one entry, as `Channel.send`."""
-        chat, thread = requests.chat_and_thread(entry.chat)
-        delay = self.gate.final(chat)
-        if delay.time > GO:
-            return Refused("delayed by the rate limit of Telegram", delay.time, delay.everywhere)
+        chat, thread = requests.split_chat_key(entry.chat)
+        delay = self.rate_limiter.acquire_message(chat)
+        if delay.delay > NO_DELAY:
+            return SendDeferred("delayed by the rate limit of Telegram", delay.delay, delay.is_account_wide)
         try:
-            platform_id = await self._client.deliver(entry.chat, entry.payload, is_repeat=entry.doubtful)
-        except Failure as api_error:
+            platform_id = await self._client.send_or_edit(entry.chat, entry.payload, is_repeat=entry.doubtful)
+        except TelegramApiError as api_error:
             return self._result_of_failure(api_error, entry.attempts, chat, thread)
         except ChannelError as error:
-            return Undeliverable(str(error))
+            return SendUndeliverable(str(error))
         except (KeyError, TypeError, ValueError) as error:
-            return Undeliverable(f"the payload is not a valid Telegram message: {type(error).__name__}")
+            return SendUndeliverable(f"the payload is not a valid Telegram message: {type(error).__name__}")
         self._count("sent")
-        return Sent(platform_id)
+        return SendSucceeded(platform_id)
 
-    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
+    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
         """Update the preview, as `Channel.progress`."""
-        if not text.strip() or not self.gate.progress(place.chat):
-            return shown
+        if not text.strip() or not self.rate_limiter.try_acquire_preview(location.chat):
+            return preview_message_id
         try:
-            return await self._client.deliver(place.key, requests.progress(text, shown, reply_to))
-        except Failure as error:
-            self._log_failure(error, place.chat)
-            return shown
+            return await self._client.send_or_edit(location.key, requests.build_preview_payload(text, preview_message_id, reply_to_message_id))
+        except TelegramApiError as error:
+            self._log_failure(error, location.chat)
+            return preview_message_id
 
-    async def busy(self, place: Place) -> None:
-        """Show the typing indicator, as `Channel.busy`."""
-        if not self.gate.typing(place.chat):
+    async def send_typing(self, location: ChatLocation) -> None:
+        """Show the typing indicator, as `Channel.send_typing`."""
+        if not self.rate_limiter.try_acquire_typing(location.chat):
             return
         try:
-            await self._client.typing(place.chat, place.thread)
-        except Failure as error:
-            self._log_failure(error, place.chat)
+            await self._client.send_typing(location.chat, location.thread)
+        except TelegramApiError as error:
+            self._log_failure(error, location.chat)
 
-    async def acknowledge(self, press: Pressed, note: str) -> None:
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         """Acknowledge a press, as `Channel.acknowledge`; never skipped: until then the button shows a progress bar."""
         try:
-            await self._client.acknowledge(press.press_id, note)
-        except Failure as error:
-            self._log_failure(error, press.place.chat)
+            await self._client.answer_callback_query(press.press_id, note)
+        except TelegramApiError as error:
+            self._log_failure(error, press.location.chat)
 
-    def _result_of_failure(self, error: Failure, attempts: int, chat: str, thread: str | None) -> Receipt:
+    def _result_of_failure(self, error: TelegramApiError, attempts: int, chat: str, thread: str | None) -> SendResult:
         self._count("failed")
         if error.status == 429:
-            delay = self.gate.refused(chat, timedelta(seconds=error.retry_after or 1))
-            return Refused(str(error), delay.time, delay.everywhere)
+            delay = self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
+            return SendDeferred(str(error), delay.delay, delay.is_account_wide)
         if error.status == 401:
             self._health.state, self._health.detail = "refused", str(error)
-        return receipt(error, attempts, thread)
+        return send_result_from_error(error, attempts, thread)
 
-    def _log_failure(self, error: Failure, chat: str) -> None:
+    def _log_failure(self, error: TelegramApiError, chat: str) -> None:
         if error.status == 429:
-            self.gate.refused(chat, timedelta(seconds=error.retry_after or 1))
+            self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
         log.info("Telegram: %s", error)
 
     def _count(self, kind: str) -> None:

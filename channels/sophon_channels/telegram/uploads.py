@@ -4,52 +4,52 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from sophon_channels.disk import FileToSend
+from sophon_channels.disk import OutboundFile
 from sophon_channels.telegram import requests
-from sophon_channels.telegram.failures import Failure, is_no_photo, is_unreadable
-from sophon_channels.telegram.transport import Transport, Upload
+from sophon_channels.telegram.failures import TelegramApiError, is_photo_rejected, is_parse_error
+from sophon_channels.telegram.transport import BotApiTransport, FileUpload
 
 MEGABYTE = 1024 * 1024
-LARGEST = 50 * MEGABYTE
+MAX_UPLOAD_BYTES = 50 * MEGABYTE
 """Maximum size of an upload, in bytes."""
-LARGEST_PHOTO = 10 * MEGABYTE
+MAX_PHOTO_BYTES = 10 * MEGABYTE
 """Bytes. Source: reference/channels.md, "Files"."""
 
-SHOWN = frozenset({"image/jpeg", "image/png", "image/webp"})
+PHOTO_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
 """Media types that are sent as a photo."""
 
-UPLOAD_SECONDS = 300.0
+UPLOAD_TIMEOUT_SECONDS = 300.0
 
-Kind = Literal["photo", "document"]
-METHODS: Mapping[Kind, str] = {"photo": "sendPhoto", "document": "sendDocument"}
+UploadKind = Literal["photo", "document"]
+METHOD_BY_KIND: Mapping[UploadKind, str] = {"photo": "sendPhoto", "document": "sendDocument"}
 
 
-async def send_file(
-    transport: Transport, file: FileToSend, key: str, payload: Mapping[str, Any], *, is_repeat: bool
+async def upload_file(
+    transport: BotApiTransport, file: OutboundFile, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool
 ) -> Any:
-    """Upload a payload with a file; return the message. Raises `Failure`; ChannelError if the file cannot be read.
+    """Upload a payload with a file; return the message. Raises `TelegramApiError`; ChannelError if the file cannot be read.
 
     An image that Telegram rejects as a photo is sent again as a document, and a caption that it cannot parse as plain
     text.
     """
-    size = await transport.in_thread(partial(file.size, LARGEST))
-    kind: Kind = "photo" if file.media_type in SHOWN and size <= LARGEST_PHOTO else "document"
+    size = await transport.run_in_thread(partial(file.check_size, MAX_UPLOAD_BYTES))
+    kind: UploadKind = "photo" if file.media_type in PHOTO_MEDIA_TYPES and size <= MAX_PHOTO_BYTES else "document"
     as_html = bool(payload.get("html"))
     while True:
-        fields = requests.file(key, payload, kind, as_html=as_html, is_repeat=is_repeat)
+        fields = requests.build_send_file(chat_key, payload, kind, as_html=as_html, is_repeat=is_repeat)
         try:
-            return await _upload(transport, file, METHODS[kind], fields)
-        except Failure as error:
-            if kind == "photo" and is_no_photo(error):
+            return await _upload(transport, file, METHOD_BY_KIND[kind], fields)
+        except TelegramApiError as error:
+            if kind == "photo" and is_photo_rejected(error):
                 kind = "document"
-            elif as_html and is_unreadable(error):
+            elif as_html and is_parse_error(error):
                 as_html = False
             else:
                 raise
 
 
-async def _upload(transport: Transport, file: FileToSend, method: str, fields: Mapping[str, Any]) -> Any:
-    stream = await transport.in_thread(partial(file.open, LARGEST))
+async def _upload(transport: BotApiTransport, file: OutboundFile, method: str, fields: Mapping[str, Any]) -> Any:
+    stream = await transport.run_in_thread(partial(file.open, MAX_UPLOAD_BYTES))
     with stream:
-        upload = Upload(requests.UPLOAD, file.name, file.media_type, stream)
-        return await transport.call(method, fields, seconds=UPLOAD_SECONDS, upload=upload)
+        upload = FileUpload(requests.UPLOAD_FIELD, file.name, file.media_type, stream)
+        return await transport.call(method, fields, timeout_seconds=UPLOAD_TIMEOUT_SECONDS, upload=upload)

@@ -10,48 +10,48 @@ from typing import cast
 from aiohttp import web
 
 from sophon.errors import StoreError
-from sophon_channels.fields import Fields
-from sophon_channels.telegram.polling import Take
+from sophon_channels.fields import JsonObject
+from sophon_channels.telegram.polling import UpdateHandler
 
 log = logging.getLogger("sophon")
 
-PATH = "/webhooks/telegram"
+WEBHOOK_PATH = "/webhooks/telegram"
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
 """Header in which Telegram sends the secret."""
-LARGEST_BODY = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 """Bytes."""
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
-def is_secret(value: str) -> bool:
+def is_valid_secret(value: str) -> bool:
     """Return whether Telegram accepts the value as a webhook secret (setWebhook, secret_token)."""
     return _SECRET.fullmatch(value) is not None
 
 
-class Webhook:
+class TelegramWebhook:
     """aiohttp handler for updates. Answers 200 only for a stored update: Telegram repeats all others."""
 
-    def __init__(self, secret: str, take: Take, is_ready: Callable[[], bool]) -> None:
-        self._secret, self._handle_updates, self._is_ready = secret.encode(), take, is_ready
+    def __init__(self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool]) -> None:
+        self._secret, self._handle_updates, self._is_ready = secret.encode(), handle_updates, is_ready
 
     async def handle(self, request: web.Request) -> web.Response:
         """Handle one request: 401 wrong secret, 413 too large, 400 no update, 503 not stored, 200 stored."""
         # Bytes: compare_digest raises TypeError for a str that is not ASCII.
         given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._secret):
-            log.warning("rejected a request to %s with a wrong secret", PATH)
+            log.warning("rejected a request to %s with a wrong secret", WEBHOOK_PATH)
             return _closing_response(401)
         body = await _read_body(request)
         if body is None:
-            log.warning("rejected a request to %s with more than %d bytes", PATH, LARGEST_BODY)
+            log.warning("rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES)
             return _closing_response(413)
         update = _parse_body(body)
         if update is None:
             return web.Response(status=400)
         return await self._store(update)
 
-    async def _store(self, update: Fields) -> web.Response:
+    async def _store(self, update: JsonObject) -> web.Response:
         if not self._is_ready():
             return web.Response(status=503)
         try:
@@ -70,17 +70,17 @@ def _closing_response(status: int) -> web.Response:
 
 
 async def _read_body(request: web.Request) -> bytes | None:
-    if (request.content_length or 0) > LARGEST_BODY:
+    if (request.content_length or 0) > MAX_BODY_BYTES:
         return None
     body = bytearray()
     async for chunk in request.content.iter_any():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)
 
 
-def _parse_body(body: bytes) -> Fields | None:
+def _parse_body(body: bytes) -> JsonObject | None:
     try:
         update: object = json.loads(body)
     except (ValueError, RecursionError):

@@ -6,19 +6,19 @@ keycaps, Hangul syllables in parts, CR LF, and surrogate halves that a decoder l
 
 import unicodedata
 
-JOINER = "\u200d"
+ZERO_WIDTH_JOINER = "\u200d"
 """U+200D ZERO WIDTH JOINER, which joins emoji."""
 _MARKS = frozenset({"Mn", "Me", "Mc"})
 
 
-def is_boundary(text: str, index: int) -> bool:
+def is_grapheme_boundary(text: str, index: int) -> bool:
     """Return whether a cut before `text[index]` splits no visible character; both ends of the text are boundaries."""
     if index <= 0 or index >= len(text):
         return True
     before, after = text[index - 1], text[index]
     if before.isascii() and after.isascii():
         return not (before == "\r" and after == "\n")
-    if before == JOINER or _extends(after) or _is_split_surrogate_pair(before, after):
+    if before == ZERO_WIDTH_JOINER or _extends(after) or _is_split_surrogate_pair(before, after):
         return False
     if _is_regional_indicator(before) and _is_regional_indicator(after):
         return _count_regional_indicators_before(text, index) % 2 == 0
@@ -27,7 +27,7 @@ def is_boundary(text: str, index: int) -> bool:
 
 def _extends(character: str) -> bool:
     return (
-        character == JOINER
+        character == ZERO_WIDTH_JOINER
         or unicodedata.category(character) in _MARKS
         or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
         or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags

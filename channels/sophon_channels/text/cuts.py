@@ -5,9 +5,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sophon_channels.text.boundaries import is_boundary
+from sophon_channels.text.boundaries import is_grapheme_boundary
 
-Span: TypeAlias = tuple[int, int]
+TextSpan: TypeAlias = tuple[int, int]
 """Start and end, in characters; a cut at either of them leaves the span intact."""
 
 _CUT_PATTERNS = (
@@ -19,40 +19,40 @@ _CUT_PATTERNS = (
 """Where to cut, best first, and the minimum share of the capacity that a part must fill for that place to be used."""
 
 
-def reach(text: str, start: int, room: int, units: Callable[[str], int]) -> int:
-    """Return the largest `end` with `units(text[start:end]) <= room`; `units` must not decrease as text grows. Pure."""
-    low, high = start, start + max(room, 1)
-    while high < len(text) and units(text[start:high]) <= room:
+def find_fitting_end(text: str, start: int, capacity: int, measure: Callable[[str], int]) -> int:
+    """Return the largest `end` with `measure(text[start:end]) <= capacity`; `measure` must not decrease as text grows. Pure."""
+    low, high = start, start + max(capacity, 1)
+    while high < len(text) and measure(text[start:high]) <= capacity:
         low, high = high, start + (high - start) * 2
     high = min(high, len(text))
-    if units(text[start:high]) <= room:
+    if measure(text[start:high]) <= capacity:
         return high
     while high - low > 1:
         middle = (low + high) // 2
-        if units(text[start:middle]) <= room:
+        if measure(text[start:middle]) <= capacity:
             low = middle
         else:
             high = middle
     return low
 
 
-def best_cut(text: str, start: int, end: int, whole: Sequence[Span] = ()) -> int:
-    """Return the best position in (start, end] to cut at. Spans in `whole` are kept intact where possible; they are
+def find_best_cut(text: str, start: int, end: int, atomic_spans: Sequence[TextSpan] = ()) -> int:
+    """Return the best position in (start, end] to cut at. Spans in `atomic_spans` are kept intact where possible; they are
     sorted and do not overlap.
 
     Prefers the end of a paragraph, then of a line, sentence, word, visible character. White space at the cut stays
     behind the position. Pure.
     """
     return (
-        _find_pattern_cut(text, start, end, whole)
-        or _find_last_boundary(text, start, end, whole)
+        _find_pattern_cut(text, start, end, atomic_spans)
+        or _find_last_boundary(text, start, end, atomic_spans)
         or _find_pattern_cut(text, start, end, ())
         or _find_last_boundary(text, start, end, ())
         or _avoid_surrogate_split(text, max(end, start + 1))
     )
 
 
-def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
+def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[TextSpan]) -> int | None:
     for pattern, share in _CUT_PATTERNS:
         first = start + int((end - start) * share)
         ends = [
@@ -66,7 +66,7 @@ def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[Span]) ->
     return None
 
 
-def _find_last_boundary(text: str, start: int, end: int, whole: Sequence[Span]) -> int | None:
+def _find_last_boundary(text: str, start: int, end: int, whole: Sequence[TextSpan]) -> int | None:
     # Only in the later half: a very short part, only to keep a long URL intact, is worse than a cut URL.
     for position in range(end, start + (end - start) // 2, -1):
         if _is_allowed(text, position, whole):
@@ -74,16 +74,16 @@ def _find_last_boundary(text: str, start: int, end: int, whole: Sequence[Span]) 
     return None
 
 
-def _is_allowed(text: str, position: int, whole: Sequence[Span]) -> bool:
-    return is_boundary(text, position) and not _is_inside_span(position, whole)
+def _is_allowed(text: str, position: int, whole: Sequence[TextSpan]) -> bool:
+    return is_grapheme_boundary(text, position) and not _is_inside_span(position, whole)
 
 
-def _is_inside_span(position: int, whole: Sequence[Span]) -> bool:
+def _is_inside_span(position: int, whole: Sequence[TextSpan]) -> bool:
     before = bisect_left(whole, position, key=_span_start)
     return before > 0 and position < whole[before - 1][1]
 
 
-def _span_start(span: Span) -> int:
+def _span_start(span: TextSpan) -> int:
     return span[0]
 
 

@@ -7,8 +7,8 @@ _FENCE_LINE = re.compile(r"^ {0,3}(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)$", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """A fenced code block, as positions in the text: `start` of the opening line, `body` where the code begins,
+class CodeFence:
+    """A fenced code block, as positions in the text: `start` of the opening line, `body_start` where the code begins,
     `body_end` before the newline of the closing line, `end` of the closing line. An unclosed block ends with the text.
     `info` is the info string behind the marker.
     """
@@ -16,21 +16,21 @@ class Fence:
     marker: str
     info: str
     start: int
-    body: int
+    body_start: int
     body_end: int
     end: int
 
 
-def fences(text: str) -> list[Fence]:
+def find_code_fences(text: str) -> list[CodeFence]:
     """Return the code blocks, in order. Pure."""
-    blocks: list[Fence] = []
+    blocks: list[CodeFence] = []
     position = 0
     while opening := _find_opening_line(text, position):
         body = min(opening.end() + 1, len(text))
         closing = _find_closing_line(text, body, opening["marker"])
         body_end = max(body, closing.start() - 1) if closing else len(text)
         end = closing.end() if closing else len(text)
-        blocks.append(Fence(opening["marker"], opening["info"].strip(), opening.start(), body, body_end, end))
+        blocks.append(CodeFence(opening["marker"], opening["info"].strip(), opening.start(), body, body_end, end))
         position = end
     return blocks
 

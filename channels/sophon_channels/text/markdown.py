@@ -8,30 +8,30 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from sophon_channels.fields import storable
-from sophon_channels.text.runs import PLAIN, Look, Run
-from sophon_channels.text.tables import table
+from sophon_channels.fields import sanitize_text
+from sophon_channels.text.runs import PLAIN_STYLE, TextStyle, StyledRun
+from sophon_channels.text.tables import render_table
 
 _LINKABLE = re.compile(r"(?:https?://[^/]|tg://.)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
-LONGEST_ADDRESS = 2048
+MAX_URL_LENGTH = 2048
 """In characters; a longer URL is shown as text."""
 
-DEEPEST = 60
+MAX_NESTING = 60
 """Levels of nesting; a more deeply nested text is returned as it is."""
 
-RULE = "———"
+HORIZONTAL_RULE = "———"
 """Text of a horizontal rule."""
 BULLET = "•"
 """Marker of an unordered list item."""
 
 
-def to_runs(markdown: str) -> list[Run]:
+def runs_from_markdown(markdown: str) -> list[StyledRun]:
     """Return the text as styled runs; every word of the markdown is kept. Pure."""
-    text = storable(markdown)
+    text = sanitize_text(markdown)
     tokens = _create_parser().parse(text)
-    if any(token.level >= DEEPEST - 2 for token in tokens):
-        return [Run(text)]  # the parser drops content that is nested more deeply
+    if any(token.level >= MAX_NESTING - 2 for token in tokens):
+        return [StyledRun(text)]  # the parser drops content that is nested more deeply
     builder = _RunBuilder()
     builder.add_blocks(tokens)
     return builder.runs
@@ -40,7 +40,7 @@ def to_runs(markdown: str) -> list[Run]:
 @cache
 def _create_parser() -> MarkdownIt:
     # Without reference definitions: the parser would drop their lines.
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
     return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
@@ -48,8 +48,8 @@ class _RunBuilder:
     """Builder that converts markdown tokens to runs; a stack holds the current style."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
-        self._styles: list[Look] = [PLAIN]
+        self.runs: list[StyledRun] = []
+        self._styles: list[TextStyle] = [PLAIN_STYLE]
         self._list_numbers: list[int | None] = []
         self._separator = ""
         self._urls: list[tuple[str, str, int]] = []
@@ -60,14 +60,14 @@ class _RunBuilder:
             token = tokens[position]
             if token.type == "table_open":
                 end = next(i for i in range(position, len(tokens)) if tokens[i].type == "table_close")
-                self._add_block(table(_table_rows(tokens[position:end])), replace(self._style, pre=""))
+                self._add_block(render_table(_table_rows(tokens[position:end])), replace(self._style, pre=""))
                 position = end
             else:
                 self._handle(token)
             position += 1
 
     @property
-    def _style(self) -> Look:
+    def _style(self) -> TextStyle:
         return self._styles[-1]
 
     def _handle(self, token: Token) -> None:
@@ -75,15 +75,15 @@ class _RunBuilder:
         if handler is not None:
             handler(self, token)
 
-    def append(self, text: str, style: Look | None = None) -> None:
+    def append(self, text: str, style: TextStyle | None = None) -> None:
         if not text:
             return
         if self.runs and self._separator:
-            self.runs.append(Run(self._separator, Look(quote=self._style.quote and self.runs[-1].look.quote)))
+            self.runs.append(StyledRun(self._separator, TextStyle(quote=self._style.quote and self.runs[-1].style.quote)))
         self._separator = ""
-        self.runs.append(Run(text, style or self._style))
+        self.runs.append(StyledRun(text, style or self._style))
 
-    def _add_block(self, text: str, style: Look) -> None:
+    def _add_block(self, text: str, style: TextStyle) -> None:
         self.break_block()
         self.append(text.rstrip("\n"), style)
         self.break_block()
@@ -148,7 +148,7 @@ class _RunBuilder:
         self.append("\n")
 
     def add_horizontal_rule(self, _: Token) -> None:
-        self._add_block(RULE, self._style)
+        self._add_block(HORIZONTAL_RULE, self._style)
 
     def push_style(self, token: Token) -> None:
         current = self._style
@@ -157,7 +157,7 @@ class _RunBuilder:
                 current,
                 bold=current.bold or token.type == "strong_open",
                 italic=current.italic or token.type == "em_open",
-                strike=current.strike or token.type == "s_open",
+                strike=current.strikethrough or token.type == "s_open",
             )
         )
 
@@ -222,7 +222,7 @@ _HANDLERS: dict[str, Callable[[_RunBuilder, Token], None]] = {
 
 
 def _is_linkable(url: str) -> bool:
-    return len(url) <= LONGEST_ADDRESS and _LINKABLE.match(url) is not None
+    return len(url) <= MAX_URL_LENGTH and _LINKABLE.match(url) is not None
 
 
 def _table_rows(tokens: Sequence[Token]) -> list[list[str]]:
@@ -235,7 +235,7 @@ def _table_rows(tokens: Sequence[Token]) -> list[list[str]]:
             cell = _RunBuilder()
             cell.add_inline(token)
             texts = [
-                run.text if not run.look.link or run.look.link in run.text else f"{run.text} ({run.look.link})"
+                run.text if not run.style.link or run.style.link in run.text else f"{run.text} ({run.style.link})"
                 for run in cell.runs
             ]
             rows[-1].append("".join(texts).replace("\n", " "))

@@ -3,56 +3,56 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sophon_channels.text.cuts import Span, best_cut, reach
-from sophon_channels.text.units import utf16_units
+from sophon_channels.text.cuts import TextSpan, find_best_cut, find_fitting_end
+from sophon_channels.text.units import utf16_length
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Style of a run. `pre` is the language of a code block ("" if unknown), None outside one; `link` is the URL of a
+class TextStyle:
+    """Style of a run. `code_block_language` is the language of a code block ("" if unknown), None outside one; `link` is the URL of a
     link.
     """
 
     bold: bool = False
     italic: bool = False
-    strike: bool = False
+    strikethrough: bool = False
     code: bool = False
     quote: bool = False
-    pre: str | None = None
+    code_block_language: str | None = None
     link: str | None = None
 
 
-PLAIN = Look()
+PLAIN_STYLE = TextStyle()
 """The style of unformatted text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StyledRun:
     """A stretch of text in one style."""
 
     text: str
-    look: Look = PLAIN
+    style: TextStyle = PLAIN_STYLE
 
 
-def plain(runs: Iterable[Run]) -> str:
+def to_plain_text(runs: Iterable[StyledRun]) -> str:
     """Return the text without styles."""
     return "".join(run.text for run in runs)
 
 
-def cut(runs: Sequence[Run], limit: int, *, first: int | None = None) -> list[list[Run]]:
-    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first`; no part is blank,
+def split_runs(runs: Sequence[StyledRun], limit: int, *, first_limit: int | None = None) -> list[list[StyledRun]]:
+    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first_limit`; no part is blank,
     and styles continue in the next part.
 
     Inline code and links are kept intact where possible. Pure.
     """
-    text = plain(runs)
+    text = to_plain_text(runs)
     atomic_spans = _atomic_spans(runs)
-    parts: list[list[Run]] = []
+    parts: list[list[StyledRun]] = []
     position = _skip_white_space(text, 0)
     while position < len(text):
-        end = reach(text, position, limit if first is None or any(parts) else first, utf16_units)
+        end = find_fitting_end(text, position, limit if first_limit is None or any(parts) else first_limit, utf16_length)
         if end < len(text):
-            end = best_cut(text, position, end, atomic_spans)
+            end = find_best_cut(text, position, end, atomic_spans)
         last = position + len(text[position:end].rstrip())
         parts.append(_slice_runs(runs, position, last))
         position = _skip_white_space(text, end)
@@ -66,22 +66,22 @@ def _skip_white_space(text: str, position: int) -> int:
     return position + 1 if text.startswith(" ", position) and not text.startswith("  ", position) else position
 
 
-def _atomic_spans(runs: Sequence[Run]) -> list[Span]:
-    spans: list[Span] = []
+def _atomic_spans(runs: Sequence[StyledRun]) -> list[TextSpan]:
+    spans: list[TextSpan] = []
     position = 0
     for run in runs:
-        if run.look.code or run.look.link:
+        if run.style.code or run.style.link:
             spans.append((position, position + len(run.text)))
         position += len(run.text)
     return spans
 
 
-def _slice_runs(runs: Sequence[Run], begin: int, end: int) -> list[Run]:
-    sliced: list[Run] = []
+def _slice_runs(runs: Sequence[StyledRun], begin: int, end: int) -> list[StyledRun]:
+    sliced: list[StyledRun] = []
     position = 0
     for run in runs:
         if text := run.text[max(begin - position, 0) : max(end - position, 0)]:
-            sliced.append(Run(text, run.look))
+            sliced.append(StyledRun(text, run.style))
         position += len(run.text)
         if position >= end:
             break

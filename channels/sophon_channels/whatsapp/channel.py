@@ -12,38 +12,38 @@ from sophon.settings import WhatsAppSettings
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
-    Finding,
-    Health,
+    SelfTestResult,
+    ChannelHealth,
     Inbox,
-    Outgoing,
-    Place,
-    Pressed,
-    Receipt,
-    Refused,
-    Sent,
-    Undeliverable,
+    OutboundMessage,
+    ChatLocation,
+    ButtonPress,
+    SendResult,
+    SendDeferred,
+    SendSucceeded,
+    SendUndeliverable,
 )
-from sophon_channels.disk import FileToSend
+from sophon_channels.disk import OutboundFile
 from sophon_channels.errors import ChannelError
-from sophon_channels.fields import text
+from sophon_channels.fields import get_text
 from sophon_channels.whatsapp import render
-from sophon_channels.whatsapp.access import access, mistakes, webhook_secrets
-from sophon_channels.whatsapp.client import Client
-from sophon_channels.whatsapp.downloads import LARGEST, download
-from sophon_channels.whatsapp.failures import Failure, receipt
-from sophon_channels.whatsapp.parse import arrivals
-from sophon_channels.whatsapp.rate import GO, Gate
-from sophon_channels.whatsapp.statuses import Statuses
-from sophon_channels.whatsapp.uploads import file_message
-from sophon_channels.whatsapp.webhook import PATH, Webhook
+from sophon_channels.whatsapp.access import resolve_credentials, find_credential_problems, resolve_webhook_secrets
+from sophon_channels.whatsapp.client import WhatsAppClient
+from sophon_channels.whatsapp.downloads import MAX_BYTES_BY_KIND, download_attachment
+from sophon_channels.whatsapp.failures import WhatsAppApiError, send_result_from_error
+from sophon_channels.whatsapp.parse import parse_webhook
+from sophon_channels.whatsapp.rate import NO_DELAY, WhatsAppRateLimiter
+from sophon_channels.whatsapp.statuses import StatusDeduplicator
+from sophon_channels.whatsapp.uploads import upload_file_message
+from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
 
 log = logging.getLogger("sophon")
 
-NOT_STARTED = Refused("the channel is not running", timedelta(minutes=1), everywhere=True)
+NOT_RUNNING = SendDeferred("the channel is not running", timedelta(minutes=1), is_account_wide=True)
 """Result of every send while the channel is stopped."""
 
 
-TYPING_SECONDS = 20.0
+TYPING_INTERVAL_SECONDS = 20.0
 """Interval of the typing indicator, which WhatsApp shows for 25 s; each call counts. Source: reference/channels.md."""
 
 
@@ -52,10 +52,10 @@ class WhatsAppChannel:
 
     def __init__(self, settings: WhatsAppSettings, environment: Mapping[str, str], clock: Clock) -> None:
         self._settings, self._environment, self._clock = settings, environment, clock
-        self._health = Health()
-        self._rate_limiter = Gate(clock)
-        self._deduplicator = Statuses()
-        self._client: Client | None = None
+        self._health = ChannelHealth()
+        self._rate_limiter = WhatsAppRateLimiter(clock)
+        self._deduplicator = StatusDeduplicator()
+        self._client: WhatsAppClient | None = None
         self._typing_until: dict[str, float] = {}
         self._inbox: Inbox | None = None
 
@@ -68,16 +68,16 @@ class WhatsAppChannel:
         return self._settings.phone_number_id or ""
 
     @property
-    def notes_presses(self) -> bool:
+    def supports_press_notes(self) -> bool:
         return False
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ChannelHealth:
         return self._health
 
     @property
-    def largest_file(self) -> int:
-        return LARGEST["document"]
+    def max_file_bytes(self) -> int:
+        return MAX_BYTES_BY_KIND["document"]
 
     async def start(self, inbox: Inbox) -> None:
         """Start the channel, as `Channel.start`. A failed check of the number is logged, and the channel runs."""
@@ -89,8 +89,8 @@ class WhatsAppChannel:
         self._client, self._inbox = client, inbox
         self._health.state, self._health.detail = "running", ""
         try:
-            await client.number()
-        except Failure as api_error:
+            await client.get_phone_number()
+        except WhatsAppApiError as api_error:
             self._record_failure(api_error)
 
     async def stop(self) -> None:
@@ -103,114 +103,114 @@ class WhatsAppChannel:
     def routes(self) -> Sequence[web.RouteDef]:
         """Return the GET and POST routes; POST answers 503 while the channel is stopped. None without the secrets."""
         try:
-            secret, verify_token = webhook_secrets(self._settings, self._environment)
+            secret, verify_token = resolve_webhook_secrets(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        webhook = Webhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None)
-        return web.get(PATH, webhook.verify), web.post(PATH, webhook.handle)
+        webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None)
+        return web.get(WEBHOOK_PATH, webhook.handle_verification), web.post(WEBHOOK_PATH, webhook.handle)
 
-    def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        return render.payloads(outgoing)
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
+        return render.render_payloads(message)
 
-    async def send(self, entry: OutboundEntry) -> Receipt:
+    async def send(self, entry: OutboundEntry) -> SendResult:
         if self._client is None:
-            return NOT_STARTED
-        delay, is_account_wide = self._rate_limiter.final(entry.chat)
-        if delay > GO:
-            return Refused("delayed by the rate limit of WhatsApp", delay, is_account_wide)
+            return NOT_RUNNING
+        delay, is_account_wide = self._rate_limiter.acquire_message(entry.chat)
+        if delay > NO_DELAY:
+            return SendDeferred("delayed by the rate limit of WhatsApp", delay, is_account_wide)
         try:
-            result = Sent(await self._deliver(self._client, entry))
+            result = SendSucceeded(await self._deliver(self._client, entry))
         except ChannelError as error:
-            return Undeliverable(str(error))
-        except Failure as api_error:
-            if api_error.refuses_token:
+            return SendUndeliverable(str(error))
+        except WhatsAppApiError as api_error:
+            if api_error.is_token_error:
                 self._record_failure(api_error)
-            return receipt(api_error, entry.attempts)
+            return send_result_from_error(api_error, entry.attempts)
         self._record_success()
         return result
 
-    async def _deliver(self, client: Client, entry: OutboundEntry) -> str:
-        file = FileToSend.of(entry.payload)
+    async def _deliver(self, client: WhatsAppClient, entry: OutboundEntry) -> str:
+        file = OutboundFile.from_payload(entry.payload)
         message = (
             _build_message(entry)
             if file is None
-            else await file_message(client, self._clock, file, _text_with_repeat_mark(entry))
+            else await upload_file_message(client, self._clock, file, _text_with_repeat_mark(entry))
         )
-        return await client.send(entry.chat, message, entry.payload.get("reply_to"))
+        return await client.send_message(entry.chat, message, entry.payload.get("reply_to"))
 
-    async def acknowledge(self, press: Pressed, note: str) -> None:
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         """Do nothing: WhatsApp shows no note at a button."""
 
-    async def busy(self, place: Place, message_id: str) -> None:
+    async def send_typing(self, location: ChatLocation, message_id: str) -> None:
         now = self._clock.monotonic()
         if self._client is None or not message_id or now < self._typing_until.get(message_id, now):
             return
-        if not self._rate_limiter.typing():
+        if not self._rate_limiter.try_acquire_typing():
             return
         active = {shown_for: until for shown_for, until in self._typing_until.items() if until > now}
-        self._typing_until = {**active, message_id: now + TYPING_SECONDS}
+        self._typing_until = {**active, message_id: now + TYPING_INTERVAL_SECONDS}
         try:
-            await self._client.read(message_id)
-        except Failure as error:
-            if error.refuses_token:
+            await self._client.mark_as_read(message_id)
+        except WhatsAppApiError as error:
+            if error.is_token_error:
                 self._record_failure(error)
             log.info("WhatsApp: %s", error)
         else:
             self._record_success()
 
-    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
+    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
         """Do nothing and return None: WhatsApp messages cannot be edited."""
         return None
 
-    async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
+    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
         if self._client is None:
             raise ChannelError("the file cannot be downloaded from WhatsApp: the channel is not running")
-        return await download(self._client, attachment, target, limit)
+        return await download_attachment(self._client, attachment, target, max_bytes)
 
-    async def test(self) -> list[Finding]:
+    async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration by fetching the number from Meta, which changes nothing."""
-        if messages := mistakes(self._settings, self._environment):
-            return [Finding(False, message, "see docs/whatsapp.md") for message in messages]
+        if messages := find_credential_problems(self._settings, self._environment):
+            return [SelfTestResult(False, message, "see docs/whatsapp.md") for message in messages]
         client = self._create_client()
         try:
-            info = await client.number()
-        except Failure as error:
-            return [Finding(False, self._describe_failure(error), "see docs/whatsapp.md, The usual mistakes")]
+            info = await client.get_phone_number()
+        except WhatsAppApiError as error:
+            return [SelfTestResult(False, self._describe_failure(error), "see docs/whatsapp.md, The usual mistakes")]
         finally:
             await client.close()
-        number, name = text(info, "display_phone_number"), text(info, "verified_name")
+        number, name = get_text(info, "display_phone_number"), get_text(info, "verified_name")
         return [
-            Finding(True, f"the number is {number or 'known'} ({name or 'without a verified name'})"),
-            Finding(True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"),
+            SelfTestResult(True, f"the number is {number or 'known'} ({name or 'without a verified name'})"),
+            SelfTestResult(True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
-        events = self._deduplicator.news(arrivals(payload, self.account, self._clock.now()))
+        events = self._deduplicator.filter_new(parse_webhook(payload, self.account, self._clock.now()))
         if not events or self._inbox is None:
             return
         await self._inbox.receive(events)
-        self._deduplicator.keep(events)
-        self._health.last_arrival = self._clock.now()
+        self._deduplicator.record(events)
+        self._health.last_received_at = self._clock.now()
         self._health.counts["received"] = self._health.counts.get("received", 0) + len(events)
 
-    def _create_client(self) -> Client:
-        credentials = access(self._settings, self._environment)
+    def _create_client(self) -> WhatsAppClient:
+        credentials = resolve_credentials(self._settings, self._environment)
         base_url = self._settings.api_base
-        return Client(credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock)
+        return WhatsAppClient(credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock)
 
     def _record_success(self) -> None:
         if self._client is not None:
             self._health.state, self._health.detail = "running", ""
 
-    def _record_failure(self, error: Failure) -> None:
+    def _record_failure(self, error: WhatsAppApiError) -> None:
         """Record the failure; a repeated one is not logged."""
         detail = self._describe_failure(error)
         if self._client is not None and (self._health.state, self._health.detail) != ("failing", detail):
             self._health.state, self._health.detail = "failing", detail
             log.warning("WhatsApp: %s", detail)
 
-    def _describe_failure(self, error: Failure) -> str:
-        if error.refuses_token:
+    def _describe_failure(self, error: WhatsAppApiError) -> str:
+        if error.is_token_error:
             return (
                 "Meta rejects the access token: it is wrong or has expired (one from the set-up page lasts 24 hours); "
                 "create one for a system user"

@@ -2,21 +2,21 @@
 
 from datetime import timedelta
 
-from sophon_channels.backoff import backoff
-from sophon_channels.contract import Doubtful, Receipt, Refused, Undeliverable
+from sophon_channels.backoff import backoff_delay
+from sophon_channels.contract import SendAmbiguous, SendResult, SendDeferred, SendUndeliverable
 
-TOKEN = frozenset({0, 10, 190, 200})
+TOKEN_ERROR_CODES = frozenset({0, 10, 190, 200})
 """The access token is wrong or lacks permissions."""
-TOKEN_PAUSE = timedelta(hours=1)
+TOKEN_RETRY_AFTER = timedelta(hours=1)
 """Delay before the next attempt after Meta rejected the token."""
-NUMBER_BUSY = frozenset({4, 80007, 130429})
+NUMBER_RATE_LIMIT_CODES = frozenset({4, 80007, 130429})
 """Rate limit of the phone number."""
-PAIR_BUSY = 131056
+PAIR_RATE_LIMIT_CODE = 131056
 """Rate limit of messages to one person."""
-TROUBLE = frozenset({1, 2, 131000, 131016})
+SERVER_ERROR_CODES = frozenset({1, 2, 131000, 131016})
 """Temporary errors of Meta."""
 
-HOPELESS = {
+PERMANENT_ERRORS = {
     131047: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates until they "
     "write again",
     131030: "the person is not on the list of the test number; add them in Meta's app dashboard",
@@ -30,40 +30,40 @@ HOPELESS = {
     131021: "the recipient is the sending number itself",
 }
 """Explanation of errors that no retry resolves, by code."""
-TEMPLATES = range(132_000, 133_000)
+TEMPLATE_ERROR_CODES = range(132_000, 133_000)
 """Errors of message templates."""
-TEMPLATE_FAULT = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"
+TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"
 
 
-class Failure(Exception):
+class WhatsAppApiError(Exception):
     """A Cloud API call that failed. `code` is Meta's error code, `status` the HTTP status; both are None if no response
-    arrived, and then `went_out` states whether the request may have arrived. The message never contains the token.
+    arrived, and then `may_have_arrived` states whether the request may have arrived. The message never contains the token.
     """
 
-    def __init__(self, problem: str, *, code: int | None = None, status: int | None = None, went_out: bool = True):
-        self.problem, self.code, self.status, self.went_out = problem, code, status, went_out
-        super().__init__(f"{code}: {problem}" if code is not None else problem)
+    def __init__(self, description: str, *, code: int | None = None, status: int | None = None, may_have_arrived: bool = True):
+        self.description, self.code, self.status, self.may_have_arrived = description, code, status, may_have_arrived
+        super().__init__(f"{code}: {description}" if code is not None else description)
 
     @property
-    def refuses_token(self) -> bool:
+    def is_token_error(self) -> bool:
         """Whether the token is wrong or has expired."""
         return self.status == 401 or self.code == 190
 
 
-def receipt(failure: Failure, attempts: int) -> Receipt:
+def send_result_from_error(error: WhatsAppApiError, attempts: int) -> SendResult:
     """Return the send result for a failed send; `attempts` (from 1) lengthens the delay. Pure."""
-    message, code = str(failure), failure.code
-    if failure.refuses_token or code in TOKEN:
-        return Refused(message, TOKEN_PAUSE, everywhere=True)
-    if code in NUMBER_BUSY or (failure.status == 429 and code != PAIR_BUSY):
-        return Refused(message, backoff(attempts + 2), everywhere=True)
-    if code == PAIR_BUSY:
-        return Refused(message, backoff(attempts + 3))
-    if failure.status is None:
-        return Doubtful(message) if failure.went_out else Refused(message, backoff(attempts))
-    if code in HOPELESS:
-        return Undeliverable(f"{HOPELESS[code]} ({code})")
+    message, code = str(error), error.code
+    if error.is_token_error or code in TOKEN_ERROR_CODES:
+        return SendDeferred(message, TOKEN_RETRY_AFTER, is_account_wide=True)
+    if code in NUMBER_RATE_LIMIT_CODES or (error.status == 429 and code != PAIR_RATE_LIMIT_CODE):
+        return SendDeferred(message, backoff_delay(attempts + 2), is_account_wide=True)
+    if code == PAIR_RATE_LIMIT_CODE:
+        return SendDeferred(message, backoff_delay(attempts + 3))
+    if error.status is None:
+        return SendAmbiguous(message) if error.may_have_arrived else SendDeferred(message, backoff_delay(attempts))
+    if code in PERMANENT_ERRORS:
+        return SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})")
     # A response without a code is not from Meta: it is from a proxy, or ApiBase is wrong.
-    if failure.status >= 500 or code in TROUBLE or code is None:
-        return Refused(message, backoff(attempts))
-    return Undeliverable(f"{TEMPLATE_FAULT} ({message})" if code in TEMPLATES else message)
+    if error.status >= 500 or code in SERVER_ERROR_CODES or code is None:
+        return SendDeferred(message, backoff_delay(attempts))
+    return SendUndeliverable(f"{TEMPLATE_ERROR_MESSAGE} ({message})" if code in TEMPLATE_ERROR_CODES else message)

@@ -6,41 +6,41 @@ Source: reference/channels.md, "Statuses".
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from sophon_channels.contract import Arrival, Delivery
+from sophon_channels.contract import InboundEvent, DeliveryReceipt
 
-ORDER = ("sent", "delivered", "read", "failed")
+STATUS_ORDER = ("sent", "delivered", "read", "failed")
 """Statuses, from the first to the furthest."""
-MOST_MESSAGES = 10_000
+MAX_TRACKED_MESSAGES = 10_000
 """Number of messages whose status is remembered; a status of an older one counts as new."""
 
 
-class Statuses:
+class StatusDeduplicator:
     """The furthest status of each message of one phone number."""
 
     def __init__(self) -> None:
         self._furthest: OrderedDict[str, int] = OrderedDict()
 
-    def news(self, arrivals: Sequence[Arrival]) -> list[Arrival]:
+    def filter_new(self, events: Sequence[InboundEvent]) -> list[InboundEvent]:
         """Return the events without statuses that are no further; changes nothing."""
-        return unrepeated(arrivals, self._furthest)
+        return remove_stale_receipts(events, self._furthest)
 
-    def keep(self, arrivals: Sequence[Arrival]) -> None:
+    def record(self, events: Sequence[InboundEvent]) -> None:
         """Record the statuses of events that were received."""
-        for event in arrivals:
-            if isinstance(event, Delivery):
-                self._furthest[event.platform_id] = ORDER.index(event.status)
-                self._furthest.move_to_end(event.platform_id)
-        while len(self._furthest) > MOST_MESSAGES:
+        for event in events:
+            if isinstance(event, DeliveryReceipt):
+                self._furthest[event.message_id] = STATUS_ORDER.index(event.status)
+                self._furthest.move_to_end(event.message_id)
+        while len(self._furthest) > MAX_TRACKED_MESSAGES:
             self._furthest.popitem(last=False)
 
 
-def unrepeated(arrivals: Sequence[Arrival], furthest: Mapping[str, int]) -> list[Arrival]:
+def remove_stale_receipts(events: Sequence[InboundEvent], furthest: Mapping[str, int]) -> list[InboundEvent]:
     """Return the events without statuses not further than `furthest`, or than an earlier event in the list. Pure."""
-    new_events: list[Arrival] = []
+    new_events: list[InboundEvent] = []
     seen: dict[str, int] = {}
-    for event in arrivals:
-        if isinstance(event, Delivery):
-            rank, message_id = ORDER.index(event.status), event.platform_id
+    for event in events:
+        if isinstance(event, DeliveryReceipt):
+            rank, message_id = STATUS_ORDER.index(event.status), event.message_id
             if rank <= seen.get(message_id, furthest.get(message_id, -1)):
                 continue
             seen[message_id] = rank

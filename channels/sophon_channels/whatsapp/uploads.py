@@ -4,14 +4,14 @@ from functools import partial
 from typing import Any, Literal
 
 from sophon.clock import Clock
-from sophon_channels.disk import FileToSend
-from sophon_channels.whatsapp.client import Client
-from sophon_channels.whatsapp.downloads import LARGEST
+from sophon_channels.disk import OutboundFile
+from sophon_channels.whatsapp.client import WhatsAppClient
+from sophon_channels.whatsapp.downloads import MAX_BYTES_BY_KIND
 
-Kind = Literal["image", "audio", "video", "document"]
+OutboundMediaKind = Literal["image", "audio", "video", "document"]
 """Message type of a file."""
 
-KINDS: dict[str, Kind] = {
+KIND_BY_MEDIA_TYPE: dict[str, OutboundMediaKind] = {
     "image/jpeg": "image",
     "image/png": "image",
     "audio/aac": "audio",
@@ -24,20 +24,20 @@ KINDS: dict[str, Kind] = {
 }
 """Message type by media type; all other files are documents."""
 
-TEXTUAL = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+TEXT_MEDIA_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 """Media types beside text/* that are uploaded as text/plain."""
 
 
-async def file_message(client: Client, clock: Clock, file: FileToSend, caption: str) -> dict[str, Any]:
+async def upload_file_message(client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str) -> dict[str, Any]:
     """Upload a file; return the message that shows it. A file too large for its kind is sent as a document.
 
     Raises `Failure`, after which nothing was sent; ChannelError if the file cannot be read.
     """
-    size = await clock.in_thread(partial(file.size, LARGEST["document"]))
-    kind = kind_of(file.media_type, size)
-    stream = await clock.in_thread(partial(file.open, LARGEST["document"]))
+    size = await clock.run_in_thread(partial(file.check_size, MAX_BYTES_BY_KIND["document"]))
+    kind = choose_media_kind(file.media_type, size)
+    stream = await clock.run_in_thread(partial(file.open, MAX_BYTES_BY_KIND["document"]))
     with stream:
-        media_id = await client.upload(file.name, uploaded_type(file.media_type), stream)
+        media_id = await client.upload_media(file.name, to_upload_media_type(file.media_type), stream)
     media = {"id": media_id}
     if caption.strip() and kind != "audio":
         media["caption"] = caption.strip()
@@ -46,13 +46,13 @@ async def file_message(client: Client, clock: Clock, file: FileToSend, caption: 
     return {"type": kind, kind: media}
 
 
-def kind_of(media_type: str, size: int) -> Kind:
+def choose_media_kind(media_type: str, size: int) -> OutboundMediaKind:
     """Return the message type for a file of that media type and size in bytes. Pure."""
-    kind = KINDS.get(media_type.lower(), "document")
-    return kind if size <= LARGEST[kind] else "document"
+    kind = KIND_BY_MEDIA_TYPE.get(media_type.lower(), "document")
+    return kind if size <= MAX_BYTES_BY_KIND[kind] else "document"
 
 
-def uploaded_type(media_type: str) -> str:
+def to_upload_media_type(media_type: str) -> str:
     """Return the media type to upload as: Meta accepts only one text type; the file name keeps the difference. Pure."""
     media_type = media_type.lower()
-    return "text/plain" if media_type.startswith("text/") or media_type in TEXTUAL else media_type
+    return "text/plain" if media_type.startswith("text/") or media_type in TEXT_MEDIA_TYPES else media_type

@@ -8,31 +8,31 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from sophon.errors import StoreError
-from sophon_channels.whatsapp.signature import HEADER, is_signed
+from sophon_channels.whatsapp.signature import SIGNATURE_HEADER, is_valid_signature
 
 log = logging.getLogger("sophon")
 
-PATH = "/webhooks/whatsapp"
-LARGEST_BODY = 3 * 1024 * 1024
+WEBHOOK_PATH = "/webhooks/whatsapp"
+MAX_BODY_BYTES = 3 * 1024 * 1024
 """Bytes; Meta's largest batch."""
 
-Take = Callable[[object], Awaitable[None]]
+PayloadHandler = Callable[[object], Awaitable[None]]
 """Stores the events of a webhook body; raises StoreError if that fails."""
 
 
-class Webhook:
+class WhatsAppWebhook:
     """aiohttp handlers. Answer 200 only for stored events: Meta delivers all others again, for 7 days."""
 
-    def __init__(self, secret: str, verify_token: str, take: Take, is_ready: Callable[[], bool]) -> None:
+    def __init__(self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]) -> None:
         self._secret, self._verify_token = secret, verify_token.encode()
-        self._handle_payload, self._is_ready = take, is_ready
+        self._handle_payload, self._is_ready = handle_payload, is_ready
 
-    async def verify(self, request: web.Request) -> web.Response:
+    async def handle_verification(self, request: web.Request) -> web.Response:
         """Handle the verification request that Meta sends when the URL is configured: 403 for a wrong verify token."""
         given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogatepass")
         matches = hmac.compare_digest(given, self._verify_token)
         if request.query.get("hub.mode") != "subscribe" or not matches:
-            log.warning("rejected a verification request to %s with a wrong token", PATH)
+            log.warning("rejected a verification request to %s with a wrong token", WEBHOOK_PATH)
             return web.Response(status=403)
         return web.Response(text=request.query.get("hub.challenge", ""))
 
@@ -40,10 +40,10 @@ class Webhook:
         """Handle one delivery: 413 too large, 401 wrong signature, 400 not JSON, 503 not stored, 200 stored."""
         body = await _read_body(request)
         if body is None:
-            log.warning("rejected a request to %s with more than %d bytes", PATH, LARGEST_BODY)
+            log.warning("rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES)
             return _closing_response(413)
-        if not is_signed(body, request.headers.get(HEADER, ""), self._secret):
-            log.warning("rejected a request to %s with a wrong signature", PATH)
+        if not is_valid_signature(body, request.headers.get(SIGNATURE_HEADER, ""), self._secret):
+            log.warning("rejected a request to %s with a wrong signature", WEBHOOK_PATH)
             return _closing_response(401)
         try:
             payload: object = json.loads(body)
@@ -70,11 +70,11 @@ def _closing_response(status: int) -> web.Response:
 
 
 async def _read_body(request: web.Request) -> bytes | None:
-    if (request.content_length or 0) > LARGEST_BODY:
+    if (request.content_length or 0) > MAX_BODY_BYTES:
         return None
     body = bytearray()
     async for chunk in request.content.iter_any():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)

@@ -11,27 +11,27 @@ from sophon.events import SessionTitled
 from sophon.pipeline import Pipeline
 from sophon.services import Services
 from sophon.stores.run_contracts import Run
-from sophon_hosting.afterwards.learning import Learning
-from sophon_hosting.afterwards.titles import Titling
-from sophon_hosting.events.feed import EventFeed
-from sophon_hosting.events.frame import Frame
+from sophon_hosting.afterwards.learning import MemoryExtraction
+from sophon_hosting.afterwards.titles import TitleGeneration
+from sophon_hosting.events.feed import EventBus
+from sophon_hosting.events.frame import WireEvent
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 
 log = logging.getLogger("sophon")
 
-MOST_WAITING = 100
+MAX_PENDING = 100
 """Bound of the queue of answers; when it is full, the oldest is dropped."""
 
-LIMIT_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 """Time limit for both jobs of one answer together."""
 
-ANSWERED = frozenset({"stop", "length", "max_iterations"})
+ANSWER_FINISH_REASONS = frozenset({"stop", "length", "max_iterations"})
 """Finish reasons after which the jobs run."""
 
 
 @dataclass(frozen=True, slots=True)
-class AfterwardsStatistics:
+class PostTurnStatistics:
     """Counts since the start: answers `done`, `dropped` from a full queue, `failed` or timed out; `waiting` now."""
 
     waiting: int
@@ -40,17 +40,17 @@ class AfterwardsStatistics:
     failed: int
 
 
-class Afterwards:
+class PostTurnRunner:
     """Runs the post-turn jobs of one answer at a time, triggered by `task_completed` events.
 
     Model calls go through Budget and CapabilityRouting, like all others, and emit events of the task they belong to.
     Jobs that are pending at shutdown are lost.
     """
 
-    def __init__(self, services: Services, event_bus: EventFeed) -> None:
+    def __init__(self, services: Services, event_bus: EventBus) -> None:
         self._services, self._event_bus = services, event_bus
-        self._title_chain = Pipeline.compose(Budget(), CapabilityRouting(), Titling())
-        self._memory_chain = Pipeline.compose(Budget(), CapabilityRouting(), Learning())
+        self._title_chain = Pipeline.compose(Budget(), CapabilityRouting(), TitleGeneration())
+        self._memory_chain = Pipeline.compose(Budget(), CapabilityRouting(), MemoryExtraction())
         self._pending_task_ids: deque[str] = deque()
         self._wake_up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -58,30 +58,30 @@ class Afterwards:
 
     def start(self) -> None:
         """Subscribe to the events and start the background task."""
-        self._event_bus.watch(self._on_event)
+        self._event_bus.subscribe_all(self._on_event)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Cancel the background task without waiting for pending jobs."""
         if self._task is None:
             return
-        self._event_bus.unwatch(self._on_event)
+        self._event_bus.unsubscribe_all(self._on_event)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         self._task = None
 
-    def statistics(self) -> AfterwardsStatistics:
+    def statistics(self) -> PostTurnStatistics:
         """Return the current counts."""
-        return AfterwardsStatistics(len(self._pending_task_ids), self._done, self._dropped, self._failed)
+        return PostTurnStatistics(len(self._pending_task_ids), self._done, self._dropped, self._failed)
 
-    def _on_event(self, wire_event: Frame) -> None:
-        if wire_event.name != "task_completed" or wire_event.data["finish_reason"] not in ANSWERED:
+    def _on_event(self, wire_event: WireEvent) -> None:
+        if wire_event.name != "task_completed" or wire_event.data["finish_reason"] not in ANSWER_FINISH_REASONS:
             return
-        if len(self._pending_task_ids) >= MOST_WAITING:
+        if len(self._pending_task_ids) >= MAX_PENDING:
             self._pending_task_ids.popleft()
             self._dropped += 1
-            log.warning("post-turn jobs of an answer dropped: %d others are waiting", MOST_WAITING)
+            log.warning("post-turn jobs of an answer dropped: %d others are waiting", MAX_PENDING)
         self._pending_task_ids.append(wire_event.task_id)
         self._wake_up.set()
 
@@ -94,7 +94,7 @@ class Afterwards:
 
     async def _run_jobs(self, task_id: str) -> None:
         try:
-            async with self._services.clock.timeout(LIMIT_SECONDS):
+            async with self._services.clock.timeout(TIMEOUT_SECONDS):
                 run = await self._services.store.runs.get(task_id)
                 await self._extract_memories(run)
                 await self._generate_title(run)

@@ -15,10 +15,10 @@ from sophon.stores.contracts import MemoryEntry
 
 log = logging.getLogger("sophon")
 
-MOST_ENTRIES = 5
+MAX_MEMORIES = 5
 """Maximum number of memories per answer."""
 
-MOST_TOKENS = 500
+MAX_OUTPUT_TOKENS = 500
 INSTRUCTION = (
     "From the message below, list what its author says of themselves that will still be true and useful in later "
     "conversations: facts about them, and their preferences. Each is one sentence that can be understood on its own. "
@@ -32,14 +32,14 @@ _SECRET = re.compile(
 )
 
 
-class Statement(BaseModel):
+class MemoryStatement(BaseModel):
     """Memory in a model's answer: one sentence and its category."""
 
     text: str = Field(min_length=3, max_length=500)
     category: Literal["fact", "preference"] = "fact"
 
 
-class Learning:
+class MemoryExtraction:
     """Innermost middleware of the extraction chain; the turn's text is the user's message.
 
     It reads nothing else, so that no web page and no tool result can inject a memory. Known memories are not stored
@@ -53,36 +53,36 @@ class Learning:
         messages = [Message("system", INSTRUCTION), Message("user", ctx.text)]
         stored_count = 0
         try:
-            request = ctx.request(messages, purpose="memory", max_tokens=MOST_TOKENS, temperature=0)
-            stored_count = await _store_new(ctx, statements_in((await ctx.complete(request)).text))
+            request = ctx.request(messages, purpose="memory", max_tokens=MAX_OUTPUT_TOKENS, temperature=0)
+            stored_count = await _store_new(ctx, parse_statements((await ctx.complete(request)).text))
         except SophonError as error:
             log.info("memory extraction failed: %s", error)
         ctx.response = Response(f"remembered {stored_count}")
 
 
-def statements_in(text: str) -> list[Statement]:
+def parse_statements(text: str) -> list[MemoryStatement]:
     """Parse the JSON list in a model's answer, ignoring surrounding text; skip invalid entries and likely secrets."""
     start, end = text.find("["), text.rfind("]")
     try:
         entries: object = orjson.loads(text[start : end + 1]) if 0 <= start < end else []
     except orjson.JSONDecodeError:
         return []
-    statements_found: list[Statement] = []
+    statements_found: list[MemoryStatement] = []
     for entry in entries if isinstance(entries, list) else []:  # pyright: ignore[reportUnknownVariableType] - checked below
         try:
-            statement = Statement.model_validate(entry)
+            statement = MemoryStatement.model_validate(entry)
         except ValidationError:
             continue
         if not _SECRET.search(statement.text):
             statements_found.append(statement)
-    return statements_found[:MOST_ENTRIES]
+    return statements_found[:MAX_MEMORIES]
 
 
-async def _store_new(ctx: Context, statements: list[Statement]) -> int:
+async def _store_new(ctx: Context, statements: list[MemoryStatement]) -> int:
     if not statements:
         return 0
-    memory, clock, scope = ctx.services.store.memory, ctx.services.clock, ctx.principal or "user"
-    known = {_normalize(entry.text) for entry in await memory.all(scope=scope)}
+    memory, clock, scope = ctx.services.store.memories, ctx.services.clock, ctx.principal or "user"
+    known = {_normalize(entry.text) for entry in await memory.list_all(scope=scope)}
     stored_count = 0
     for statement in statements:
         if _normalize(statement.text) in known:

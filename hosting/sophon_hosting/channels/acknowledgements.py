@@ -3,28 +3,28 @@
 import asyncio
 import logging
 
-from sophon_channels.contract import Channel, Pressed
+from sophon_channels.contract import Channel, ButtonPress
 
 log = logging.getLogger("sophon")
 
-MOST_AT_ONCE = 100
+MAX_PENDING_ACKNOWLEDGEMENTS = 100
 """Maximum number of pending acknowledgements; beyond it, presses are decided without acknowledgement."""
 
 
-class Acknowledgements:
+class PressAcknowledger:
     """Background acknowledgements of one channel."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._pending: set[asyncio.Task[None]] = set()
 
-    async def begin(self, press: Pressed, note: str) -> None:
+    async def start(self, press: ButtonPress, note: str) -> None:
         """Start the acknowledgement and return; the result is not awaited."""
-        if len(self._pending) >= MOST_AT_ONCE:
+        if len(self._pending) >= MAX_PENDING_ACKNOWLEDGEMENTS:
             log.warning(
                 "%s: a button press is not acknowledged, because %d others are pending",
                 self._channel.name,
-                MOST_AT_ONCE,
+                MAX_PENDING_ACKNOWLEDGEMENTS,
             )
             return
         task = asyncio.create_task(self._acknowledge(press, note))
@@ -39,8 +39,8 @@ class Acknowledgements:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _acknowledge(self, press: Pressed, note: str) -> None:
+    async def _acknowledge(self, press: ButtonPress, note: str) -> None:
         try:
-            await self._channel.acknowledge(press, note)
+            await self._channel.acknowledge_press(press, note)
         except Exception:
             log.exception("%s: a button press could not be acknowledged", self._channel.name)

@@ -14,22 +14,22 @@ from sophon_channels.errors import ChannelError
 
 log = logging.getLogger("sophon")
 
-MOST_BYTES = 20_000_000
+MAX_ATTACHMENT_BYTES = 20_000_000
 """Maximum size of one file; the maximum that Telegram offers. Source: reference/channels.md."""
 
-FETCH_SECONDS = 60.0
+DOWNLOAD_TIMEOUT_SECONDS = 60.0
 """Timeout for all files of a message together: meanwhile a worker is occupied."""
 
 _UNSAFE_CHARACTERS = re.compile(r"[^\w.-]+")
 
 
-class Attachments:
+class AttachmentDownloader:
     """Downloader of the files that `Run.origin` lists, to the folder of the file tools."""
 
     def __init__(self, channels: Mapping[str, Channel], root: Path, clock: Clock) -> None:
         self._channels, self._root, self._clock = channels, root, clock
 
-    async def prepare(self, run: Run) -> Run:
+    async def prepare_run(self, run: Run) -> Run:
         """Return the run with one line per file appended to its text: its path, or the error. Idempotent."""
         channel = self._channels.get(run.channel)
         attachments = run.origin.get("attachments")
@@ -57,8 +57,8 @@ class Attachments:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         try:
-            async with self._clock.timeout(FETCH_SECONDS):
-                await channel.fetch(file, str(part), limit=MOST_BYTES)
+            async with self._clock.timeout(DOWNLOAD_TIMEOUT_SECONDS):
+                await channel.download_attachment(file, str(part), max_bytes=MAX_ATTACHMENT_BYTES)
         except TimeoutError:
-            raise ChannelError(f"the download took longer than {FETCH_SECONDS:.0f} s") from None
+            raise ChannelError(f"the download took longer than {DOWNLOAD_TIMEOUT_SECONDS:.0f} s") from None
         part.replace(target)

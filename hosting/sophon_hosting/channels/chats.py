@@ -8,130 +8,130 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.stores.contracts import Store
-from sophon.stores.note_contracts import Note
+from sophon.stores.note_contracts import ChannelStateEntry
 from sophon.stores.run_contracts import Run
-from sophon_channels.contract import Channel, Person, Place
+from sophon_channels.contract import Channel, Person, ChatLocation
 
-PERSON, SESSION, SEEN, MOVED = "person", "session", "seen", "moved"
+PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
 """Kinds of the stored notes."""
 
-SEEN_DAYS = 14
+PROCESSED_RETENTION_DAYS = 14
 """Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
 
 
-class Chats:
+class ChatState:
     """Typed access to the notes of one channel."""
 
     def __init__(self, channel: Channel, store: Store, clock: Clock) -> None:
         self._channel, self._store, self._clock = channel, store, clock
 
-    def identity(self, person: Person) -> str:
+    def user_id(self, person: Person) -> str:
         """Return the host's user id of a person on this channel."""
-        return identity(self._channel.name, person.id)
+        return channel_user_id(self._channel.name, person.id)
 
-    async def seen(self, external_id: str) -> bool:
+    async def is_processed(self, external_id: str) -> bool:
         """Return whether the event was processed before."""
-        return await self._get(SEEN, external_id) is not None
+        return await self._get(PROCESSED_KIND, external_id) is not None
 
-    async def mark(self, external_id: str) -> None:
+    async def mark_processed(self, external_id: str) -> None:
         """Record that the event is processed."""
-        await self._put(SEEN, external_id, {})
+        await self._put(PROCESSED_KIND, external_id, {})
 
-    async def forget_old(self) -> None:
+    async def expire_old(self) -> None:
         """Delete expired records of processed events and approval prompts."""
-        for kind in (SEEN, "asked", "code"):
-            await self._store.notes.expire(kind, self._clock.now() - timedelta(days=SEEN_DAYS))
+        for kind in (PROCESSED_KIND, "asked", "code"):
+            await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
 
-    async def paired(self, person: Person) -> bool:
+    async def is_paired(self, person: Person) -> bool:
         """Return whether the person's pairing code was approved."""
-        note = await self._get(PERSON, person.id)
+        note = await self._get(PERSON_KIND, person.id)
         return note is not None and bool(note.value.get("paired"))
 
-    async def met(self, person: Person) -> None:
+    async def record_person_name(self, person: Person) -> None:
         """Record the person's name, which is shown with decisions."""
-        note = await self._get(PERSON, person.id)
+        note = await self._get(PERSON_KIND, person.id)
         if person.name and (note is None or note.value.get("name") != person.name):
-            await self._put(PERSON, person.id, {**(note.value if note else {}), "name": person.name})
+            await self._put(PERSON_KIND, person.id, {**(note.value if note else {}), "name": person.name})
 
-    async def name_of(self, user: str) -> str:
+    async def display_name(self, user_id: str) -> str:
         """Return the display name of a user: for a person on this channel the recorded name, else the user id."""
         prefix = f"{self._channel.name}:"
-        if not user.startswith(prefix):
-            return user
-        note = await self._get(PERSON, user.removeprefix(prefix))
-        return str(note.value.get("name") or user) if note else user
+        if not user_id.startswith(prefix):
+            return user_id
+        note = await self._get(PERSON_KIND, user_id.removeprefix(prefix))
+        return str(note.value.get("name") or user_id) if note else user_id
 
-    async def session(self, place: Place) -> str:
+    async def current_session(self, location: ChatLocation) -> str:
         """Return the id of the chat's current session."""
-        keys = await self.keys(place)
+        keys = await self.chat_keys(location)
         for key in keys:
-            note = await self._get(SESSION, key)
+            note = await self._get(SESSION_KIND, key)
             if note is not None:
                 return str(note.value["session"])
         return self._first_session(keys[-1])
 
-    async def begin_session(self, place: Place, external_id: str) -> str:
+    async def start_new_session(self, location: ChatLocation, external_id: str) -> str:
         """Switch the chat to a new session; return its id, which is the same for the same message."""
-        session = f"{self._first_session(place.key)}~{_digest(external_id)}"
-        await self._put(SESSION, place.key, {"session": session})
+        session = f"{self._first_session(location.key)}~{_digest(external_id)}"
+        await self._put(SESSION_KIND, location.key, {"session": session})
         return session
 
-    async def ensure(self, session: str, place: Place, person: Person) -> str:
+    async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> str:
         """Create the session if it does not exist, and return its id.
 
         A group's session belongs to the group, not to a member. If a user from elsewhere owns a session of that id, the
         chat is switched to a new one: otherwise that owner could read the chat.
         """
-        owner = self.identity(person) if place.kind == "direct" else f"{self._channel.name}:chat:{place.chat}"
-        existing = await self._store.sessions.ensure(session, owner)
+        owner = self.user_id(person) if location.kind == "direct" else f"{self._channel.name}:chat:{location.chat}"
+        existing = await self._store.sessions.get_or_create(session_id, owner)
         if existing.owner.startswith(f"{self._channel.name}:"):
-            return session
-        new_session = f"{session}~{self._clock.new_id()}"
-        await self._store.sessions.ensure(new_session, owner)
-        await self._put(SESSION, place.key, {"session": new_session})
+            return session_id
+        new_session = f"{session_id}~{self._clock.new_id()}"
+        await self._store.sessions.get_or_create(new_session, owner)
+        await self._put(SESSION_KIND, location.key, {"session": new_session})
         return new_session
 
-    async def ids(self, chat: str) -> list[str]:
+    async def chat_ids(self, chat: str) -> list[str]:
         """Return the present and former ids of a chat, newest first; at most ten."""
         chat_ids = [chat]
-        while len(chat_ids) < 10 and (note := await self._get(MOVED, chat_ids[-1])) is not None:
+        while len(chat_ids) < 10 and (note := await self._get(MIGRATION_KIND, chat_ids[-1])) is not None:
             if note.value["from"] in chat_ids:
                 break
             chat_ids.append(str(note.value["from"]))
         return chat_ids
 
-    async def keys(self, place: Place) -> list[str]:
+    async def chat_keys(self, location: ChatLocation) -> list[str]:
         """Return the present and former keys of a chat."""
-        return [replace(place, chat=chat).key for chat in await self.ids(place.chat)]
+        return [replace(location, chat=chat).key for chat in await self.chat_ids(location.chat)]
 
-    def is_of_channel(self, run: Run) -> bool:
+    def is_own_run(self, run: Run) -> bool:
         """Return whether the run came from this account, and not from an earlier bot or number of the channel."""
         return run.channel == self._channel.name and run.origin.get("account", "") == self._channel.account
 
-    async def move(self, old: str, new: str) -> None:
+    async def migrate_chat(self, old_chat: str, new_chat: str) -> None:
         """Record a chat's new id; its session and its rights are kept."""
-        if old == new or await self._get(MOVED, new) is not None:
+        if old_chat == new_chat or await self._get(MIGRATION_KIND, new_chat) is not None:
             return
         # Threads are found by the chat's former ids. The chat itself gets its session here, as it may migrate back.
-        await self._put(SESSION, new, {"session": await self.session(Place(old))})
-        await self._put(MOVED, new, {"from": old})
+        await self._put(SESSION_KIND, new_chat, {"session": await self.current_session(ChatLocation(old_chat))})
+        await self._put(MIGRATION_KIND, new_chat, {"from": old_chat})
 
     def _first_session(self, key: str) -> str:
         return f"{self._channel.name}-{key.replace('/', '-')}"
 
-    async def _get(self, kind: str, key: str) -> Note | None:
-        return await self._store.notes.get(self._channel.name, self._channel.account, kind, key)
+    async def _get(self, kind: str, key: str) -> ChannelStateEntry | None:
+        return await self._store.channel_state.get(self._channel.name, self._channel.account, kind, key)
 
     async def _put(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
-        await self._store.notes.put(Note(self._channel.name, self._channel.account, kind, key, value))
+        await self._store.channel_state.put(ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value))
 
 
-def identity(channel: str, person: str) -> str:
+def channel_user_id(channel: str, person: str) -> str:
     """Return the host's user id of a person on a platform."""
     return f"{channel}:{person}"
 
 
-def clock_time(at: datetime | None) -> str:
+def format_utc_time(at: datetime | None) -> str:
     """Return the time as shown in a chat: `10:42 UTC`; "" for None."""
     return f"{at:%H:%M} UTC" if at else ""
 

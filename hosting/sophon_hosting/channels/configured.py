@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from sophon.errors import SophonError
-from sophon.plugins import loaded, offered
+from sophon.plugins import load_entry_point, find_entry_points
 from sophon.services import Services
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
-from sophon_channels.rules.policy import Policy
+from sophon_channels.rules.policy import AccessPolicy
 
-GROUP = "sophon.channels"
+ENTRY_POINT_GROUP = "sophon.channels"
 """Entry-point group of channels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class ConfiguredChannel:
     """A channel with its access policy."""
 
     channel: Channel
-    policy: Policy = field(default_factory=Policy)
+    policy: AccessPolicy = field(default_factory=AccessPolicy)
 
 
-def channels_of(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+def create_channels(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
     """Create the enabled channels. A platform that is not enabled is not imported."""
     return [
         *_create_telegram(services, environment),
@@ -32,37 +32,37 @@ def channels_of(services: Services, environment: Mapping[str, str]) -> list[Conf
     ]
 
 
-def _create_telegram(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+def _create_telegram(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
     settings = services.settings.channels.telegram
     if not settings.enabled:
         return []
     from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
 
-    policy = Policy(
+    policy = AccessPolicy(
         frozenset(settings.allow_from),
         frozenset(settings.approvers),
         settings.direct_policy,
         settings.group_policy,
         frozenset(settings.allowed_groups),
     )
-    return [Configured(TelegramChannel(settings, environment, services.clock), policy)]
+    return [ConfiguredChannel(TelegramChannel(settings, environment, services.clock), policy)]
 
 
-def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[Configured]:
+def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
     settings = services.settings.channels.whatsapp
     if not settings.enabled:
         return []
     from sophon_channels.whatsapp.channel import WhatsAppChannel  # lazy: only where it is enabled
 
-    policy = Policy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
-    return [Configured(WhatsAppChannel(settings, environment, services.clock), policy)]
+    policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
+    return [ConfiguredChannel(WhatsAppChannel(settings, environment, services.clock), policy)]
 
 
-def _create_installed(services: Services, environment: Mapping[str, str]) -> list[Configured]:
-    """Call each entry point with services and environment; it returns a `Configured`, or None to add no channel."""
-    channels: list[Configured] = []
-    for name, entry in sorted(offered(GROUP).items()):
-        factory = cast("Callable[[Services, Mapping[str, str]], Configured | None]", loaded(entry))
+def _create_installed(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
+    """Call each entry point with services and environment; it returns a `ConfiguredChannel`, or None to add no channel."""
+    channels: list[ConfiguredChannel] = []
+    for name, entry in sorted(find_entry_points(ENTRY_POINT_GROUP).items()):
+        factory = cast("Callable[[Services, Mapping[str, str]], Configured | None]", load_entry_point(entry))
         try:
             channel = factory(services, environment)
         except SophonError:

@@ -14,47 +14,47 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, StoreError
-from sophon.stores.outbound_contracts import OutboundEntry, OutboundLedger
-from sophon_channels.contract import Channel, Doubtful, Migrated, Receipt, Refused, Sent, Undeliverable
+from sophon.stores.outbound_contracts import OutboundEntry, Outbox
+from sophon_channels.contract import Channel, SendAmbiguous, SendChatMigrated, SendResult, SendDeferred, SendSucceeded, SendUndeliverable
 
 log = logging.getLogger("sophon")
 
-MOVED = "@moved"
+MIGRATED_SUFFIX = "@moved"
 """Suffix of the id of an entry that is sent again after its chat has migrated."""
 
-AT_ONCE = 20
+MAX_CONCURRENT_CHATS = 20
 """Number of chats that are sent to concurrently."""
 
-LOOK_SECONDS = 5.0
+OUTBOX_POLL_SECONDS = 5.0
 """Interval at which entries written by other processes are found."""
 
-MOST_DOUBTFUL = 3
+MAX_AMBIGUOUS_ATTEMPTS = 3
 """Maximum attempts for an entry that may have arrived. Source: reference/channels.md, rule 2."""
 
-LASTS = timedelta(hours=24)
+MAX_ENTRY_AGE = timedelta(hours=24)
 """Age after which an entry that was refused becomes a dead letter."""
 
-FAILED_PAUSE_SECONDS = 5.0
+RETRY_SECONDS = 5.0
 """Delay before the next attempt after an error of the store."""
 
-LAST_SECONDS = 1.0
+SHUTDOWN_GRACE_SECONDS = 1.0
 """Grace period at shutdown for sends in flight; a send that takes longer is repeated later, marked as a repeat."""
 
-Moved = Callable[[str, str], Awaitable[None]]
+ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
 """Called with the old and the new id of a chat that has migrated."""
-Ready = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
+PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
 """Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
 
 
-class Delivery:
+class OutboxWorker:
     """Worker that sends the outbox of one channel until it is cancelled. A slow chat does not delay other chats.
 
-    `moved` is called when a chat has a new id; `ready` is awaited before an entry is sent.
+    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent.
     """
 
-    def __init__(self, channel: Channel, ledger: OutboundLedger, clock: Clock, *, moved: Moved, ready: Ready) -> None:
-        self._channel, self._outbox, self._clock = channel, ledger, clock
-        self._migrate_chat, self._refresh_payload = moved, ready
+    def __init__(self, channel: Channel, outbox: Outbox, clock: Clock, *, migrate_chat: ChatMigrationHandler, refresh_payload: PayloadRefresher) -> None:
+        self._channel, self._outbox, self._clock = channel, outbox, clock
+        self._migrate_chat, self._refresh_payload = migrate_chat, refresh_payload
         self._wake_event = asyncio.Event()
         self._paused_until: datetime | None = None
         self._in_flight: dict[str, asyncio.Task[None]] = {}
@@ -66,7 +66,7 @@ class Delivery:
     async def run(self) -> None:
         """Mark entries that a crashed process left in flight as ambiguous, then send due entries until cancelled."""
         try:
-            # Only at the start: later, entries in the state `sending` are in flight here and would be sent twice.
+            # Only at the start: later, entries in the state `mark_sending` are in flight here and would be sent twice.
             while not await self._try(self._recover_interrupted):
                 pass
             while True:
@@ -81,19 +81,19 @@ class Delivery:
             await action()
         except Exception:
             log.exception("%s: the outbox could not be processed; it is retried", self._channel.name)
-            await self._clock.sleep(FAILED_PAUSE_SECONDS)
+            await self._clock.sleep(RETRY_SECONDS)
             return False
         return True
 
     async def _recover_interrupted(self) -> None:
-        await self._outbox.interrupted(self._channel.name)
+        await self._outbox.recover_interrupted(self._channel.name)
 
     async def _start_due(self) -> None:
         """Start to send the due entries that are not in flight."""
-        now, free_slots = self._clock.now(), AT_ONCE - len(self._in_flight)
+        now, free_slots = self._clock.now(), MAX_CONCURRENT_CHATS - len(self._in_flight)
         if free_slots <= 0 or (self._paused_until is not None and self._paused_until > now):
             return
-        due = await self._outbox.due(now, self._channel.name, AT_ONCE)
+        due = await self._outbox.list_due(now, self._channel.name, MAX_CONCURRENT_CHATS)
         for entry in [each for each in due if each.id not in self._in_flight][:free_slots]:
             task = self._in_flight[entry.id] = asyncio.create_task(self._process(entry))
             task.add_done_callback(partial(self._finished, entry.id))
@@ -103,9 +103,9 @@ class Delivery:
         self.wake()
 
     async def _wait(self) -> None:
-        """Wait for a signal, at most `LOOK_SECONDS`."""
+        """Wait for a signal, at most `OUTBOX_POLL_SECONDS`."""
         try:
-            async with self._clock.timeout(LOOK_SECONDS):
+            async with self._clock.timeout(OUTBOX_POLL_SECONDS):
                 await self._wake_event.wait()
         except TimeoutError:
             return
@@ -113,7 +113,7 @@ class Delivery:
     async def _drain(self) -> None:
         tasks = list(self._in_flight.values())
         try:
-            async with self._clock.timeout(LAST_SECONDS):
+            async with self._clock.timeout(SHUTDOWN_GRACE_SECONDS):
                 await asyncio.gather(*(asyncio.shield(task) for task in tasks), return_exceptions=True)
         except TimeoutError:
             log.info("%s: a send in flight is cancelled at shutdown, and may be repeated", self._channel.name)
@@ -124,7 +124,7 @@ class Delivery:
     async def _process(self, entry: OutboundEntry) -> None:
         try:
             if self._is_expired(entry):
-                await self._outbox.dead(entry.id, entry.last_error or "it could not be sent in time")
+                await self._outbox.mark_dead(entry.id, entry.last_error or "it could not be sent in time")
                 log.warning("%s: %s is given up: %s", self._channel.name, entry.id, entry.last_error)
             else:
                 await self._send(entry)
@@ -132,11 +132,11 @@ class Delivery:
             return
         except Exception:
             log.exception("%s: %s could not be sent; it is retried", self._channel.name, entry.id)
-            await self._clock.sleep(FAILED_PAUSE_SECONDS)
+            await self._clock.sleep(RETRY_SECONDS)
 
     async def _send(self, entry: OutboundEntry) -> None:
         payload = await self._refresh(entry)
-        sending_entry = await self._outbox.sending(entry.id)
+        sending_entry = await self._outbox.mark_sending(entry.id)
         receipt = await self._call_channel(
             sending_entry if payload is None else replace(sending_entry, payload=payload)
         )
@@ -149,7 +149,7 @@ class Delivery:
                 log.exception(
                     "%s: the result of sending %s could not be stored; it is retried", self._channel.name, entry.id
                 )
-                await self._clock.sleep(FAILED_PAUSE_SECONDS)
+                await self._clock.sleep(RETRY_SECONDS)
 
     async def _refresh(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return the refreshed payload; if that fails, the entry is sent with the stored one."""
@@ -161,45 +161,45 @@ class Delivery:
             log.exception("%s: %s is sent with its stored payload", self._channel.name, entry.id)
             return None
 
-    async def _call_channel(self, entry: OutboundEntry) -> Receipt:
+    async def _call_channel(self, entry: OutboundEntry) -> SendResult:
         try:
             return await self._channel.send(entry)
         except Exception as error:
             log.exception("%s: %s could not be sent", self._channel.name, entry.id)
-            return Doubtful(f"{type(error).__name__} while it was sent")
+            return SendAmbiguous(f"{type(error).__name__} while it was sent")
 
     def _is_expired(self, entry: OutboundEntry) -> bool:
         created_at = entry.created_at or self._clock.now()
-        if entry.doubtful and entry.attempts >= MOST_DOUBTFUL:
+        if entry.doubtful and entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS:
             return True
-        return entry.attempts > 0 and self._clock.now() - created_at > LASTS
+        return entry.attempts > 0 and self._clock.now() - created_at > MAX_ENTRY_AGE
 
-    async def _record_result(self, entry: OutboundEntry, receipt: Receipt) -> None:
+    async def _record_result(self, entry: OutboundEntry, receipt: SendResult) -> None:
         now = self._clock.now()
         match receipt:
-            case Sent(platform_id):
-                await self._outbox.sent(entry.id, platform_id)
-            case Refused(error, retry_after, everywhere):
-                await self._outbox.refused(entry.id, now + retry_after, error)
+            case SendSucceeded(platform_id):
+                await self._outbox.mark_sent(entry.id, platform_id)
+            case SendDeferred(error, retry_after, everywhere):
+                await self._outbox.mark_refused(entry.id, now + retry_after, error)
                 if everywhere:
                     self._paused_until = max(now + retry_after, self._paused_until or now)
-            case Doubtful(error):
-                await self._outbox.ambiguous(entry.id, error, retry_at=now + timedelta(seconds=2**entry.attempts))
+            case SendAmbiguous(error):
+                await self._outbox.mark_ambiguous(entry.id, error, retry_at=now + timedelta(seconds=2**entry.attempts))
                 log.warning("%s: it is unknown whether %s arrived: %s", self._channel.name, entry.id, error)
-            case Undeliverable(error, _):
-                await self._outbox.dead(entry.id, error)
+            case SendUndeliverable(error, _):
+                await self._outbox.mark_dead(entry.id, error)
                 log.warning("%s: %s cannot be delivered: %s", self._channel.name, entry.id, error)
-            case Migrated(chat):
+            case SendChatMigrated(chat):
                 await self._migrate(entry, chat)
 
     async def _migrate(self, entry: OutboundEntry, new_chat: str) -> None:
         """Send the entry once more to the chat's new id; a second migration of the same entry ends it."""
         old_chat, new_chat = entry.chat.partition("/")[0], new_chat.partition("/")[0]
         await self._migrate_chat(old_chat, new_chat)
-        if not entry.id.endswith(MOVED):
+        if not entry.id.endswith(MIGRATED_SUFFIX):
             # Added before this one is given up, so that a crash in between loses nothing.
             repeated = replace(
-                entry, id=entry.id + MOVED, chat=new_chat + entry.chat.removeprefix(old_chat), not_before=None
+                entry, id=entry.id + MIGRATED_SUFFIX, chat=new_chat + entry.chat.removeprefix(old_chat), not_before=None
             )
             await self._outbox.add([repeated])
-        await self._outbox.dead(entry.id, f"the chat is {new_chat} now")
+        await self._outbox.mark_dead(entry.id, f"the chat is {new_chat} now")

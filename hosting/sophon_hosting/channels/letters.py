@@ -5,38 +5,38 @@ from typing import TypeAlias
 
 from sophon.stores.contracts import Store
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Channel, Outgoing
+from sophon_channels.contract import Channel, OutboundMessage
 
-Wake: TypeAlias = Callable[[], None]
+WakeCallback: TypeAlias = Callable[[], None]
 """Wakes the outbox worker."""
 
 
-def parts(channel: Channel, chat: str, name: str, outgoing: Outgoing, kind: str = "note") -> list[OutboundEntry]:
+def build_entries(channel: Channel, chat: str, name: str, message: OutboundMessage, kind: str = "note") -> list[OutboundEntry]:
     """Return the entries of one message. `name` identifies the message: the same name is sent once."""
     return [
-        OutboundEntry(part_id(name, number), None, channel.name, channel.account, chat, kind, payload, number)
-        for number, payload in enumerate(channel.parts(outgoing))
+        OutboundEntry(build_entry_id(name, number), None, channel.name, channel.account, chat, kind, payload, number)
+        for number, payload in enumerate(channel.render_payloads(message))
     ]
 
 
-def part_id(name: str, number: int) -> str:
-    """Return the outbound entry's id, `{name}:{number}`."""
-    return f"{name}:{number}"
+def build_entry_id(name: str, position: int) -> str:
+    """Return the outbound entry's id, `{name}:{position}`."""
+    return f"{name}:{position}"
 
 
-class Letters:
+class OutboundWriter:
     """Writer of outbound entries for one channel; wakes the outbox worker."""
 
-    def __init__(self, channel: Channel, store: Store, wake: Wake) -> None:
+    def __init__(self, channel: Channel, store: Store, wake: WakeCallback) -> None:
         self._channel, self._store, self._wake = channel, store, wake
 
-    async def write(self, chat: str, name: str, outgoing: Outgoing, kind: str = "note") -> Sequence[OutboundEntry]:
+    async def write(self, chat: str, name: str, message: OutboundMessage, kind: str = "note") -> Sequence[OutboundEntry]:
         """Store the entries of a message unless `name` exists already; return them."""
-        entries = parts(self._channel, chat, name, outgoing, kind)
-        if entries and await self._store.outbound.add(entries):
+        entries = build_entries(self._channel, chat, name, message, kind)
+        if entries and await self._store.outbox.add(entries):
             self._wake()
         return entries
 
-    async def note(self, chat: str, name: str, text: str, reply_to: str | None = None) -> None:
+    async def write_notice(self, chat: str, name: str, text: str, reply_to_message_id: str | None = None) -> None:
         """Store a plain-text message of the host."""
-        await self.write(chat, name, Outgoing(text, markdown=False, reply_to=reply_to))
+        await self.write(chat, name, OutboundMessage(text, is_markdown=False, reply_to_message_id=reply_to_message_id))

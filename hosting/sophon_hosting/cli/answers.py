@@ -7,54 +7,54 @@ from typing import Any, TypeAlias, cast
 
 from sophon.approvals import Decision
 
-APPROVE = frozenset({"approve", "a", "y", "yes"})
-REJECT = frozenset({"reject", "r", "n", "no"})
-EDIT = frozenset({"edit", "e"})
+APPROVE_WORDS = frozenset({"approve", "a", "y", "yes"})
+REJECT_WORDS = frozenset({"reject", "r", "n", "no"})
+EDIT_WORDS = frozenset({"edit", "e"})
 
-HOW = "approve, reject [reason]"
-HOW_EDITABLE = f"{HOW} or edit {{...}}"
-
-
-@dataclass(frozen=True, slots=True)
-class AskAgain:
-    """The line is not a valid answer; `why` is shown to the user before the prompt is repeated."""
-
-    why: str
+ANSWER_HINT = "approve, reject [reason]"
+EDITABLE_ANSWER_HINT = f"{ANSWER_HINT} or edit {{...}}"
 
 
 @dataclass(frozen=True, slots=True)
-class AskArguments:
+class InvalidAnswer:
+    """The line is not a valid answer; `reason` is shown to the user before the prompt is repeated."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditedArgumentsRequired:
     """The user typed `edit` alone; the next line must hold the new arguments."""
 
 
-Answer: TypeAlias = Decision | AskAgain | AskArguments
+ApprovalAnswer: TypeAlias = Decision | InvalidAnswer | EditedArgumentsRequired
 
 
-def answer_of(line: str, *, editable: bool, by: str = "") -> Answer:
+def parse_approval_answer(line: str, *, editable: bool, decided_by: str = "") -> ApprovalAnswer:
     """Parse one line of input.
 
     Only an approval word alone approves. A rejection word may be followed by a reason, `edit` by the new arguments as
-    JSON. Any other line returns `AskAgain`: unrelated text never approves.
+    JSON. Any other line returns `InvalidAnswer`: unrelated text never approves.
     """
     word, _, rest = line.strip().partition(" ")
     keyword, rest = word.casefold().rstrip(".,:;!"), rest.strip()
-    if keyword in APPROVE and not rest:
-        return Decision.approve(decided_by=by)
-    if keyword in REJECT:
-        return Decision.reject(rest, decided_by=by)
-    if keyword in EDIT and not editable:
-        return AskAgain(f"these arguments cannot be edited; answer {HOW}")
-    if keyword in EDIT:
-        return edited(rest, by=by) if rest else AskArguments()
-    return AskAgain(f"not a valid answer; type {HOW_EDITABLE if editable else HOW}")
+    if keyword in APPROVE_WORDS and not rest:
+        return Decision.approve(decided_by=decided_by)
+    if keyword in REJECT_WORDS:
+        return Decision.reject(rest, decided_by=decided_by)
+    if keyword in EDIT_WORDS and not editable:
+        return InvalidAnswer(f"these arguments cannot be edited; answer {ANSWER_HINT}")
+    if keyword in EDIT_WORDS:
+        return parse_edited_arguments(rest, decided_by=decided_by) if rest else EditedArgumentsRequired()
+    return InvalidAnswer(f"not a valid answer; type {EDITABLE_ANSWER_HINT if editable else ANSWER_HINT}")
 
 
-def edited(text: str, *, by: str = "") -> Decision | AskAgain:
+def parse_edited_arguments(text: str, *, decided_by: str = "") -> Decision | InvalidAnswer:
     """Parse the complete new arguments from a JSON object."""
     try:
         arguments = json.loads(text)
     except ValueError as error:
-        return AskAgain(f'the arguments are not valid JSON ({error}); write them as {{"name": "value"}}')
+        return InvalidAnswer(f'the arguments are not valid JSON ({error}); write them as {{"name": "value"}}')
     if not isinstance(arguments, Mapping):
-        return AskAgain('the arguments must be a JSON object; write them as {"name": "value"}')
-    return Decision.edit(cast(Mapping[str, Any], arguments), decided_by=by)
+        return InvalidAnswer('the arguments must be a JSON object; write them as {"name": "value"}')
+    return Decision.edit(cast(Mapping[str, Any], arguments), decided_by=decided_by)

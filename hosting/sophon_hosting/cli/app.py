@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from sophon_hosting.cli.arguments import GlobalOptions, hoisted
+from sophon_hosting.cli.arguments import GlobalOptions, hoist_global_options
 
 PROGRAM = "sophon"
 
@@ -34,14 +34,14 @@ COMMANDS = {
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""
 
-SettingsFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")]
-Pairs = Annotated[
+SettingsFileOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")]
+SettingOverridesOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override one setting; repeatable, the last one wins."),
 ]
 
 
-class LazyGroup(TyperGroup):
+class LazyCommandGroup(TyperGroup):
     """Command group that imports the module of a command when the command is called.
 
     typer does not export the types of its contexts, hence `Any`.
@@ -70,40 +70,40 @@ class LazyGroup(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, add_completion=False)
+app = typer.Typer(cls=LazyCommandGroup, rich_markup_mode=None, add_completion=False)
 
 
 @app.callback(invoke_without_command=True)
-def program(
+def root_command(
     ctx: typer.Context,
-    settings: SettingsFile = None,
-    pairs: Pairs = None,
+    settings: SettingsFileOption = None,
+    overrides: SettingOverridesOption = None,
     debug: Annotated[bool, typer.Option(help="Show logs and tracebacks.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Sophon: chat with an agent, run it as a host, and inspect it. Without a command it opens the chat."""
-    options = GlobalOptions(settings, tuple(pairs or ()), debug)
+    options = GlobalOptions(settings, tuple(overrides or ()), debug)
     ctx.obj = options
     if version:
         from sophon._version import __version__  # lazy: importing `sophon` is slow
 
         typer.echo(f"{PROGRAM} {__version__}")
     elif ctx.invoked_subcommand is None and sys.stdin is not None and sys.stdin.isatty():
-        from sophon_hosting.cli.chat import start  # lazy: `--help` must not import the chat
+        from sophon_hosting.cli.chat import run_chat  # lazy: `--help` must not import the chat
 
-        raise typer.Exit(start(options))
+        raise typer.Exit(run_chat(options))
     elif ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 
 
-def run(arguments: Sequence[str]) -> int:
+def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; write every error as one line to standard error."""
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither a store nor a model accepts.
-    words = hoisted([word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments])
+    words = hoist_global_options([word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments])
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
-        from sophon_hosting.cli.errors import report  # lazy: `--help` must not import `sophon`
+        from sophon_hosting.cli.errors import report_error  # lazy: `--help` must not import `sophon`
 
-        return report(error, debug="--debug" in words)
+        return report_error(error, debug="--debug" in words)
     return code if isinstance(code, int) else 0

@@ -1,4 +1,4 @@
-"""`sophon approvals`: list pending approvals, approve and reject them."""
+"""`sophon list_approvals`: list pending approvals, approve and reject them."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ import typer
 
 from sophon.approvals import Decision
 from sophon.errors import InputError, NotFound
-from sophon_hosting.cli.remote.reach import Reach, Row, reach
+from sophon_hosting.cli.remote.reach import HostClient, JsonRow, open_host_client
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.tasks import AsJson, Url
+from sophon_hosting.cli.tasks import JsonOption, HostUrlOption
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-ApprovalId = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
-DONE = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
+ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
+DECISION_TEXTS = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
 
 
 @app.callback()
@@ -27,11 +27,11 @@ def approvals() -> None:
 def list_approvals(
     ctx: typer.Context,
     everything: Annotated[bool, typer.Option("--all", help="Include decided approvals.")] = False,
-    url: Url = None,
-    as_json: AsJson = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List the pending approvals, oldest first."""
-    found = reach(ctx.obj, url).approvals(open_only=not everything)
+    found = open_host_client(ctx.obj, url).list_approvals(open_only=not everything)
     if as_json:
         write_json(list(found))
         return
@@ -44,41 +44,41 @@ def list_approvals(
 @app.command()
 def approve(
     ctx: typer.Context,
-    approval: ApprovalId,
+    approval: ApprovalArgument,
     arguments: Annotated[str | None, typer.Option(metavar="JSON", help="Replace all arguments with these.")] = None,
-    url: Url = None,
+    url: HostUrlOption = None,
 ) -> None:
     """Approve a tool call or a plan."""
     decision = Decision.approve() if arguments is None else Decision.edit(_parse_arguments(arguments))
-    _decide(reach(ctx.obj, url), approval, decision)
+    _decide(open_host_client(ctx.obj, url), approval, decision)
 
 
 @app.command()
 def reject(
     ctx: typer.Context,
-    approval: ApprovalId,
+    approval: ApprovalArgument,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason that the model receives.")] = "",
-    url: Url = None,
+    url: HostUrlOption = None,
 ) -> None:
     """Reject a tool call or a plan."""
-    _decide(reach(ctx.obj, url), approval, Decision.reject(reason))
+    _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason))
 
 
-def _decide(host: Reach, approval: str, decision: Decision) -> None:
-    row = host.decide(_find_approval_id(host, approval), decision)
-    write_lines([f"{row['tool']} is {DONE[decision.verdict]}"])
+def _decide(host: HostClient, approval: str, decision: Decision) -> None:
+    row = host.decide_approval(_find_approval_id(host, approval), decision)
+    write_lines([f"{row['tool']} is {DECISION_TEXTS[decision.verdict]}"])
 
 
-def _find_approval_id(host: Reach, given: str) -> str:
+def _find_approval_id(host: HostClient, given: str) -> str:
     """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
-    ids = [str(row["approval_id"]) for row in host.approvals()]
+    ids = [str(row["approval_id"]) for row in host.list_approvals()]
     found = [each for each in ids if each.startswith(given) or each.removeprefix("apr_").startswith(given)]
     if len(found) > 1 and given not in found:
         raise NotFound("single approval", given, found[:3])
     return found[0] if found and given not in ids else given
 
 
-def _approval_lines(row: Row) -> list[str]:
+def _approval_lines(row: JsonRow) -> list[str]:
     head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
     if row["status"] == "decided":
         head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"

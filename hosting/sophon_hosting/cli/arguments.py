@@ -4,29 +4,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-VALUED = ("--settings", "--set")
-FLAGS = ("--debug",)
+GLOBAL_OPTIONS_WITH_VALUE = ("--settings", "--set")
+GLOBAL_FLAGS = ("--debug",)
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
     """Values of the global options.
 
-    `settings` is the file to read instead of `appsettings.json`; `pairs` are `Section.Key=value` overrides, the last
+    `settings_file` is the file to read instead of `appsettings.json`; `overrides` are `SettingsSection.Key=value` overrides, the last
     one wins; `debug` shows logs and tracebacks.
     """
 
-    settings: Path | None = None
-    pairs: tuple[str, ...] = ()
+    settings_file: Path | None = None
+    overrides: tuple[str, ...] = ()
     debug: bool = False
 
     @property
-    def folder(self) -> Path:
+    def settings_folder(self) -> Path:
         """Folder of the settings file; relative paths in the settings are resolved against it."""
-        return self.settings.parent if self.settings else Path()
+        return self.settings_file.parent if self.settings_file else Path()
 
 
-def hoisted(arguments: Sequence[str]) -> list[str]:
+def hoist_global_options(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with the global options moved to the front; arguments after `--` stay where they are."""
     front: list[str] = []
     rest: list[str] = []
@@ -36,10 +36,10 @@ def hoisted(arguments: Sequence[str]) -> list[str]:
         if word == "--":
             rest += [word, *pending]
             break
-        if word in VALUED:
+        if word in GLOBAL_OPTIONS_WITH_VALUE:
             front += [word, *pending[:1]]
             pending = pending[1:]
-        elif word in FLAGS or word.startswith(tuple(f"{option}=" for option in VALUED)):
+        elif word in GLOBAL_FLAGS or word.startswith(tuple(f"{option}=" for option in GLOBAL_OPTIONS_WITH_VALUE)):
             front.append(word)
         else:
             rest.append(word)

@@ -9,100 +9,100 @@ from typing import Protocol, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
-from sophon_hosting.cli.answers import HOW, HOW_EDITABLE, AskAgain, AskArguments, answer_of, edited
-from sophon_hosting.cli.lines import Lines
-from sophon_hosting.cli.terminal import WHO
-from sophon_hosting.cli.visible import visible
+from sophon_hosting.cli.answers import ANSWER_HINT, EDITABLE_ANSWER_HINT, InvalidAnswer, EditedArgumentsRequired, parse_approval_answer, parse_edited_arguments
+from sophon_hosting.cli.lines import StdinReader
+from sophon_hosting.cli.terminal import DECIDED_BY_TERMINAL
+from sophon_hosting.cli.visible import escape_control_characters
 
-BAR = "  │ "
-SHORT_ID = 8
-PIECE = 74
+PREVIEW_BAR = "  │ "
+SHORT_ID_CHARACTERS = 8
+PREVIEW_WIDTH = 74
 """Maximum characters of a preview on one line, so that a terminal of 80 columns does not wrap it."""
 
 
-class Desk(Protocol):
+class PromptOutput(Protocol):
     """Output for prompts: the terminal, or standard error when standard output carries JSON."""
 
-    def lines(self, lines: Iterable[str], /) -> None:
+    def write_lines(self, lines: Iterable[str], /) -> None:
         """Write whole lines."""
         ...
 
-    def ask(self, text: str, /) -> None:
+    def write_prompt(self, text: str, /) -> None:
         """Write the prompt text and leave the cursor behind it."""
         ...
 
-    def answered(self, text: str, /, *, echoed: bool) -> None:
+    def finish_prompt(self, text: str, /, *, echoed: bool) -> None:
         """End the prompt line; write the answer behind the prompt unless the terminal has echoed it."""
         ...
 
 
-Wrong: TypeAlias = Callable[[ApprovalRequest, Decision], str]
+DecisionCheck: TypeAlias = Callable[[ApprovalRequest, Decision], str]
 """Returns the reason why a decision is invalid, or an empty string."""
 
 
-def nothing_wrong(request: ApprovalRequest, decision: Decision) -> str:
+def accept_decision(request: ApprovalRequest, decision: Decision) -> str:
     """Accept every decision; the caller checks it."""
     return ""
 
 
-class TerminalGate:
+class TerminalApprovalGate:
     """Approval gate that prompts on the terminal, one request at a time, until a line is a valid answer.
 
     The end of the input rejects. There is no timeout here: the chain cancels a request that expires.
     """
 
-    def __init__(self, lines: Lines, desk: Desk, clock: Clock, wrong: Wrong = nothing_wrong) -> None:
-        self._stdin, self._output, self._clock, self._check = lines, desk, clock, wrong
+    def __init__(self, stdin: StdinReader, output: PromptOutput, clock: Clock, check_decision: DecisionCheck = accept_decision) -> None:
+        self._stdin, self._output, self._clock, self._check = stdin, output, clock, check_decision
         self._lock = asyncio.Lock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Show the request and wait for the decision."""
         async with self._lock:
-            self._output.lines(question(request, self._clock.now()))
+            self._output.write_lines(approval_question_lines(request, self._clock.now()))
             return await self._read_decision(request)
 
     async def _read_decision(self, request: ApprovalRequest) -> Decision:
-        how = HOW_EDITABLE if request.editable else HOW
+        how = EDITABLE_ANSWER_HINT if request.editable else ANSWER_HINT
         reading_arguments = False
         while True:
-            self._output.ask("  new arguments, as JSON: " if reading_arguments else f"  {how}: ")
-            line = await self._stdin.next()
+            self._output.write_prompt("  new arguments, as JSON: " if reading_arguments else f"  {how}: ")
+            line = await self._stdin.read_line_async()
             # A terminal echoes what is typed, a pipe does not.
-            self._output.answered(line or "", echoed=self._stdin.interactive and line is not None)
+            self._output.finish_prompt(line or "", echoed=self._stdin.is_interactive and line is not None)
             if line is None:
-                return Decision.reject("the input ended without an answer", decided_by=WHO)
-            answer = edited(line, by=WHO) if reading_arguments else answer_of(line, editable=request.editable, by=WHO)
-            reading_arguments = isinstance(answer, AskArguments)
+                return Decision.reject("the input ended without an answer", decided_by=DECIDED_BY_TERMINAL)
+            answer = parse_edited_arguments(line, decided_by=DECIDED_BY_TERMINAL) if reading_arguments else parse_approval_answer(line, editable=request.editable, decided_by=DECIDED_BY_TERMINAL)
+            reading_arguments = isinstance(answer, EditedArgumentsRequired)
             if isinstance(answer, Decision):
                 problem = self._check(request, answer)
                 if not problem:
                     return answer
-                answer = AskAgain(problem)
-            self._output.lines([arguments_line(request)] if isinstance(answer, AskArguments) else [f"  {answer.why}"])
+                answer = InvalidAnswer(problem)
+            self._output.write_lines([current_arguments_line(request)] if isinstance(answer, EditedArgumentsRequired) else [f"  {answer.reason}"])
 
 
-def question(request: ApprovalRequest, now: datetime) -> list[str]:
+def approval_question_lines(request: ApprovalRequest, now: datetime) -> list[str]:
     """Return the lines of an approval prompt: risk, id and remaining time, then the preview.
 
     Every line of the preview begins with a bar, so that no argument can imitate a line of the program.
     """
-    head = f"  Approval needed · {request.risk.label} risk · {short(request.id)}"
+    head = f"  Approval needed · {request.risk.label} risk · {short_approval_id(request.id)}"
     if request.expires_at is not None:
-        head += f" · {time_left((request.expires_at - now).total_seconds())} left"
-    return [head, *(f"{BAR}{piece}" for line in visible(request.preview).split("\n") for piece in _wrap_line(line))]
+        head += f" · {format_time_left((request.expires_at - now).total_seconds())} left"
+    return [head, *(f"{PREVIEW_BAR}{piece}" for line in escape_control_characters(request.preview).split("\n") for piece in _wrap_line(line))]
 
 
-def arguments_line(request: ApprovalRequest) -> str:
+def current_arguments_line(request: ApprovalRequest) -> str:
     """Return one line with the current arguments as JSON."""
-    return f"  now: {visible(json.dumps(dict(request.arguments), ensure_ascii=False, default=str))}"
+    return f"  now: {escape_control_characters(json.dumps(dict(request.arguments), ensure_ascii=False, default=str))}"
 
 
-def short(approval_id: str) -> str:
+def short_approval_id(approval_id: str) -> str:
     """Return the beginning of an approval id, long enough to distinguish requests."""
-    return approval_id[: len("apr_") + SHORT_ID]
+    return approval_id[: len("apr_") + SHORT_ID_CHARACTERS]
 
 
-def time_left(seconds: float) -> str:
+def format_time_left(seconds: float) -> str:
     """Format a remaining time: `4 min 59 s`, `12 s`; never below zero."""
     minutes, rest = divmod(max(round(seconds), 0), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
@@ -113,8 +113,8 @@ def _wrap_line(line: str) -> list[str]:
     indent = line[: len(line) - len(line.lstrip())] + "  "
     return textwrap.wrap(
         line,
-        PIECE,
-        subsequent_indent=indent if len(indent) < PIECE else "",
+        PREVIEW_WIDTH,
+        subsequent_indent=indent if len(indent) < PREVIEW_WIDTH else "",
         expand_tabs=False,
         replace_whitespace=False,
         drop_whitespace=False,

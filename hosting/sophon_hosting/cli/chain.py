@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from sophon.placement import name_of, place_of
+from sophon.placement import get_middleware_name, read_order_constraints
 from sophon.services import Services
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.start import settings_of
-from sophon_hosting.composition import chain_named, chain_of
+from sophon_hosting.cli.start import load_cli_settings
+from sophon_hosting.composition import build_chain, build_configured_chain
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -23,8 +23,8 @@ def chain(
     """Show a chain as a table: order, zone, and what each middleware does on which call."""
     options: GlobalOptions = ctx.obj
     # Settings only: showing a chain needs no model, key or store.
-    services = Services(settings=settings_of(options), folder=options.folder)
-    pipeline = chain_of(services) if name is None else chain_named(services, name)
+    services = Services(settings=load_cli_settings(options), folder=options.settings_folder)
+    pipeline = build_configured_chain(services) if name is None else build_chain(services, name)
     if as_json:
         write_json([_row(middleware) for middleware in pipeline])
     else:
@@ -32,5 +32,5 @@ def chain(
 
 
 def _row(middleware: Any) -> dict[str, Any]:
-    place = place_of(middleware)
-    return {"name": name_of(middleware), "zone": place.zone, "acts": dict(place.acts)}
+    place = read_order_constraints(middleware)
+    return {"name": get_middleware_name(middleware), "zone": place.zone, "acts": dict(place.acts)}

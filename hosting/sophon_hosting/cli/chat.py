@@ -13,39 +13,39 @@ import typer
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.services import planning_mode
+from sophon.services import parse_planning_mode
 from sophon.tools.tool import Risk
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.asking import Desk, TerminalGate
-from sophon_hosting.cli.commands import carry_out
-from sophon_hosting.cli.conversation import Choices, Conversation, Front
-from sophon_hosting.cli.demonstration import demonstrate
-from sophon_hosting.cli.errors import tell
-from sophon_hosting.cli.interruption import gentle_end
-from sophon_hosting.cli.json_view import JsonView, StandardError
-from sophon_hosting.cli.lines import Lines
-from sophon_hosting.cli.prompting import answer_lines, converse, offline_note, welcome
-from sophon_hosting.cli.screen import console
-from sophon_hosting.cli.start import services_of, settings_of
-from sophon_hosting.cli.terminal import TerminalView
-from sophon_middlewares.inner.admission import misfit
+from sophon_hosting.cli.asking import PromptOutput, TerminalApprovalGate
+from sophon_hosting.cli.commands import run_slash_command
+from sophon_hosting.cli.conversation import TurnChoices, LocalChat, ChatFrontend
+from sophon_hosting.cli.demonstration import run_demonstration
+from sophon_hosting.cli.errors import write_error
+from sophon_hosting.cli.interruption import handle_termination_signals
+from sophon_hosting.cli.json_view import JsonRenderer, StandardErrorOutput
+from sophon_hosting.cli.lines import StdinReader
+from sophon_hosting.cli.prompting import run_piped_lines, run_prompt_loop, offline_notice_lines, welcome_lines
+from sophon_hosting.cli.screen import create_console
+from sophon_hosting.cli.start import create_services, load_cli_settings
+from sophon_hosting.cli.terminal import TerminalRenderer
+from sophon_middlewares.inner.admission import find_argument_error
 
 MAIN_SESSION = "main"
 """Session that `sophon chat` continues by default."""
 
-Words = Annotated[
+MessageArgument = Annotated[
     list[str] | None, typer.Argument(metavar="MESSAGE", help="Without it: a prompt, or lines from stdin.")
 ]
-SessionId = Annotated[str | None, typer.Option(metavar="ID", help=f"Session to continue; {MAIN_SESSION} by default.")]
-RiskName = Annotated[str | None, typer.Option(metavar="RISK", help="Approve up to none, low, medium, high, critical.")]
-ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Use this model: its name, or provider/name.")]
-PlanningMode = Annotated[str | None, typer.Option(metavar="MODE", help="Auto, LlmDecides, Always or Never.")]
+SessionOption = Annotated[str | None, typer.Option(metavar="ID", help=f"Session to continue; {MAIN_SESSION} by default.")]
+ApproveUpToOption = Annotated[str | None, typer.Option(metavar="RISK", help="Approve up to none, low, medium, high, critical.")]
+ModelOption = Annotated[str | None, typer.Option(metavar="NAME", help="Use this model: its name, or provider/name.")]
+PlanningOption = Annotated[str | None, typer.Option(metavar="MODE", help="Auto, LlmDecides, Always or Never.")]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ChatOptions:
+class ChatArguments:
     """Arguments of `sophon chat`; `message` is None if none was given. Defaults are those of the command line."""
 
     message: str | None = None
@@ -62,107 +62,107 @@ class ChatOptions:
 @app.command()
 def chat(
     ctx: typer.Context,
-    message: Words = None,
-    session: SessionId = None,
+    message: MessageArgument = None,
+    session: SessionOption = None,
     new: Annotated[bool, typer.Option("--new", help="Start a new session.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event and line.")] = False,
-    approve_up_to: RiskName = None,
-    model: ModelName = None,
-    planning: PlanningMode = None,
+    approve_up_to: ApproveUpToOption = None,
+    model: ModelOption = None,
+    planning: PlanningOption = None,
     stream: Annotated[bool, typer.Option(help="Stream the answer.")] = True,
     url: Annotated[str | None, typer.Option(metavar="URL", help="Chat with a running host.")] = None,
 ) -> None:
     """Chat with the agent. Ctrl-C cancels a turn. Answer an approval prompt with approve, reject or edit."""
     text = " ".join(message) if message is not None else None
-    options = ChatOptions(text, session, new, as_json, approve_up_to, model, planning, stream, url)
-    raise typer.Exit(start(ctx.obj, options))
+    options = ChatArguments(text, session, new, as_json, approve_up_to, model, planning, stream, url)
+    raise typer.Exit(run_chat(ctx.obj, options))
 
 
-def start(program: GlobalOptions, options: ChatOptions | None = None) -> int:
+def run_chat(options: GlobalOptions, arguments: ChatArguments | None = None) -> int:
     """Run the command and return its exit code. Raises SophonError for errors before the first turn."""
-    options = options or ChatOptions()
-    if options.message is not None and not options.message.strip():
+    arguments = arguments or ChatArguments()
+    if arguments.message is not None and not arguments.message.strip():
         raise InputError("the message is empty")
-    if options.url is not None:
-        return _chat_with_host(program, options, options.url)
-    lines = Lines()
-    view = JsonView(sys.stdout) if options.json else TerminalView(console())
-    if options.message is None and not lines.interactive:
-        return _chat_over_pipe(program, options, lines, view)
-    with _open_chat(program, options, lines, view) as conversation:
-        if options.message is not None:
-            if isinstance(view, TerminalView):
-                view.quiets(offline_note(conversation))
-            return conversation.say(options.message)
-        if isinstance(view, TerminalView):
-            view.quiets(welcome(conversation))
-        return converse(conversation, lines, _prompt_output(view), partial(carry_out, conversation))
+    if arguments.url is not None:
+        return _chat_with_host(options, arguments, arguments.url)
+    lines = StdinReader()
+    view = JsonRenderer(sys.stdout) if arguments.json else TerminalRenderer(create_console())
+    if arguments.message is None and not lines.is_interactive:
+        return _chat_over_pipe(options, arguments, lines, view)
+    with _open_chat(options, arguments, lines, view) as conversation:
+        if arguments.message is not None:
+            if isinstance(view, TerminalRenderer):
+                view.write_dim_lines(offline_notice_lines(conversation))
+            return conversation.run_turn(arguments.message)
+        if isinstance(view, TerminalRenderer):
+            view.write_dim_lines(welcome_lines(conversation))
+        return run_prompt_loop(conversation, lines, _prompt_output(view), partial(run_slash_command, conversation))
 
 
-def _chat_with_host(program: GlobalOptions, options: ChatOptions, url: str) -> int:
+def _chat_with_host(program: GlobalOptions, options: ChatArguments, url: str) -> int:
     """Chat with a host over Socket.IO. The host decides which risk needs approval, so `--approve-up-to` is refused."""
     if options.approve_up_to is not None:
         raise typer.BadParameter("--approve-up-to and --url do not go together: the host decides what needs approval")
     # Lazy: importing the Socket.IO client is slow, and only this function needs it.
-    from sophon_hosting.cli.remote.chat import talk
-    from sophon_hosting.cli.remote.reach import token_of, usual_session
+    from sophon_hosting.cli.remote.chat import run_remote_chat
+    from sophon_hosting.cli.remote.reach import find_access_token, default_session_id
 
     _validate_planning(options.planning)
     session = _session_id(options, SystemClock())
     if options.session is None and not options.new:
-        session = usual_session(url, token_of(settings_of(program)), session)
-    choices = Choices(session, options.model, options.planning, options.stream)
-    lines = Lines()
-    view = JsonView(sys.stdout) if options.json else TerminalView(console())
-    return talk(program, url, choices, options.message, lines, view, _prompt_output(view))
+        session = default_session_id(url, find_access_token(load_cli_settings(program)), session)
+    choices = TurnChoices(session, options.model, options.planning, options.stream)
+    lines = StdinReader()
+    view = JsonRenderer(sys.stdout) if options.json else TerminalRenderer(create_console())
+    return run_remote_chat(program, url, choices, options.message, lines, view, _prompt_output(view))
 
 
-def _chat_over_pipe(program: GlobalOptions, options: ChatOptions, lines: Lines, view: JsonView | TerminalView) -> int:
+def _chat_over_pipe(program: GlobalOptions, options: ChatArguments, lines: StdinReader, view: JsonRenderer | TerminalRenderer) -> int:
     """Run one turn per line of input; without any line run the demonstration."""
-    first = lines.prompt("")
+    first = lines.read_line("")
     blank = first is not None
     while first is not None and not first.strip():
-        first = lines.prompt("")
-    if first is None and (blank or isinstance(view, JsonView)):
+        first = lines.read_line("")
+    if first is None and (blank or isinstance(view, JsonRenderer)):
         raise InputError("the message is empty")
     if first is None:
-        return demonstrate(view) if isinstance(view, TerminalView) else 0
+        return run_demonstration(view) if isinstance(view, TerminalRenderer) else 0
     with _open_chat(program, options, lines, view) as conversation:
-        if isinstance(view, TerminalView):
-            view.quiets(offline_note(conversation))
-        return answer_lines(
-            conversation, first, lambda: lines.prompt(""), _prompt_output(view), partial(carry_out, conversation)
+        if isinstance(view, TerminalRenderer):
+            view.write_dim_lines(offline_notice_lines(conversation))
+        return run_piped_lines(
+            conversation, first, lambda: lines.read_line(""), _prompt_output(view), partial(run_slash_command, conversation)
         )
 
 
 @contextlib.contextmanager
 def _open_chat(
-    program: GlobalOptions, options: ChatOptions, lines: Lines, view: JsonView | TerminalView
-) -> Generator[Conversation]:
+    program: GlobalOptions, options: ChatArguments, lines: StdinReader, view: JsonRenderer | TerminalRenderer
+) -> Generator[LocalChat]:
     clock = SystemClock()
 
     def check_decision(request: ApprovalRequest, decision: Decision) -> str:
         tool = services.registry.get(request.tool)
-        error = misfit(tool, decision.arguments) if tool is not None and decision.verdict == "edit" else None
+        error = find_argument_error(tool, decision.arguments) if tool is not None and decision.verdict == "edit" else None
         return f"invalid arguments: {'; '.join(error.problems)}" if error is not None else ""
 
-    gate = TerminalGate(lines, _prompt_output(view), clock, check_decision)
-    settings = settings_of(program, _setting_overrides(options))
-    services = services_of(program, settings, events=view, approvals=gate, clock=clock)
+    gate = TerminalApprovalGate(lines, _prompt_output(view), clock, check_decision)
+    settings = load_cli_settings(program, _setting_overrides(options))
+    services = create_services(program, settings, events=view, approvals=gate, clock=clock)
     _validate_planning(options.planning)  # fail before any output
     if options.model is not None:
         services.gateway.find(options.model)
-    choices = Choices(_session_id(options, clock), options.model, options.planning, options.stream)
-    with gentle_end() as ending, asyncio.Runner() as runner:
+    choices = TurnChoices(_session_id(options, clock), options.model, options.planning, options.stream)
+    with handle_termination_signals() as ending, asyncio.Runner() as runner:
         try:
             runner.run(services.open())
             runner.run(services.gateway.warm_up())
-            yield Conversation(runner, services, choices, Front(view, tell, ending))
+            yield LocalChat(runner, services, choices, ChatFrontend(view, write_error, ending))
         finally:
             runner.run(services.close())
 
 
-def _session_id(options: ChatOptions, clock: SystemClock) -> str:
+def _session_id(options: ChatArguments, clock: SystemClock) -> str:
     if options.session is not None and not options.session.strip():
         raise InputError("the session id is empty")
     if options.session is not None and options.new:
@@ -172,12 +172,12 @@ def _session_id(options: ChatOptions, clock: SystemClock) -> str:
 
 def _validate_planning(mode: str | None) -> None:
     try:
-        planning_mode(mode)
+        parse_planning_mode(mode)
     except InputError as error:
         raise typer.BadParameter(f"--planning: {error}") from None
 
 
-def _setting_overrides(options: ChatOptions) -> Sequence[str]:
+def _setting_overrides(options: ChatArguments) -> Sequence[str]:
     if options.approve_up_to is None:
         return ()
     try:
@@ -187,5 +187,5 @@ def _setting_overrides(options: ChatOptions) -> Sequence[str]:
     return (f"Approval.AutoApproveUpTo={risk.label}",)
 
 
-def _prompt_output(view: JsonView | TerminalView) -> Desk:
-    return view if isinstance(view, TerminalView) else StandardError()
+def _prompt_output(view: JsonRenderer | TerminalRenderer) -> PromptOutput:
+    return view if isinstance(view, TerminalRenderer) else StandardErrorOutput()

@@ -8,141 +8,141 @@ from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError, SophonError
-from sophon.models.configured import found_providers
+from sophon.models.configured import select_providers
 from sophon.models.known import OFFLINE
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon.settings.loading import ENVIRONMENT, FILE_NAME
-from sophon_hosting.channels.configured import channels_of
+from sophon.settings.loading import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
+from sophon_hosting.channels.configured import create_channels
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.findings import Finding
-from sophon_hosting.composition import chain_of
+from sophon_hosting.cli.findings import DoctorFinding
+from sophon_hosting.composition import build_configured_chain
 
-OLDEST_PYTHON = (3, 11)
-CONNECT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
-PROBE = "sophon-doctor"
+MIN_PYTHON_VERSION = (3, 11)
+REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
+PROBE_ID = "sophon-doctor"
 """Id of the session, run and call of a journal entry that is written to the store as a test, and deleted again."""
 
 
-def python() -> Finding:
+def check_python() -> DoctorFinding:
     """Check the version of Python."""
     text = f"Python {platform.python_version()} in {sys.prefix}"
-    if sys.version_info >= OLDEST_PYTHON:
-        return Finding("python", text)
-    return Finding("python", text, "failed", "install Python 3.11 or newer, then: make clean run PYTHON=python3.12")
+    if sys.version_info >= MIN_PYTHON_VERSION:
+        return DoctorFinding("python", text)
+    return DoctorFinding("python", text, "failed", "install Python 3.11 or newer, then: make clean run PYTHON=python3.12")
 
 
-def terminal() -> Finding:
+def check_terminal() -> DoctorFinding:
     """Check that standard output is encoded as UTF-8."""
     encoding = sys.stdout.encoding or "none"
     if encoding.lower().replace("-", "") == "utf8":
-        return Finding("terminal", f"encoding {encoding}")
+        return DoctorFinding("terminal", f"encoding {encoding}")
     fix = "set LANG=C.UTF-8 or PYTHONUTF8=1; without it, unsupported characters are shown as ?"
-    return Finding("terminal", f"encoding {encoding}", "warning", fix)
+    return DoctorFinding("terminal", f"encoding {encoding}", "warning", fix)
 
 
-def files(options: GlobalOptions, environment: Mapping[str, str]) -> Finding:
+def check_settings_files(options: GlobalOptions, environment: Mapping[str, str]) -> DoctorFinding:
     """Report which settings files exist."""
-    base = options.settings or options.folder / FILE_NAME
-    name = environment.get(ENVIRONMENT, "")
+    base = options.settings_file or options.settings_folder / SETTINGS_FILE_NAME
+    name = environment.get(ENVIRONMENT_VARIABLE, "")
     paths = [base, *([base.with_name(f"{base.stem}.{name}{base.suffix}")] if name else [])]
     found = [str(path) for path in paths if path.exists()]
-    return Finding("settings.files", f"read from {', '.join(found)}" if found else f"no {base}; using the defaults")
+    return DoctorFinding("settings.files", f"read from {', '.join(found)}" if found else f"no {base}; using the defaults")
 
 
-def wrong_settings(error: SettingsError) -> Iterator[Finding]:
+def findings_from_settings_error(error: SettingsError) -> Iterator[DoctorFinding]:
     """Yield one failed finding per problem with the settings."""
     for problem in error.problems:
-        yield Finding("settings", problem, "failed", "correct it; `sophon config schema` lists all settings")
+        yield DoctorFinding("settings", problem, "failed", "correct it; `sophon config schema` lists all settings")
 
 
-def keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
+def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Check that every API key of an active provider can be resolved."""
     for provider in settings.providers:
         for key in provider.keys if provider.active else ():
-            where = f"key of {provider.id} from {key.origin}"
+            where = f"key of {provider.id} from {key.source_description}"
             if key.resolve(environment):
-                yield Finding("keys", f"{where}: present")
+                yield DoctorFinding("keys", f"{where}: present")
             else:
-                yield Finding("keys", f"{where}: missing or empty", "failed", f"set it, or remove {provider.id}")
+                yield DoctorFinding("keys", f"{where}: missing or empty", "failed", f"set it, or remove {provider.id}")
 
 
-def providers(services: Services, environment: Mapping[str, str]) -> Iterator[Finding]:
+def check_providers(services: Services, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """List the providers in order of preference, with the reason for each and its health."""
-    reasons = {each.provider: each.reason for each in found_providers(services.settings, environment)}
+    reasons = {each.provider_id: each.reason for each in select_providers(services.settings, environment)}
     now = services.clock.monotonic()
     for provider in services.gateway.providers:
         models = ", ".join(model.info.name for model in provider.models)
         text = f"{provider.id} ({models}): {reasons.get(provider.id, 'created by the program')}"
         if provider.health(now) != "active":
-            yield Finding("providers", f"{text}; {provider.health(now)}", "warning", "it receives no requests for now")
+            yield DoctorFinding("providers", f"{text}; {provider.health(now)}", "warning", "it receives no requests for now")
         else:
-            yield Finding("providers", text, fix=CONNECT if provider.id == OFFLINE else "")
+            yield DoctorFinding("providers", text, fix=REAL_MODEL_HINT if provider.id == OFFLINE else "")
 
 
-async def store(services: Services) -> Finding:
+async def check_store(services: Services) -> DoctorFinding:
     """Check that the store can be opened, written and read."""
     url = services.settings.store.url
     try:
         await services.open()
         journal = services.store.journal
-        await journal.start(PROBE, PROBE, PROBE)
-        is_stored = PROBE in await journal.entries(PROBE)
-        await journal.forget(PROBE)
+        await journal.start(PROBE_ID, PROBE_ID, PROBE_ID)
+        is_stored = PROBE_ID in await journal.load_entries(PROBE_ID)
+        await journal.delete(PROBE_ID)
     except SophonError as error:
-        return Finding("store", str(error), "failed", "correct Store.Url, or repair the store at that address")
+        return DoctorFinding("store", str(error), "failed", "correct Store.Url, or repair the store at that address")
     if not is_stored:
-        return Finding("store", f"{url} does not store what is written", "failed", "choose another Store.Url")
-    return Finding("store", f"{url} can be opened, written and read")
+        return DoctorFinding("store", f"{url} does not store what is written", "failed", "choose another Store.Url")
+    return DoctorFinding("store", f"{url} can be opened, written and read")
 
 
-def files_root(services: Services) -> Finding:
+def check_files_root(services: Services) -> DoctorFinding:
     """Check that the folder of the file tools is writable, or can be created."""
     root = services.folder / services.settings.tools.files_root
     existing = _nearest_existing(root.absolute())
     if root.exists() and not root.is_dir():
-        return Finding("files", f"{root} is not a folder", "failed", "choose another Tools.FilesRoot")
+        return DoctorFinding("files", f"{root} is not a folder", "failed", "choose another Tools.FilesRoot")
     if not os.access(existing, os.W_OK | os.X_OK):
-        return Finding("files", f"{existing} is not writable", "failed", "change its permissions, or Tools.FilesRoot")
-    return Finding("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
+        return DoctorFinding("files", f"{existing} is not writable", "failed", "change its permissions, or Tools.FilesRoot")
+    return DoctorFinding("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
 
 
-def chain(services: Services) -> Finding:
+def check_chain(services: Services) -> DoctorFinding:
     """Check that the configured chain can be composed."""
     chosen = services.settings.chain
     try:
-        pipeline = chain_of(services)
+        pipeline = build_configured_chain(services)
     except SophonError as error:
-        return Finding("chain", str(error), "failed", "correct Chain.Name or Chain.Factory")
-    return Finding("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")
+        return DoctorFinding("chain", str(error), "failed", "correct Chain.Name or Chain.Factory")
+    return DoctorFinding("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")
 
 
-def tools(services: Services) -> Finding:
+def check_tools(services: Services) -> DoctorFinding:
     """List the tools; duplicate names are detected when the services are created."""
     names = ", ".join(tool.name for tool in services.registry)
-    return Finding("tools", f"{len(services.registry)}: {names}")
+    return DoctorFinding("tools", f"{len(services.registry)}: {names}")
 
 
-async def channels(services: Services, environment: Mapping[str, str]) -> list[Finding]:
+async def check_channels(services: Services, environment: Mapping[str, str]) -> list[DoctorFinding]:
     """Run the self-test of every configured channel, which sends requests to its platform."""
-    found: list[Finding] = []
-    for each in channels_of(services, environment):
+    found: list[DoctorFinding] = []
+    for each in create_channels(services, environment):
         name = f"channels.{each.channel.name}"
         try:
-            results = await each.channel.test()
+            results = await each.channel.run_self_test()
         except Exception as error:  # noqa: BLE001 - a check never raises
-            found.append(Finding(name, f"{type(error).__name__}: {error}", "failed", "see docs/channels.md"))
+            found.append(DoctorFinding(name, f"{type(error).__name__}: {error}", "failed", "see docs/channels.md"))
             continue
-        found += [Finding(name, line.what, "ok" if line.ok else "failed", line.fix) for line in results]
+        found += [DoctorFinding(name, line.summary, "ok" if line.ok else "failed", line.fix) for line in results]
     return found
 
 
-def clock(services_clock: Clock) -> Finding:
+def check_clock(clock: Clock) -> DoctorFinding:
     """Check that the date is plausible; certificates and budgets depend on it."""
-    now = services_clock.now()
+    now = clock.now()
     if now.year < 2025:
-        return Finding("clock", f"the date is {now:%Y-%m-%d}", "warning", "set the clock of this machine")
-    return Finding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+        return DoctorFinding("clock", f"the date is {now:%Y-%m-%d}", "warning", "set the clock of this machine")
+    return DoctorFinding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
 def _nearest_existing(path: Path) -> Path:

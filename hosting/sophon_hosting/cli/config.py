@@ -6,12 +6,12 @@ import typer
 
 from sophon.errors import SettingsError
 from sophon.settings import settings_schema
-from sophon.settings import show as settings_json
+from sophon.settings import redact_settings as settings_json
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.start import settings_of
+from sophon_hosting.cli.start import load_cli_settings
 
-JsonAnyway = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
+IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -22,9 +22,9 @@ def config() -> None:
 
 
 @app.command()
-def show(ctx: typer.Context, as_json: JsonAnyway = False) -> None:
+def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
     """Show the effective settings from all sources, without secrets."""
-    write_json({"Sophon": settings_json(settings_of(ctx.obj))})
+    write_json({"Sophon": settings_json(load_cli_settings(ctx.obj))})
 
 
 @app.command()
@@ -33,7 +33,7 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     try:
-        settings_of(options)
+        load_cli_settings(options)
     except SettingsError as error:
         if not as_json:
             raise
@@ -46,6 +46,6 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
 
 
 @app.command()
-def schema(as_json: JsonAnyway = False) -> None:
+def schema(as_json: IgnoredJsonOption = False) -> None:
     """Show the JSON Schema of appsettings.json, for editors."""
     write_json(settings_schema())

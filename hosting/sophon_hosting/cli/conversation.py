@@ -11,22 +11,22 @@ from sophon.events import Event
 from sophon.messages import Response
 from sophon.services import Services
 from sophon_hosting.access import LOCAL_USER
-from sophon_hosting.cli.errors import FAILED, INTERRUPTED, lines_of
-from sophon_hosting.cli.interruption import Ending
-from sophon_hosting.composition import chain_of
+from sophon_hosting.cli.errors import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
+from sophon_hosting.cli.interruption import ExitRequest
+from sophon_hosting.composition import build_configured_chain
 
 T = TypeVar("T")
 
 log = logging.getLogger("sophon.cli")
 
-WELL_ENDED = frozenset({"stop", "length", "tool_calls", "rejected"})
+SUCCESSFUL_FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "rejected"})
 """Finish reasons with exit code 0; a turn whose tool call the user rejected counts as a success."""
 
 
-class View(Protocol):
+class TurnRenderer(Protocol):
     """Renders the turns of a chat."""
 
-    def begin(self) -> None:
+    def start_turn(self) -> None:
         """Reset the state at the start of a turn."""
         ...
 
@@ -34,13 +34,13 @@ class View(Protocol):
         """Render one event."""
         ...
 
-    def end(self, response: Response, session_id: str) -> None:
+    def finish_turn(self, response: Response, session_id: str) -> None:
         """Render the end of a turn."""
         ...
 
 
 @dataclass(slots=True)
-class Choices:
+class TurnChoices:
     """Options of the next turns, changed by slash commands; None leaves the choice to the settings."""
 
     session: str
@@ -50,62 +50,62 @@ class Choices:
 
 
 @dataclass(slots=True)
-class Front:
+class ChatFrontend:
     """User-facing side of a chat: the renderer, the error output, and the flag of a requested exit."""
 
-    view: View
-    tell: Callable[[str], None]
-    ending: Ending = field(default_factory=Ending)
+    renderer: TurnRenderer
+    write_error: Callable[[str], None]
+    exit_request: ExitRequest = field(default_factory=ExitRequest)
 
 
-class Conversation:
+class LocalChat:
     """Chat session that runs turns through the configured chain, one at a time; Ctrl-C cancels the running turn.
 
-    The constructor raises what `chain_of` raises.
+    The constructor raises what `build_configured_chain` raises.
     """
 
-    def __init__(self, runner: asyncio.Runner, services: Services, choices: Choices, front: Front) -> None:
+    def __init__(self, runner: asyncio.Runner, services: Services, choices: TurnChoices, front: ChatFrontend) -> None:
         self.services = services
         self.choices = choices
-        self.front = front
+        self.frontend = front
         self._runner = runner
-        self._pipeline = chain_of(services)
+        self._pipeline = build_configured_chain(services)
 
-    def say(self, text: str) -> int:
+    def run_turn(self, text: str) -> int:
         """Run one turn and return its exit code; failure or cancellation has been reported on return.
 
         Raises KeyboardInterrupt, and only if the program was asked to exit.
         """
-        self.front.view.begin()
+        self.frontend.renderer.start_turn()
         try:
             response = self._runner.run(self._run_chain(text))
         except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
             return self._report_failure(error)
         except KeyboardInterrupt:
             self._finish_turn(Response(finish_reason="cancelled"))
-            if self.front.ending.asked:
+            if self.frontend.exit_request.requested:
                 raise
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
         self._finish_turn(response)
-        return 0 if response.finish_reason in WELL_ENDED else FAILED
+        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
 
-    def do(self, work: Coroutine[Any, Any, T]) -> T:
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine outside of any turn on the same event loop."""
-        return self._runner.run(work)
+        return self._runner.run(coroutine)
 
-    def messages(self) -> int:
+    def count_messages(self) -> int:
         """Return the number of messages of the session; 0 if the session does not exist yet."""
         try:
-            return self.do(self.services.store.sessions.get(self.choices.session)).messages
+            return self.run_coroutine(self.services.store.sessions.get(self.choices.session)).message_count
         except NotFound:
             return 0
 
-    def cut_off(self) -> bool:
+    def is_last_turn_unfinished(self) -> bool:
         """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
         sessions = self.services.store.sessions
-        count = self.messages()
+        count = self.count_messages()
         # Every message is an entry of the log, so the last entry is never before the last message.
-        tail = self.do(sessions.records(self.choices.session, count - 1)) if count else []
+        tail = self.run_coroutine(sessions.list_records(self.choices.session, count - 1)) if count else []
         last = tail[-1].message if tail else None
         return last is not None and (last.role != "assistant" or bool(last.tool_calls))
 
@@ -130,9 +130,9 @@ class Conversation:
         log.error("the turn failed", exc_info=error)
         code = error.code if isinstance(error, SophonError) else "internal"
         self._finish_turn(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
-        for line in lines_of(error):
-            self.front.tell(line)
-        return FAILED
+        for line in error_lines(error):
+            self.frontend.write_error(line)
+        return EXIT_FAILURE
 
     def _finish_turn(self, response: Response) -> None:
-        self.front.view.end(response, self.choices.session)
+        self.frontend.renderer.finish_turn(response, self.choices.session)

@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.services import Services
-from sophon_hosting.cli.answers import HOW, HOW_EDITABLE
-from sophon_hosting.cli.asking import question
-from sophon_hosting.cli.conversation import Choices, Conversation, Front
-from sophon_hosting.cli.errors import tell
-from sophon_hosting.cli.terminal import WHO, TerminalView
+from sophon_hosting.cli.answers import ANSWER_HINT, EDITABLE_ANSWER_HINT
+from sophon_hosting.cli.asking import approval_question_lines
+from sophon_hosting.cli.conversation import TurnChoices, LocalChat, ChatFrontend
+from sophon_hosting.cli.errors import write_error
+from sophon_hosting.cli.terminal import DECIDED_BY_TERMINAL, TerminalRenderer
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class DemonstrationTurn:
     """One turn of the demonstration: the title shown above it, and the message."""
 
-    shows: str
-    says: str
+    title: str
+    message: str
 
 
-SCENES = (
-    Scene("Two tools in parallel", "What is 17 * 23, and what day is it today?"),
-    Scene(
+DEMONSTRATION_TURNS = (
+    DemonstrationTurn("Two tools in parallel", "What is 17 * 23, and what day is it today?"),
+    DemonstrationTurn(
         "A plan, approved because one of its steps writes to memory",
         "First write down that my cat is called Ada, then look up what you know about cats, and finally summarise "
         "both in three steps",
     ),
-    Scene("A command, rejected", "Run the command: uname -a"),
+    DemonstrationTurn("A command, rejected", "Run the command: uname -a"),
 )
 
 INTRODUCTION = (
@@ -41,36 +41,36 @@ CONCLUSION = (
     '`.venv/bin/sophon chat "..."`. With OPENAI_API_KEY or ANTHROPIC_API_KEY, or',
     "with Ollama running, a real model answers.",
 )
-WHY = "this is only a demonstration"
+REJECTION_REASON = "this is only a demonstration"
 
 
-class DemonstrationGate:
+class DemonstrationApprovalGate:
     """Approval gate that approves plans, rejects every other request, and shows both."""
 
-    def __init__(self, view: TerminalView) -> None:
+    def __init__(self, view: TerminalRenderer) -> None:
         self._view = view
         self._clock = SystemClock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Show the request and the decision."""
-        decision = Decision.approve(decided_by=WHO) if request.kind == "plan" else Decision.reject(WHY, decided_by=WHO)
-        self._view.lines(question(request, self._clock.now()))
-        how = HOW_EDITABLE if request.editable else HOW
-        self._view.lines([f"  {how}: {decision.verdict} {decision.reason}".rstrip()])
+        decision = Decision.approve(decided_by=DECIDED_BY_TERMINAL) if request.kind == "plan" else Decision.reject(REJECTION_REASON, decided_by=DECIDED_BY_TERMINAL)
+        self._view.write_lines(approval_question_lines(request, self._clock.now()))
+        how = EDITABLE_ANSWER_HINT if request.editable else ANSWER_HINT
+        self._view.write_lines([f"  {how}: {decision.verdict} {decision.reason}".rstrip()])
         return decision
 
 
-def demonstrate(view: TerminalView) -> int:
+def run_demonstration(renderer: TerminalRenderer) -> int:
     """Run the demonstration; return 0 if every turn succeeded. Reads no settings, environment or input."""
-    services = Services(events=view, approvals=DemonstrationGate(view))
-    view.lines(INTRODUCTION)
+    services = Services(events=renderer, approvals=DemonstrationApprovalGate(renderer))
+    renderer.write_lines(INTRODUCTION)
     codes: list[int] = []
     with asyncio.Runner() as runner:
         runner.run(services.open())
-        for number, scene in enumerate(SCENES, start=1):
-            conversation = Conversation(runner, services, Choices(f"demonstration-{number}"), Front(view, tell))
-            view.lines(["", f"{number}. {scene.shows}", f"> {scene.says}"], style="bold")
-            codes.append(conversation.say(scene.says))
+        for number, scene in enumerate(DEMONSTRATION_TURNS, start=1):
+            conversation = LocalChat(runner, services, TurnChoices(f"demonstration-{number}"), ChatFrontend(renderer, write_error))
+            renderer.write_lines(["", f"{number}. {scene.title}", f"> {scene.message}"], style="bold")
+            codes.append(conversation.run_turn(scene.message))
         runner.run(services.close())
-    view.lines(["", *CONCLUSION])
+    renderer.write_lines(["", *CONCLUSION])
     return max(codes)

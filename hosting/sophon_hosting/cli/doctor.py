@@ -13,22 +13,22 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.checks import (
-    chain,
-    channels,
-    clock,
-    files,
-    files_root,
-    keys,
-    providers,
-    python,
-    store,
-    terminal,
-    tools,
-    wrong_settings,
+    check_chain,
+    check_channels,
+    check_clock,
+    check_settings_files,
+    check_files_root,
+    check_provider_keys,
+    check_providers,
+    check_python,
+    check_store,
+    check_terminal,
+    check_tools,
+    findings_from_settings_error,
 )
-from sophon_hosting.cli.findings import Finding
+from sophon_hosting.cli.findings import DoctorFinding
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.start import services_of, settings_of
+from sophon_hosting.cli.start import create_services, load_cli_settings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -39,7 +39,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON: id, grade, text and fix per finding.")] = False,
 ) -> None:
     """Check this machine and the settings; exit 1 if a check failed. Calls no model."""
-    findings = list(examine(ctx.obj))
+    findings = list(run_checks(ctx.obj))
     failed = sum(finding.grade == "failed" for finding in findings)
     if as_json:
         write_json([finding.to_json() for finding in findings])
@@ -49,39 +49,39 @@ def doctor(
     raise typer.Exit(1 if failed else 0)
 
 
-def examine(options: GlobalOptions) -> Iterator[Finding]:
+def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     """Yield the findings of all checks; stop early if the settings or the services cannot be loaded."""
-    yield python()
-    yield terminal()
-    yield clock(SystemClock())
-    yield files(options, os.environ)
+    yield check_python()
+    yield check_terminal()
+    yield check_clock(SystemClock())
+    yield check_settings_files(options, os.environ)
     try:
-        settings = settings_of(options)
+        settings = load_cli_settings(options)
     except SettingsError as error:
-        yield from wrong_settings(error)
+        yield from findings_from_settings_error(error)
         return
-    yield Finding("settings", "valid")
-    yield from keys(settings, os.environ)
+    yield DoctorFinding("settings", "valid")
+    yield from check_provider_keys(settings, os.environ)
     yield from _check_services(options, settings)
 
 
-def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Finding]:
+def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[DoctorFinding]:
     try:
-        services = services_of(options, settings)
+        services = create_services(options, settings)
     except SophonError as error:
         for line in str(error).splitlines():
-            yield Finding("services", line, "failed", "correct the setting named in the message")
+            yield DoctorFinding("services", line, "failed", "correct the setting named in the message")
         return
-    yield from providers(services, os.environ)
-    yield chain(services)
-    yield tools(services)
-    yield files_root(services)
+    yield from check_providers(services, os.environ)
+    yield check_chain(services)
+    yield check_tools(services)
+    yield check_files_root(services)
     yield asyncio.run(_check_store(services))
-    yield from asyncio.run(channels(services, os.environ))
+    yield from asyncio.run(check_channels(services, os.environ))
 
 
-async def _check_store(services: Services) -> Finding:
+async def _check_store(services: Services) -> DoctorFinding:
     try:
-        return await store(services)
+        return await check_store(services)
     finally:
         await services.close()

@@ -8,35 +8,35 @@ import traceback
 import typer
 
 from sophon.errors import SettingsError, SophonError
-from sophon_hosting.cli.visible import on_one_line
+from sophon_hosting.cli.visible import to_single_line
 
-FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
 """Exit codes; the last two are 128 + signal number, as shells use them for SIGINT and SIGTERM."""
 
-LONGEST = 600
+MAX_ERROR_CHARACTERS = 600
 
 # Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
-def report(error: Exception, *, debug: bool = False) -> int:
+def report_error(error: Exception, *, debug: bool = False) -> int:
     """Write an error to standard error and return the exit code; write a traceback only with `debug`."""
     if isinstance(error, BrokenPipeError):
         _discard_stdout()
-        return FAILED
+        return EXIT_FAILURE
     if debug:
         sys.stderr.write("".join(traceback.format_exception(error)))
-    for line in lines_of(error):
-        tell(line)
-    return MISUSED if isinstance(error, _UsageError) else FAILED
+    for line in error_lines(error):
+        write_error(line)
+    return EXIT_USAGE_ERROR if isinstance(error, _UsageError) else EXIT_FAILURE
 
 
-def tell(line: str) -> None:
+def write_error(line: str) -> None:
     """Write one error line to standard error."""
-    sys.stderr.write(f"error: {on_one_line(line, LONGEST)}\n")
+    sys.stderr.write(f"error: {to_single_line(line, MAX_ERROR_CHARACTERS)}\n")
 
 
-def lines_of(error: Exception) -> list[str]:
+def error_lines(error: Exception) -> list[str]:
     """Return the lines that describe an error: one per problem for a SettingsError, one for every other error."""
     if isinstance(error, SettingsError):
         return error.problems
@@ -49,7 +49,7 @@ def lines_of(error: Exception) -> list[str]:
     return [f"unexpected {type(error).__name__}: {error}; run it with --debug for the traceback"]
 
 
-def set_up_logs(*, debug: bool) -> None:
+def configure_cli_logging(*, debug: bool) -> None:
     """Log to standard error with `debug`, discard logs without: problems are reported as error lines."""
     if debug:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Grade: TypeAlias = Literal["ok", "warning", "failed"]
+FindingGrade: TypeAlias = Literal["ok", "warning", "failed"]
 
-WIDTH = 8
+GRADE_COLUMNS = 8
 """Width of the grade column; grades are words, because a terminal may lack symbols, which is itself a finding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """Result of one check; `id` is stable, for programs; `fix` is one line, empty without a problem."""
 
     id: str
     text: str
-    grade: Grade = "ok"
+    grade: FindingGrade = "ok"
     fix: str = ""
 
     def to_json(self) -> dict[str, str]:
@@ -24,5 +24,5 @@ class Finding:
 
     def lines(self) -> list[str]:
         """Return the lines for the terminal: grade, id and text, then the fix if there is one."""
-        head = f"{self.grade:<{WIDTH}} {self.id:<14} {self.text}"
-        return [head, f"{'':<{WIDTH}} {'':<14} {self.fix}"] if self.fix else [head]
+        head = f"{self.grade:<{GRADE_COLUMNS}} {self.id:<14} {self.text}"
+        return [head, f"{'':<{GRADE_COLUMNS}} {'':<14} {self.fix}"] if self.fix else [head]

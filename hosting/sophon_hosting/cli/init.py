@@ -5,12 +5,12 @@ from pathlib import Path
 import typer
 
 from sophon.errors import InputError
-from sophon.settings.loading import FILE_NAME
+from sophon.settings.loading import SETTINGS_FILE_NAME
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import write_lines
-from sophon_hosting.cli.start import settings_of
+from sophon_hosting.cli.start import load_cli_settings
 
-BEGINNING = """\
+INITIAL_SETTINGS = """\
 {
   "Sophon": {
     "Providers": [],
@@ -22,7 +22,7 @@ BEGINNING = """\
 }
 """
 
-NEXT = (
+NEXT_STEPS = (
     "Next:",
     "  sophon doctor            check this machine and the settings",
     "  sophon chat              start a chat",
@@ -36,16 +36,16 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 def init(ctx: typer.Context) -> None:
     """Write an initial appsettings.json; an existing file is validated and not changed."""
     options: GlobalOptions = ctx.obj
-    file = options.settings or Path(FILE_NAME)
+    file = options.settings_file or Path(SETTINGS_FILE_NAME)
     written = _write_new(file)
-    settings_of(options)
-    write_lines([f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}.", *NEXT])
+    load_cli_settings(options)
+    write_lines([f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}.", *NEXT_STEPS])
 
 
 def _write_new(file: Path) -> bool:
     try:
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(BEGINNING)
+            stream.write(INITIAL_SETTINGS)
     except FileExistsError:
         return False
     except OSError as error:

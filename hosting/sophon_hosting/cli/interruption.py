@@ -11,32 +11,32 @@ from types import FrameType
 
 import typer
 
-from sophon_hosting.cli.errors import TERMINATED
+from sophon_hosting.cli.errors import EXIT_TERMINATED
 
-ENDING = ("SIGTERM", "SIGHUP")
+TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 @dataclass(slots=True)
-class Ending:
+class ExitRequest:
     """Flag: a signal has asked the program to exit."""
 
-    asked: bool = False
+    requested: bool = False
 
 
 @contextlib.contextmanager
-def gentle_end() -> Generator[Ending]:
+def handle_termination_signals() -> Generator[ExitRequest]:
     """Handle SIGTERM and SIGHUP inside the context as Ctrl-C, and exit with code 143 afterwards.
 
     asyncio turns a SIGINT during a turn into a cancellation of the turn; at the prompt it raises KeyboardInterrupt at
     once. Raises typer.Exit.
     """
-    ending = Ending()
+    ending = ExitRequest()
 
     def handle_signal(number: int, frame: FrameType | None) -> None:
-        ending.asked = True
+        ending.requested = True
         signal.raise_signal(signal.SIGINT)
 
-    numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in TERMINATION_SIGNALS if hasattr(signal, name)]
     previous = {number: signal.getsignal(number) for number in numbers}
     for number, handler in previous.items():
         if handler is signal.SIG_DFL:  # an ignored signal, as under nohup, stays ignored
@@ -44,8 +44,8 @@ def gentle_end() -> Generator[Ending]:
     try:
         yield ending
     except KeyboardInterrupt:
-        if ending.asked:
-            raise typer.Exit(TERMINATED) from None
+        if ending.requested:
+            raise typer.Exit(EXIT_TERMINATED) from None
         raise
     finally:
         for number, handler in previous.items():

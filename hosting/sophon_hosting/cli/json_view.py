@@ -7,23 +7,23 @@ from typing import Any, TextIO
 
 from sophon.events import Event
 from sophon.messages import Response
-from sophon_hosting.cli.visible import visible
+from sophon_hosting.cli.visible import escape_control_characters
 
 
-class JsonView:
+class JsonRenderer:
     """Writes every event in its wire format, in ASCII; nothing else is written to the stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def begin(self) -> None:
+    def start_turn(self) -> None:
         """Do nothing: the first event marks the start of a turn."""
 
     def emit(self, event: Event, /) -> None:
         """Write one event as one line."""
         self._write(event.wire_name, event.to_wire())
 
-    def end(self, response: Response, session_id: str) -> None:
+    def finish_turn(self, response: Response, session_id: str) -> None:
         """Write the response as the last line of a turn, whatever its finish reason."""
         self._write(
             "response",
@@ -42,20 +42,20 @@ class JsonView:
         self._stream.flush()
 
 
-class StandardError:
+class StandardErrorOutput:
     """Prompt output on standard error, used while standard output carries JSON."""
 
-    def lines(self, lines: Iterable[str]) -> None:
+    def write_lines(self, lines: Iterable[str]) -> None:
         """Write whole lines."""
         for line in lines:
-            sys.stderr.write(visible(line) + "\n")
+            sys.stderr.write(escape_control_characters(line) + "\n")
 
-    def ask(self, text: str) -> None:
+    def write_prompt(self, text: str) -> None:
         """Write the prompt text and leave the cursor behind it."""
-        sys.stderr.write(visible(text))
+        sys.stderr.write(escape_control_characters(text))
         sys.stderr.flush()
 
-    def answered(self, text: str, *, echoed: bool) -> None:
+    def finish_prompt(self, text: str, *, echoed: bool) -> None:
         """Write the answer behind the prompt unless the terminal has echoed it."""
         if not echoed:
-            sys.stderr.write(visible(text) + "\n")
+            sys.stderr.write(escape_control_characters(text) + "\n")

@@ -6,11 +6,11 @@ import os
 import sys
 from types import ModuleType
 
-STDIN = 0
-CHUNK = 65536
+STDIN_DESCRIPTOR = 0
+READ_BYTES = 65536
 
 
-class Lines:
+class StdinReader:
     """Reads standard input line by line, for the prompt and for approvals.
 
     Reads the file descriptor directly: all readers share one buffer, no thread blocks in a read when the program ends,
@@ -18,29 +18,29 @@ class Lines:
     has readline.
     """
 
-    def __init__(self, descriptor: int = STDIN) -> None:
+    def __init__(self, descriptor: int = STDIN_DESCRIPTOR) -> None:
         _keep_descriptor_open(descriptor)
         self._descriptor = descriptor
         self._buffer = b""
         self._ended = False
-        self.interactive = os.isatty(descriptor)
-        self._readline = _import_readline() if self.interactive and sys.stdout.isatty() else None
+        self.is_interactive = os.isatty(descriptor)
+        self._readline = _import_readline() if self.is_interactive and sys.stdout.isatty() else None
 
-    def prompt(self, text: str) -> str | None:
+    def read_line(self, prompt: str) -> str | None:
         """Block until the next line and return it; None at the end of the input. Ctrl-C raises KeyboardInterrupt."""
         if self._readline is not None and not self._buffer:
             try:
-                return input(text)
+                return input(prompt)
             except EOFError:
                 return None
-        if self.interactive:
-            sys.stdout.write(text)
+        if self.is_interactive:
+            sys.stdout.write(prompt)
             sys.stdout.flush()
         while (line := self._next_buffered_line()) is None and not self._ended:
             self._fill_buffer()
         return line if line is not None else self._buffered_remainder()
 
-    async def next(self) -> str | None:
+    async def read_line_async(self) -> str | None:
         """Wait for the next line and return it; None at the end of the input. Cancellation loses no line."""
         while (line := self._next_buffered_line()) is None and not self._ended:
             await self._wait_until_readable()
@@ -61,7 +61,7 @@ class Lines:
 
     def _fill_buffer(self) -> None:
         try:
-            data = os.read(self._descriptor, CHUNK)
+            data = os.read(self._descriptor, READ_BYTES)
         except OSError:  # standard input is closed, or its terminal was closed
             data = b""
         self._buffer += data
@@ -76,7 +76,7 @@ class Lines:
 
     def _buffered_remainder(self) -> str | None:
         line, self._buffer = self._buffer, b""
-        if self.interactive:  # in a terminal, end of file is one key press and not a lasting state
+        if self.is_interactive:  # in a terminal, end of file is one key press and not a lasting state
             self._ended = False
         return _decode(line) if line else None
 

@@ -12,105 +12,105 @@ from sophon.events import (
     Progress,
     ToolCallCompleted,
 )
-from sophon.messages import Usage, canonical_json
-from sophon.tools.fencing import unfence
-from sophon_hosting.cli.visible import on_one_line
-from sophon_middlewares.inner.approval import EXPIRY
+from sophon.messages import Usage, to_canonical_json
+from sophon.tools.fencing import unfence_text
+from sophon_hosting.cli.visible import to_single_line
+from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT
 
-ARGUMENTS_WIDTH = 40
-RESULT_WIDTH = 60
-REASON_WIDTH = 200
-STEP_WIDTH = 60
+ARGUMENTS_CHARACTERS = 40
+RESULT_CHARACTERS = 60
+REASON_CHARACTERS = 200
+STEP_CHARACTERS = 60
 
-OUTCOMES = {"completed": "✓", "denied": "✗", "failed": "✗", "timed_out": "✗", "cancelled": "–", "discarded": "–"}
-STEPS = {"running": "▸", "completed": "✓", "failed": "✗", "skipped": "–", "cancelled": "–", "pending": "·"}
+OUTCOME_SYMBOLS = {"completed": "✓", "denied": "✗", "failed": "✗", "timed_out": "✗", "cancelled": "–", "discarded": "–"}
+STEP_SYMBOLS = {"running": "▸", "completed": "✓", "failed": "✗", "skipped": "–", "cancelled": "–", "pending": "·"}
 
 
-def tool_line(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> str:
+def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> str:
     """Format a finished tool call: `✓ calculator (17 * 23) → 391 · 2 ms`; otherwise its outcome and the reason."""
-    head = f"{OUTCOMES[event.outcome]} {step_of(event.run_id)}{on_one_line(event.tool, ARGUMENTS_WIDTH)}"
+    head = f"{OUTCOME_SYMBOLS[event.outcome]} {format_step_prefix(event.run_id)}{to_single_line(event.tool, ARGUMENTS_CHARACTERS)}"
     if arguments:
-        head += f" ({arguments_text(arguments)})"
+        head += f" ({format_arguments(arguments)})"
     if event.outcome == "completed":
-        result = on_one_line(unfence(event.result), RESULT_WIDTH)
-        return f"{head} → {result or 'nothing'} · {duration(event.duration_ms)}"
+        result = to_single_line(unfence_text(event.result), RESULT_CHARACTERS)
+        return f"{head} → {result or 'nothing'} · {format_duration(event.duration_ms)}"
     outcome = event.outcome.replace("_", " ")
     detail = event.result.removeprefix("error: ").removeprefix("denied: ").removeprefix(f"{event.tool} {outcome}: ")
-    reason = on_one_line(detail, REASON_WIDTH)
+    reason = to_single_line(detail, REASON_CHARACTERS)
     return f"{head} {outcome}" if reason in ("", outcome) else f"{head} {outcome}: {reason}"
 
 
-def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Format tool arguments: the value of a single one, `name=value` of several; cut to `ARGUMENTS_WIDTH`."""
+def format_arguments(arguments: Mapping[str, Any]) -> str:
+    """Format tool arguments: the value of a single one, `name=value` of several; cut to `ARGUMENTS_CHARACTERS`."""
     values = {name: _value_text(value) for name, value in arguments.items()}
     text = ", ".join(values.values() if len(values) == 1 else (f"{name}={value}" for name, value in values.items()))
-    return on_one_line(text, ARGUMENTS_WIDTH)
+    return to_single_line(text, ARGUMENTS_CHARACTERS)
 
 
-def plan_lines(plan: Mapping[str, Any]) -> list[str]:
+def format_plan(plan: Mapping[str, Any]) -> list[str]:
     """Format a plan: the goal, and one line per step, `1. s1: description (risk medium, after s0)`."""
     steps: Sequence[Mapping[str, Any]] = plan.get("steps", ())
-    head = f"Plan of {len(steps)} steps: {on_one_line(str(plan.get('goal', '')), REASON_WIDTH)}"
+    head = f"Plan of {len(steps)} steps: {to_single_line(str(plan.get('goal', '')), REASON_CHARACTERS)}"
     return [head, *(f"{number}. {_plan_step_text(step)}" for number, step in enumerate(steps, start=1))]
 
 
-def step_line(event: PlanStepChanged, descriptions: Mapping[str, str]) -> str:
+def format_plan_step(event: PlanStepChanged, descriptions: Mapping[str, str]) -> str:
     """Format the new status of a plan step: `▸ s1: description`, `✓ s1 done`, `✗ s1 failed: reason`."""
-    head = f"{STEPS[event.status]} {step_of(event.run_id)}{on_one_line(event.step_id, STEP_WIDTH)}"
+    head = f"{STEP_SYMBOLS[event.status]} {format_step_prefix(event.run_id)}{to_single_line(event.step_id, STEP_CHARACTERS)}"
     if event.status == "running":
-        return f"{head}: {on_one_line(descriptions.get(event.step_id, ''), STEP_WIDTH)}"
+        return f"{head}: {to_single_line(descriptions.get(event.step_id, ''), STEP_CHARACTERS)}"
     if event.status == "completed":
         return f"{head} done"
-    reason = on_one_line(event.reason, REASON_WIDTH)
+    reason = to_single_line(event.reason, REASON_CHARACTERS)
     return f"{head} {event.status}{': ' if reason else ''}{reason}"
 
 
-def decision_line(event: ApprovalResolved) -> str:
+def format_decision(event: ApprovalResolved) -> str:
     """Format an approval that was not decided at this terminal, but elsewhere or by expiry."""
-    if event.decided_by == EXPIRY:
-        return f"✗ the approval expired: {on_one_line(event.reason, REASON_WIDTH)}"
+    if event.decided_by == DECIDED_BY_TIMEOUT:
+        return f"✗ the approval expired: {to_single_line(event.reason, REASON_CHARACTERS)}"
     who = f" by {event.decided_by}" if event.decided_by else ""
-    return on_one_line(f"· {event.decision}{who}{': ' if event.reason else ''}{event.reason}", REASON_WIDTH)
+    return to_single_line(f"· {event.decision}{who}{': ' if event.reason else ''}{event.reason}", REASON_CHARACTERS)
 
 
-def compaction_line(event: ContextCompacted) -> str:
+def format_compaction(event: ContextCompacted) -> str:
     """Format a compaction: how many messages were summarised or left out, and the tokens before and after."""
     how = "summarised" if event.how == "summary" else "left out"
     size = f"{event.tokens_before:,} to {event.tokens_after:,} tokens"
-    return f"· context compacted: {counted(event.messages, 'older message')} {how} ({size})"
+    return f"· context compacted: {format_count(event.messages, 'older message')} {how} ({size})"
 
 
-def loop_line(event: LoopWarning) -> str:
+def format_loop_warning(event: LoopWarning) -> str:
     """Format a loop warning."""
-    return f"· loop {event.level}: {on_one_line(event.detail or event.pattern, REASON_WIDTH)}"
+    return f"· loop {event.level}: {to_single_line(event.detail or event.pattern, REASON_CHARACTERS)}"
 
 
-def budget_line(event: BudgetAlert) -> str:
+def format_budget_alert(event: BudgetAlert) -> str:
     """Format a budget alert: the limit and the share of it that is used."""
     share = f"{event.share:.0%} of {event.name}"
-    return f"· budget: {share} used by {on_one_line(event.provider, STEP_WIDTH)} ({event.used:g} of {event.limit:g})"
+    return f"· budget: {share} used by {to_single_line(event.provider, STEP_CHARACTERS)} ({event.used:g} of {event.limit:g})"
 
 
-def progress_line(event: Progress) -> str:
+def format_progress(event: Progress) -> str:
     """Format the progress event, which is sent every ten rounds."""
     return f"· {event.iteration} rounds, {event.tool_calls} tool calls, {event.usage.total_tokens:,} tokens so far"
 
 
-def footer(model: str, usage: Usage, *, milliseconds: int, session: str) -> str:
+def format_turn_footer(model: str, usage: Usage, *, milliseconds: int, session_id: str) -> str:
     """Format the last line of a turn: model, tokens, cost, duration, session."""
     facts = [model] if model else []
     facts += [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
-    facts += [money(usage.cost_micros)] if usage.cost_micros else []
-    facts += [duration(milliseconds), f"session {session}"]
-    return on_one_line(" · ".join(facts), REASON_WIDTH)
+    facts += [format_cost(usage.cost_micros)] if usage.cost_micros else []
+    facts += [format_duration(milliseconds), f"session {session_id}"]
+    return to_single_line(" · ".join(facts), REASON_CHARACTERS)
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Format a count with its noun: `1 message`, `2 messages`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def duration(milliseconds: int) -> str:
+def format_duration(milliseconds: int) -> str:
     """Format a duration: `2 ms`, `1.4 s`, `3 min 5 s`."""
     if milliseconds < 1000:
         return f"{milliseconds} ms"
@@ -118,23 +118,23 @@ def duration(milliseconds: int) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def money(micros: int) -> str:
+def format_cost(micros: int) -> str:
     """Format micro-USD as dollars with four decimals: `$0.0123`."""
     return f"${micros / 1_000_000:,.4f}"
 
 
-def step_of(run_id: str) -> str:
+def format_step_prefix(run_id: str) -> str:
     """Return the prefix `[s1] ` for the run of a plan step, and an empty string for the turn itself."""
     _, _, step = run_id.partition("/")
-    return f"[{on_one_line(step, STEP_WIDTH)}] " if step else ""
+    return f"[{to_single_line(step, STEP_CHARACTERS)}] " if step else ""
 
 
 def _plan_step_text(step: Mapping[str, Any]) -> str:
     facts = [f"risk {step.get('estimated_risk', 'low')}"]
     facts += [f"after {', '.join(step['depends_on'])}"] if step.get("depends_on") else []
     text = f"{step.get('id', '')}: {step.get('description', '')}"
-    return f"{on_one_line(text, RESULT_WIDTH)} ({on_one_line(', '.join(facts), RESULT_WIDTH)})"
+    return f"{to_single_line(text, RESULT_CHARACTERS)} ({to_single_line(', '.join(facts), RESULT_CHARACTERS)})"
 
 
 def _value_text(value: object) -> str:
-    return value if isinstance(value, str) else canonical_json(value).decode()
+    return value if isinstance(value, str) else to_canonical_json(value).decode()

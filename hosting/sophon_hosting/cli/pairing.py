@@ -7,19 +7,19 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.stores.contracts import Store
-from sophon_channels.contract import Outgoing
-from sophon_hosting.channels.configured import channels_of
-from sophon_hosting.channels.letters import parts
-from sophon_hosting.channels.pairing import PAIRED, Pairing, PairingRequest
+from sophon_channels.contract import OutboundMessage
+from sophon_hosting.channels.configured import create_channels
+from sophon_hosting.channels.letters import build_entries
+from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingService, PairingRequest
 from sophon_hosting.cli.arguments import GlobalOptions
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.start import services_of, settings_of, with_store
-from sophon_hosting.cli.tasks import AsJson
-from sophon_hosting.cli.visible import on_one_line
+from sophon_hosting.cli.start import create_services, load_cli_settings, run_with_store
+from sophon_hosting.cli.tasks import JsonOption
+from sophon_hosting.cli.visible import to_single_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-WIDTH = 60
+NAME_CHARACTERS = 60
 
 
 @app.callback()
@@ -28,9 +28,9 @@ def pairing() -> None:
 
 
 @app.command("list")
-def list_pairing(ctx: typer.Context, as_json: AsJson = False) -> None:
+def list_pairing(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List pending requests with their codes, and approved users."""
-    found = with_store(ctx.obj, _list_requests)
+    found = run_with_store(ctx.obj, _list_requests)
     if as_json:
         write_json([_request_json(each) for each in found])
     elif not found:
@@ -46,11 +46,11 @@ def approve(
     """Approve a request: the user may write from now on."""
 
     async def work(store: Store) -> PairingRequest:
-        request = await Pairing(store, SystemClock()).approve(code)
+        request = await PairingService(store, SystemClock()).approve(code)
         await _add_confirmation(ctx.obj, store, request)
         return request
 
-    request = with_store(ctx.obj, work)
+    request = run_with_store(ctx.obj, work)
     write_lines([f"{_user_text(request)} is paired and may write"])
 
 
@@ -61,43 +61,43 @@ def revoke(
     """Revoke a pairing: the user may no longer write."""
 
     async def work(store: Store) -> list[PairingRequest]:
-        return await Pairing(store, SystemClock()).revoke(person)
+        return await PairingService(store, SystemClock()).revoke(person)
 
-    write_lines(f"{_user_text(each)} may no longer write" for each in with_store(ctx.obj, work))
+    write_lines(f"{_user_text(each)} may no longer write" for each in run_with_store(ctx.obj, work))
 
 
 async def _list_requests(store: Store) -> list[PairingRequest]:
-    return await Pairing(store, SystemClock()).all()
+    return await PairingService(store, SystemClock()).list_requests()
 
 
 async def _add_confirmation(options: GlobalOptions, store: Store, request: PairingRequest) -> None:
     """Add the confirmation to the outbox; a running host, or the next one, sends it to the user."""
-    services = services_of(options, settings_of(options))
-    for each in channels_of(services, os.environ):
+    services = create_services(options, load_cli_settings(options))
+    for each in create_channels(services, os.environ):
         if each.channel.name == request.channel and request.chat:
-            name = f"paired:{request.channel}:{request.person}:{request.code}"
-            await store.outbound.add(parts(each.channel, request.chat, name, Outgoing(PAIRED, markdown=False)))
+            name = f"paired:{request.channel}:{request.person_id}:{request.code}"
+            await store.outbox.add(build_entries(each.channel, request.chat, name, OutboundMessage(PAIRED_MESSAGE, is_markdown=False)))
 
 
 def _request_line(request: PairingRequest) -> str:
-    if request.paired:
+    if request.is_paired:
         return f"paired   {_user_text(request)}"
     until = f", until {request.expires_at:%H:%M} UTC" if request.expires_at else ""
     return f"waiting  {_user_text(request)}, code {request.code}{until}"
 
 
 def _user_text(request: PairingRequest) -> str:
-    name = f" ({on_one_line(request.name, WIDTH)})" if request.name else ""
-    return f"{request.channel}:{request.person}{name}"
+    name = f" ({to_single_line(request.name, NAME_CHARACTERS)})" if request.name else ""
+    return f"{request.channel}:{request.person_id}{name}"
 
 
 def _request_json(request: PairingRequest) -> dict[str, object]:
     return {
         "channel": request.channel,
         "account": request.account,
-        "person": request.person,
+        "person": request.person_id,
         "name": request.name,
-        "status": "paired" if request.paired else "waiting",
+        "status": "paired" if request.is_paired else "waiting",
         "code": request.code or None,
         "expires_at": request.expires_at.isoformat() if request.expires_at else None,
     }

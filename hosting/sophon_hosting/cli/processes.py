@@ -15,57 +15,57 @@ from sophon.clock import Clock
 from sophon.errors import SettingsError, StoreError
 from sophon.settings import Settings
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.screen import note
-from sophon_hosting.cli.start import settings_of
-from sophon_hosting.host import GRACE_SECONDS, Host
-from sophon_hosting.observing.logs import set_up_host_logs
-from sophon_hosting.observing.redaction import secrets_of
-from sophon_hosting.store_lock import StoreLock
+from sophon_hosting.cli.screen import write_notice
+from sophon_hosting.cli.start import load_cli_settings
+from sophon_hosting.host import SHUTDOWN_GRACE_SECONDS, Host
+from sophon_hosting.observing.logs import configure_logging
+from sophon_hosting.observing.redaction import collect_secrets
+from sophon_hosting.store_lock import StoreLease
 
 log = logging.getLogger("sophon")
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-HANGUP = signal.SIGHUP
+SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+HANGUP_SIGNAL = signal.SIGHUP
 """Sent when the terminal is closed; handled as the others unless it is ignored (`nohup`)."""
 
-RENEW_SECONDS = 10.0
+LOCK_RENEWAL_SECONDS = 10.0
 """Interval between two renewals of the lock on the store."""
 
-LogForm = Annotated[
+LogFormatOption = Annotated[
     str | None, typer.Option("--log", metavar="FORMAT", help="Log as json or text; Logging.Format by default.")
 ]
 
 
-def running_settings(options: GlobalOptions, log_form: str | None = None, pairs: tuple[str, ...] = ()) -> Settings:
+def load_server_settings(options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()) -> Settings:
     """Load the settings of a long-running process and configure its log accordingly. Raises SettingsError."""
-    settings = settings_of(options, [*pairs, *([f"Logging.Format={log_form}"] if log_form is not None else [])])
+    settings = load_cli_settings(options, [*overrides, *([f"Logging.Format={log_format}"] if log_format is not None else [])])
     level = "Debug" if options.debug else settings.logging.level
-    set_up_host_logs(level, settings.logging.format, secrets=secrets_of(settings, os.environ))
+    configure_logging(level, settings.logging.format, secrets=collect_secrets(settings, os.environ))
     return settings
 
 
-def store_lock_of(options: GlobalOptions, settings: Settings) -> StoreLock:
+def create_store_lock(options: GlobalOptions, settings: Settings) -> StoreLease:
     """Create the lock of the configured store without acquiring it. Raises SettingsError."""
     url = settings.store.url.resolve(os.environ)
     if url is None:
-        raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
-    return StoreLock(url, folder=options.folder)
+        raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
+    return StoreLease(url, folder=options.settings_folder)
 
 
 def run_until_stopped(
-    opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
+    open_services: Callable[[], Awaitable[None]], close_services: Callable[[float], Awaitable[None]], host: Host, lock: StoreLease
 ) -> int:
     """Open, wait for a signal, close gracefully, and return the exit code.
 
-    `close` receives the grace period for running turns in seconds. A second signal exits at once with 128 + its number;
+    `close_services` receives the grace period for running turns in seconds. A second signal exits at once with 128 + its number;
     the next start recovers the unfinished turns, as after a kill. Raises StoreError, without a grace period, when
     another process has acquired the lock of the store.
     """
-    return asyncio.run(_run(opened, close, host, lock))
+    return asyncio.run(_run(open_services, close_services, host, lock))
 
 
 async def _run(
-    opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLock
+    opened: Callable[[], Awaitable[None]], close: Callable[[float], Awaitable[None]], host: Host, lock: StoreLease
 ) -> int:
     loop = asyncio.get_running_loop()
     stop_requested: asyncio.Future[None] = loop.create_future()
@@ -76,14 +76,14 @@ async def _run(
             os._exit(128 + number)
         stop_requested.set_result(None)
 
-    for number in (*SIGNALS, *([HANGUP] if signal.getsignal(HANGUP) is signal.SIG_DFL else [])):
+    for number in (*SHUTDOWN_SIGNALS, *([HANGUP_SIGNAL] if signal.getsignal(HANGUP_SIGNAL) is signal.SIG_DFL else [])):
         loop.add_signal_handler(number, on_signal, number)
     renewal = loop.create_task(_renew_lock(lock, host.services.clock, stop_requested))
-    grace_seconds = GRACE_SECONDS
+    grace_seconds = SHUTDOWN_GRACE_SECONDS
     try:
         await opened()
         await stop_requested
-        _report(farewell((await host.queue.statistics()).in_flight))
+        _report(shutdown_notice((await host.queue.statistics()).in_flight))
     except StoreError:
         grace_seconds = 0.0  # another host works on the store: continuing would run turns twice
         raise
@@ -93,9 +93,9 @@ async def _run(
     return 0
 
 
-async def _renew_lock(lock: StoreLock, clock: Clock, stop_requested: "asyncio.Future[None]") -> None:
+async def _renew_lock(lock: StoreLease, clock: Clock, stop_requested: "asyncio.Future[None]") -> None:
     while True:
-        await clock.sleep(RENEW_SECONDS)
+        await clock.sleep(LOCK_RENEWAL_SECONDS)
         try:
             await asyncio.to_thread(lock.renew)
         except StoreError as error:
@@ -104,13 +104,13 @@ async def _renew_lock(lock: StoreLock, clock: Clock, stop_requested: "asyncio.Fu
             return
 
 
-def farewell(running: int) -> str:
-    """Return the notice for the start of a shutdown with `running` turns in flight."""
-    if not running:
+def shutdown_notice(running_turns: int) -> str:
+    """Return the notice for the start of a shutdown with `running_turns` turns in flight."""
+    if not running_turns:
         return "stopping"
-    turns = "1 turn" if running == 1 else f"{running} turns"
+    turns = "1 turn" if running_turns == 1 else f"{running_turns} turns"
     return (
-        f"stopping: {turns} may take up to {GRACE_SECONDS:g} s to end; "
+        f"stopping: {turns} may take up to {SHUTDOWN_GRACE_SECONDS:g} s to end; "
         "a second signal exits at once, and the next start resumes them"
     )
 
@@ -119,6 +119,6 @@ def _report(line: str) -> None:
     """Write a notice to a terminal; without one write it to the log, whose format must stay machine-readable."""
     if sys.stderr.isatty():
         with suppress(OSError):  # the terminal was closed
-            note(line)
+            write_notice(line)
     else:
         log.warning(line)

@@ -5,59 +5,59 @@ from typing import Protocol, TypeAlias
 
 from sophon._version import __version__
 from sophon.errors import SophonError
-from sophon_hosting.cli.asking import Desk
-from sophon_hosting.cli.commands import Leave, command_of
-from sophon_hosting.cli.conversation import Conversation, Front
-from sophon_hosting.cli.errors import FAILED, INTERRUPTED, lines_of
-from sophon_hosting.cli.lines import Lines
-from sophon_hosting.cli.narration import counted
-from sophon_hosting.cli.visible import on_one_line
+from sophon_hosting.cli.asking import PromptOutput
+from sophon_hosting.cli.commands import QuitChat, parse_slash_command
+from sophon_hosting.cli.conversation import LocalChat, ChatFrontend
+from sophon_hosting.cli.errors import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
+from sophon_hosting.cli.lines import StdinReader
+from sophon_hosting.cli.narration import format_count
+from sophon_hosting.cli.visible import to_single_line
 
 PROMPT = "> "
-ECHO_WIDTH = 300
+ECHO_CHARACTERS = 300
 """Maximum characters of a piped line that are echoed above its answer."""
-OFFLINE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
-CUT_OFF = "The last turn was interrupted before its answer. Send it again, or continue."
+OFFLINE_NOTICE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
+UNFINISHED_TURN_NOTICE = "The last turn was interrupted before its answer. Send it again, or continue."
 
 
-def welcome(chat: Conversation) -> list[str]:
+def welcome_lines(chat: LocalChat) -> list[str]:
     """Return the lines shown when an interactive chat starts: version, model, session, basic commands, notices."""
     candidates = chat.services.gateway.candidates()
     model = chat.choices.model or (candidates[0].info.id if candidates else "no model")
-    count = chat.messages()
-    session = f"session {chat.choices.session}, {counted(count, 'message') if count else 'new'}"
+    count = chat.count_messages()
+    session = f"session {chat.choices.session}, {format_count(count, 'message') if count else 'new'}"
     return [
         f"Sophon {__version__} · {model} · {session}",
         "/help lists the commands, Ctrl-C cancels the turn, /quit ends the chat.",
-        *offline_note(chat),
-        *([CUT_OFF] if chat.cut_off() else []),
+        *offline_notice_lines(chat),
+        *([UNFINISHED_TURN_NOTICE] if chat.is_last_turn_unfinished() else []),
     ]
 
 
-def offline_note(chat: Conversation) -> list[str]:
+def offline_notice_lines(chat: LocalChat) -> list[str]:
     """Return the notice how to configure a real model, for a new session that only the offline model can answer."""
     ids = {candidate.info.provider for candidate in chat.services.gateway.candidates()}
-    return [OFFLINE] if ids == {"offline"} and not chat.messages() else []
+    return [OFFLINE_NOTICE] if ids == {"offline"} and not chat.count_messages() else []
 
 
-class Talk(Protocol):
-    """Chat session, in this process (`Conversation`) or with a host (`RemoteConversation`)."""
+class Chat(Protocol):
+    """Chat session, in this process (`LocalChat`) or with a host (`RemoteChat`)."""
 
     @property
-    def front(self) -> Front:
+    def frontend(self) -> ChatFrontend:
         """Renderer, error output and exit flag of the chat."""
         ...
 
-    def say(self, text: str) -> int:
+    def run_turn(self, text: str) -> int:
         """Run one turn and return its exit code."""
         ...
 
 
-Obey: TypeAlias = Callable[[str, str], list[str]]
+SlashCommandHandler: TypeAlias = Callable[[str, str], list[str]]
 """Runs a slash command, given its name and argument; returns the lines to show. Raises Leave, SophonError."""
 
 
-def converse(chat: Talk, stdin: Lines, output: Desk, handle_command: Obey) -> int:
+def run_prompt_loop(chat: Chat, stdin: StdinReader, output: PromptOutput, handle_command: SlashCommandHandler) -> int:
     """Prompt for lines and answer them until the end of the input, `/quit`, or the second Ctrl-C in a row.
 
     Returns the exit code.
@@ -65,60 +65,60 @@ def converse(chat: Talk, stdin: Lines, output: Desk, handle_command: Obey) -> in
     interrupted = False
     while True:
         try:
-            line = stdin.prompt(PROMPT)
+            line = stdin.read_line(PROMPT)
         except KeyboardInterrupt:
-            output.lines([""])
-            if interrupted or chat.front.ending.asked:
+            output.write_lines([""])
+            if interrupted or chat.frontend.exit_request.requested:
                 return _exit_code_after_interrupt(chat)
             interrupted = True
-            output.lines(["Press Ctrl-C again or type /quit to leave."])
+            output.write_lines(["Press Ctrl-C again or type /quit to leave."])
             continue
         if line is None:
-            output.lines([""])
+            output.write_lines([""])
             return 0
         try:
-            interrupted = _handle_line(chat, line, output, handle_command) == INTERRUPTED
-        except Leave:
+            interrupted = _handle_line(chat, line, output, handle_command) == EXIT_INTERRUPTED
+        except QuitChat:
             return 0
         except KeyboardInterrupt:  # during a command, or a second one during a cancellation
-            if chat.front.ending.asked:
+            if chat.frontend.exit_request.requested:
                 raise
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
 
 
-def answer_lines(
-    chat: Talk, first_line: str, read_line: Callable[[], str | None], output: Desk, handle_command: Obey
+def run_piped_lines(
+    chat: Chat, first_line: str, read_line: Callable[[], str | None], output: PromptOutput, handle_command: SlashCommandHandler
 ) -> int:
     """Run one turn per line that is not blank; return 0 if all succeeded, else the code of the last that failed."""
     code = 0
     line: str | None = first_line
     while line is not None:
         if line.strip():
-            output.lines([PROMPT + on_one_line(line, ECHO_WIDTH)])
+            output.write_lines([PROMPT + to_single_line(line, ECHO_CHARACTERS)])
             try:
                 code = _handle_line(chat, line, output, handle_command) or code
-            except Leave:
+            except QuitChat:
                 break
-        if code == INTERRUPTED:
+        if code == EXIT_INTERRUPTED:
             break
         line = read_line()
     return code
 
 
-def _handle_line(chat: Talk, line: str, output: Desk, handle_command: Obey) -> int:
-    command = command_of(line)
+def _handle_line(chat: Chat, line: str, output: PromptOutput, handle_command: SlashCommandHandler) -> int:
+    command = parse_slash_command(line)
     if command is None:
-        return chat.say(line) if line.strip() else 0
+        return chat.run_turn(line) if line.strip() else 0
     try:
-        output.lines(handle_command(*command))
+        output.write_lines(handle_command(*command))
     except SophonError as error:
-        for each in lines_of(error):
-            chat.front.tell(each)
-        return FAILED
+        for each in error_lines(error):
+            chat.frontend.write_error(each)
+        return EXIT_FAILURE
     return 0
 
 
-def _exit_code_after_interrupt(chat: Talk) -> int:
-    if chat.front.ending.asked:
+def _exit_code_after_interrupt(chat: Chat) -> int:
+    if chat.frontend.exit_request.requested:
         raise KeyboardInterrupt
-    return INTERRUPTED
+    return EXIT_INTERRUPTED

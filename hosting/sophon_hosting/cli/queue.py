@@ -1,17 +1,17 @@
-"""`sophon queue`: status and dead letters of a host's queue; pause, resume, drain, retry."""
+"""`sophon queue_status`: status and dead letters of a host's queue; pause, resume, drain, retry."""
 
 from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.remote.reach import Row, reach
+from sophon_hosting.cli.remote.reach import JsonRow, open_host_client
 from sophon_hosting.cli.screen import write_json, write_lines, write_table
-from sophon_hosting.cli.tasks import AsJson, Url
+from sophon_hosting.cli.tasks import JsonOption, HostUrlOption
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-All = Annotated[bool, typer.Option("--all", help="Retry all dead letters.")]
-MaybeTask = Annotated[str | None, typer.Argument(metavar="TASK", help="The task of a dead letter.")]
+AllDeadLettersOption = Annotated[bool, typer.Option("--all", help="Retry all dead letters.")]
+DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="TASK", help="The task of a dead letter.")]
 
 
 @app.callback()
@@ -20,15 +20,15 @@ def queue() -> None:
 
 
 @app.command()
-def status(ctx: typer.Context, url: Url = None, as_json: AsJson = False) -> None:
+def status(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show how full the queue is."""
-    _show(reach(ctx.obj, url).queue(), as_json=as_json)
+    _show(open_host_client(ctx.obj, url).queue_status(), as_json=as_json)
 
 
 @app.command()
-def dead(ctx: typer.Context, url: Url = None, as_json: AsJson = False) -> None:
+def dead(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the dead letters."""
-    found = reach(ctx.obj, url).dead()
+    found = open_host_client(ctx.obj, url).list_dead_letters()
     if as_json:
         write_json(list(found))
     elif found:
@@ -39,36 +39,36 @@ def dead(ctx: typer.Context, url: Url = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def retry(ctx: typer.Context, task: MaybeTask = None, everything: All = False, url: Url = None) -> None:
+def retry(ctx: typer.Context, task: DeadLetterArgument = None, everything: AllDeadLettersOption = False, url: HostUrlOption = None) -> None:
     """Queue a dead letter again as a new task."""
     if (task is None) == (not everything):
         raise typer.BadParameter("name one task, or --all")
-    host = reach(ctx.obj, url)
-    ids = [task] if task is not None else [str(each["task_id"]) for each in host.dead()]
+    host = open_host_client(ctx.obj, url)
+    ids = [task] if task is not None else [str(each["task_id"]) for each in host.list_dead_letters()]
     for each in ids:
-        host.retry(each)
+        host.retry_dead_letter(each)
     write_lines([f"{len(ids)} {'task is' if len(ids) == 1 else 'tasks are'} queued again"])
 
 
 @app.command()
-def pause(ctx: typer.Context, url: Url = None) -> None:
+def pause(ctx: typer.Context, url: HostUrlOption = None) -> None:
     """Start no more turns; new messages are still accepted."""
-    _show(reach(ctx.obj, url).switch("pause"))
+    _show(open_host_client(ctx.obj, url).control_queue("pause"))
 
 
 @app.command()
-def resume(ctx: typer.Context, url: Url = None) -> None:
+def resume(ctx: typer.Context, url: HostUrlOption = None) -> None:
     """Start turns again."""
-    _show(reach(ctx.obj, url).switch("resume"))
+    _show(open_host_client(ctx.obj, url).control_queue("resume"))
 
 
 @app.command()
-def drain(ctx: typer.Context, url: Url = None) -> None:
+def drain(ctx: typer.Context, url: HostUrlOption = None) -> None:
     """Pause, and wait until no turn is running."""
-    _show(reach(ctx.obj, url).switch("drain"))
+    _show(open_host_client(ctx.obj, url).control_queue("drain"))
 
 
-def _show(row: Row, *, as_json: bool = False) -> None:
+def _show(row: JsonRow, *, as_json: bool = False) -> None:
     if as_json:
         write_json(row)
         return

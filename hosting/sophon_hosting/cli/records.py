@@ -4,27 +4,27 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sophon.stores.contracts import SessionRecord, SessionSummary
-from sophon.tools.fencing import unfence
-from sophon_hosting.cli.narration import arguments_text
-from sophon_hosting.cli.visible import on_one_line, visible
+from sophon.tools.fencing import unfence_text
+from sophon_hosting.cli.narration import format_arguments
+from sophon_hosting.cli.visible import to_single_line, escape_control_characters
 
-RESULT_WIDTH = 100
+RESULT_CHARACTERS = 100
 
 
-def summary_json(summary: SessionSummary) -> dict[str, Any]:
+def session_summary_to_json(summary: SessionSummary) -> dict[str, Any]:
     """Return the JSON of a session summary; times in ISO 8601."""
     return {
         "id": summary.id,
         "title": summary.title,
         "owner": summary.owner,
-        "messages": summary.messages,
+        "messages": summary.message_count,
         "created_at": summary.created_at.isoformat(),
         "updated_at": summary.updated_at.isoformat(),
         "model": summary.model,
     }
 
 
-def record_json(record: SessionRecord) -> dict[str, Any]:
+def session_record_to_json(record: SessionRecord) -> dict[str, Any]:
     """Return the JSON of one session record, complete; times in ISO 8601."""
     return {
         "seq": record.seq,
@@ -36,7 +36,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
     }
 
 
-def told(records: Iterable[SessionRecord]) -> Iterator[str]:
+def format_transcript(records: Iterable[SessionRecord]) -> Iterator[str]:
     """Yield the transcript of a session: messages, tool calls and results, and the outcome of turns without an answer.
 
     User messages begin with `> `; control characters are escaped.
@@ -51,12 +51,12 @@ def _record_lines(record: SessionRecord) -> Iterator[str]:
         yield f"  · the {record.data.get('covers')} messages above are summarised for the model"
     elif message is None:
         reason = record.data.get("message") or record.data.get("reason") or ""
-        yield f"  · the turn was {record.kind}{': ' if reason else ''}{on_one_line(str(reason))}"
+        yield f"  · the turn was {record.kind}{': ' if reason else ''}{to_single_line(str(reason))}"
     elif message.role == "tool":
-        yield f"  → {on_one_line(unfence(message.content), RESULT_WIDTH)}"
+        yield f"  → {to_single_line(unfence_text(message.content), RESULT_CHARACTERS)}"
     else:
         if message.content:
-            yield f"> {visible(message.content)}" if message.role == "user" else visible(message.content)
+            yield f"> {escape_control_characters(message.content)}" if message.role == "user" else escape_control_characters(message.content)
         yield from (
-            f"  · {call.name} ({arguments_text(call.arguments)})".removesuffix(" ()") for call in message.tool_calls
+            f"  · {call.name} ({format_arguments(call.arguments)})".removesuffix(" ()") for call in message.tool_calls
         )

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sophon_hosting.cli.visible import on_one_line, visible
+from sophon_hosting.cli.visible import to_single_line, escape_control_characters
 
-UNBROKEN = 10_000
+UNLIMITED_WIDTH = 10_000
 """Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""
 
 
-def console(*, error: bool = False) -> Console:
+def create_console(*, error: bool = False) -> Console:
     """Create a rich console without markup, emoji names and highlighting; without any colour if NO_COLOR is set.
 
     Characters that the encoding of the stream lacks are replaced.
@@ -41,25 +41,25 @@ def write_json(value: object) -> None:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Write lines to standard output with control characters escaped."""
-    out = console()
+    out = create_console()
     for line in lines:
-        out.out(visible(line), highlight=False)
+        out.out(escape_control_characters(line), highlight=False)
     sys.stdout.flush()
 
 
-def note(line: str) -> None:
+def write_notice(line: str) -> None:
     """Write a notice, which is not an error, as one line to standard error."""
-    sys.stderr.write(f"{on_one_line(line)}\n")
+    sys.stderr.write(f"{to_single_line(line)}\n")
     sys.stderr.flush()
 
 
-def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a table without borders; a column whose name ends in `#` is right-aligned. Cells are escaped.
 
     The first column is never wrapped, because users copy it. Over a pipe no cell is wrapped, whatever COLUMNS says.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for index, name in enumerate(head):
+    for index, name in enumerate(header):
         table.add_column(
             name.removesuffix("#"),
             justify="right" if name.endswith("#") else "left",
@@ -67,8 +67,8 @@ def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             no_wrap=index == 0,
         )
     for row in rows:
-        table.add_row(*(Text(on_one_line(cell)) for cell in row))
-    out = console()
+        table.add_row(*(Text(to_single_line(cell)) for cell in row))
+    out = create_console()
     if not out.is_terminal:
-        out.width = UNBROKEN
+        out.width = UNLIMITED_WIDTH
     out.print(table)

@@ -7,45 +7,45 @@ import typer
 
 from sophon.services import Services
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.processes import LogForm, run_until_stopped, running_settings, store_lock_of
+from sophon_hosting.cli.processes import LogFormatOption, run_until_stopped, load_server_settings, create_store_lock
 from sophon_hosting.cli.screen import write_lines
-from sophon_hosting.cli.start import services_of
-from sophon_hosting.site import Address, Site, bound, settle_memory
+from sophon_hosting.cli.start import create_services
+from sophon_hosting.site import ListenAddress, HostServer, bind_address, tune_garbage_collector
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-CONNECT = "The offline model answers; for another one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
+REAL_MODEL_NOTICE = "The offline model answers; for another one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
 
-HostName = Annotated[str | None, typer.Option(metavar="HOST", help="Address to listen on; Hub.Host by default.")]
-Port = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help="Hub.Port by default; 0: any free.")]
+HostOption = Annotated[str | None, typer.Option(metavar="HOST", help="Address to listen on; Hub.Host by default.")]
+PortOption = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, help="Hub.Port by default; 0: any free.")]
 
 
 @app.command()
-def serve(ctx: typer.Context, host: HostName = None, port: Port = None, log: LogForm = None) -> None:
+def serve(ctx: typer.Context, host: HostOption = None, port: PortOption = None, log: LogFormatOption = None) -> None:
     """Run the host: web page, API, Socket.IO and worker. Ctrl-C shuts it down gracefully."""
-    raise typer.Exit(start(ctx.obj, host, port, log))
+    raise typer.Exit(run_host(ctx.obj, host, port, log))
 
 
-def start(program: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
+def run_host(options: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
     """Run the command and return its exit code. Raises SophonError for errors at start."""
     given = {"Hub.Host": host, "Hub.Port": port}
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
-    settings = running_settings(program, log, pairs)
-    services = services_of(program, settings)
-    site = Site(services, os.environ)
-    with store_lock_of(program, settings) as lock:
-        address = bound(settings.hub.host, settings.hub.port)
+    settings = load_server_settings(options, log, pairs)
+    services = create_services(options, settings)
+    site = HostServer(services, os.environ)
+    with create_store_lock(options, settings) as lock:
+        address = bind_address(settings.hub.host, settings.hub.port)
 
         async def opened() -> None:
-            await site.open(address)
-            settle_memory()
-            write_lines(greeting(services, address))
+            await site.start(address)
+            tune_garbage_collector()
+            write_lines(host_startup_lines(services, address))
 
         with address.socket:
-            return run_until_stopped(opened, site.close, site.host, lock)
+            return run_until_stopped(opened, site.shutdown, site.host, lock)
 
 
-def greeting(services: Services, address: Address) -> list[str]:
+def host_startup_lines(services: Services, address: ListenAddress) -> list[str]:
     """Return the lines written when the host has started: address, chain, models, store, users."""
     settings = services.settings
     candidates = [each.info.id for each in services.gateway.candidates()]
@@ -56,7 +56,7 @@ def greeting(services: Services, address: Address) -> list[str]:
         f"  to chat with it: sophon chat --url {address.url}",
     ]
     if any(provider.id == "offline" for provider in services.gateway.providers):
-        lines.append(f"  {CONNECT}")
+        lines.append(f"  {REAL_MODEL_NOTICE}")
     if settings.hub.users:
         lines.append(f"  {len(settings.hub.users)} users have access, each with a token.")
     else:

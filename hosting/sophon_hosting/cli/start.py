@@ -14,26 +14,26 @@ from sophon.settings import Settings, load_settings
 from sophon.stores.contracts import Store
 from sophon.stores.opening import store_from_url
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.errors import set_up_logs
+from sophon_hosting.cli.errors import configure_cli_logging
 
 T = TypeVar("T")
 
 
-def settings_of(options: GlobalOptions, pairs: Sequence[str] = ()) -> Settings:
-    """Load the effective settings and configure logging. `pairs` (`Section.Key=value`) override everything else.
+def load_cli_settings(options: GlobalOptions, overrides: Sequence[str] = ()) -> Settings:
+    """Load the effective settings and configure logging. `overrides` (`SettingsSection.Key=value`) override everything else.
 
     Raises SettingsError.
     """
-    set_up_logs(debug=options.debug)
+    configure_cli_logging(debug=options.debug)
     return load_settings(
-        folder=options.folder,
-        file=options.settings,
+        folder=options.settings_folder,
+        file=options.settings_file,
         environment=os.environ,
-        overrides=[*options.pairs, *pairs],
+        overrides=[*options.overrides, *overrides],
     )
 
 
-def services_of(
+def create_services(
     options: GlobalOptions,
     settings: Settings,
     *,
@@ -43,26 +43,26 @@ def services_of(
 ) -> Services:
     """Create the services without opening them. Raises SettingsError, CompositionError, StoreError."""
     return Services.from_settings(
-        settings, environment=os.environ, folder=options.folder, events=events, approvals=approvals, clock=clock
+        settings, environment=os.environ, folder=options.settings_folder, events=events, approvals=approvals, clock=clock
     )
 
 
-def store_of(options: GlobalOptions, settings: Settings) -> Store:
+def create_store(options: GlobalOptions, settings: Settings) -> Store:
     """Create the configured store without opening it. Raises SettingsError, StoreError."""
     url = settings.store.url.resolve(os.environ)
     if url is None:
-        raise SettingsError([f"Store.Url: {settings.store.url.origin} is missing or empty"])
-    return store_from_url(url, folder=options.folder)
+        raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
+    return store_from_url(url, folder=options.settings_folder)
 
 
-def with_store(options: GlobalOptions, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Open the configured store, run `work` with it, close the store and return the result of `work`."""
+def run_with_store(options: GlobalOptions, operation: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the configured store, run `operation` with it, close the store and return the result of `operation`."""
 
     async def run() -> T:
-        store = store_of(options, settings_of(options))
+        store = create_store(options, load_cli_settings(options))
         await store.open()
         try:
-            return await work(store)
+            return await operation(store)
         finally:
             await store.close()
 

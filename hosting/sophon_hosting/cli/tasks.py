@@ -1,4 +1,4 @@
-"""`sophon tasks`: list, show and cancel tasks."""
+"""`sophon list_tasks`: list, show and cancel tasks."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args
@@ -6,15 +6,15 @@ from typing import Annotated, get_args
 import typer
 
 from sophon.stores.run_contracts import RunStatus
-from sophon_hosting.cli.remote.reach import Row, reach
+from sophon_hosting.cli.remote.reach import JsonRow, open_host_client
 from sophon_hosting.cli.screen import write_json, write_lines, write_table
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task; `sophon tasks list` shows them.")]
-Url = Annotated[str | None, typer.Option(metavar="URL", help="A running host; the configured one by default.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-STATUSES = get_args(RunStatus)
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="The id of a task; `sophon tasks list` shows them.")]
+HostUrlOption = Annotated[str | None, typer.Option(metavar="URL", help="A running host; the configured one by default.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+TASK_STATUSES = get_args(RunStatus)
 
 
 @app.callback()
@@ -25,16 +25,16 @@ def tasks() -> None:
 @app.command("list")
 def list_tasks(
     ctx: typer.Context,
-    status: Annotated[str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(STATUSES)}.")] = None,
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(TASK_STATUSES)}.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="Only tasks of this session.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="At most N tasks.")] = 50,
-    url: Url = None,
-    as_json: AsJson = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """List tasks, the newest first."""
-    if status is not None and status not in STATUSES:
-        raise typer.BadParameter(f"--status: {status!r} is not one of {', '.join(STATUSES)}")
-    found = reach(ctx.obj, url).tasks(status=status, session=session, limit=limit)
+    if status is not None and status not in TASK_STATUSES:
+        raise typer.BadParameter(f"--status: {status!r} is not one of {', '.join(TASK_STATUSES)}")
+    found = open_host_client(ctx.obj, url).list_tasks(status=status, session_id=session, limit=limit)
     if as_json:
         write_json(list(found))
     elif found:
@@ -44,9 +44,9 @@ def list_tasks(
 
 
 @app.command()
-def show(ctx: typer.Context, task: TaskId, url: Url = None, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show one task."""
-    row = reach(ctx.obj, url).task(task)
+    row = open_host_client(ctx.obj, url).get_task(task)
     if as_json:
         write_json(row)
     else:
@@ -54,16 +54,16 @@ def show(ctx: typer.Context, task: TaskId, url: Url = None, as_json: AsJson = Fa
 
 
 @app.command()
-def cancel(ctx: typer.Context, task: TaskId, url: Url = None) -> None:
+def cancel(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None) -> None:
     """Cancel a task; one that has ended does not change."""
-    write_lines([f"{task} is {reach(ctx.obj, url).cancel(task)}"])
+    write_lines([f"{task} is {open_host_client(ctx.obj, url).cancel_task(task)}"])
 
 
-def _table_row(row: Row) -> list[str]:
+def _table_row(row: JsonRow) -> list[str]:
     return [row["task_id"], row["status"], row["session_id"], _format_time(row["created_at"]), row["description"]]
 
 
-def _task_lines(row: Row) -> Sequence[str]:
+def _task_lines(row: JsonRow) -> Sequence[str]:
     lines = [f"task     {row['task_id']}", f"session  {row['session_id']}", f"status   {row['status']}"]
     lines += [
         f"{name:<9}{_format_time(row[key])}" for name, key in (("accepted", "created_at"), ("ended", "finished_at"))

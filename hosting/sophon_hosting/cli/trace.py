@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sophon_hosting.cli.narration import money
-from sophon_hosting.cli.remote.reach import Row, reach
+from sophon_hosting.cli.narration import format_cost
+from sophon_hosting.cli.remote.reach import JsonRow, open_host_client
 from sophon_hosting.cli.screen import write_json, write_lines
-from sophon_hosting.cli.tasks import AsJson, TaskId, Url
-from sophon_hosting.cli.visible import on_one_line
+from sophon_hosting.cli.tasks import JsonOption, TaskArgument, HostUrlOption
+from sophon_hosting.cli.visible import to_single_line
 
-WIDTH = 100
-Data = Mapping[str, Any]
+LINE_CHARACTERS = 100
+EventData = Mapping[str, Any]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -21,60 +21,60 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def trace(
     ctx: typer.Context,
-    task: TaskId,
+    task: TaskArgument,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
-    url: Url = None,
-    as_json: AsJson = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the events of a task: models, tools, plans, approvals, outcome. Times count from its acceptance."""
-    host = reach(ctx.obj, url)
-    row, events = host.task(task), host.events(task)
+    host = open_host_client(ctx.obj, url)
+    row, events = host.get_task(task), host.list_task_events(task)
     if as_json:
         write_json({"task": row, "events": list(events)})
         return
-    write_lines(told(row, events, None if full else WIDTH))
+    write_lines(format_trace(row, events, None if full else LINE_CHARACTERS))
 
 
-def told(task: Row, events: Sequence[Row], width: int | None) -> Iterator[str]:
+def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) -> Iterator[str]:
     """Yield the lines of a trace; events of plan steps are indented. `width` cuts the text of a line, None does not."""
-    yield on_one_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
+    yield to_single_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
     start = _event_time(events[0]) if events else None
     for event in events:
-        format_event = SAID.get(event["event"])
+        format_event = EVENT_FORMATTERS.get(event["event"])
         if format_event is None:
             continue
-        data: Data = event["data"]
+        data: EventData = event["data"]
         at = _event_time(event)
         offset = (at - start).total_seconds() if at and start else 0.0
         depth = str(data.get("run_id", "")).count("/")
         label, _, text = format_event(data).partition(" ")
-        yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{on_one_line(text.strip(), width)}".rstrip()
+        yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{to_single_line(text.strip(), width)}".rstrip()
     usage = task["usage"]
     tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
-    yield f"{'':<12}{tokens}, {money(usage['cost_micros'])}"
+    yield f"{'':<12}{tokens}, {format_cost(usage['cost_micros'])}"
 
 
-def _event_time(event: Row) -> datetime | None:
+def _event_time(event: JsonRow) -> datetime | None:
     at = event.get("at")
     return datetime.fromisoformat(at) if at else None
 
 
-def _model_attempt(data: Data) -> str:
+def _model_attempt(data: EventData) -> str:
     usage = data["usage"]
     tokens = f"{usage['input_tokens']:,} + {usage['output_tokens']:,} tokens"
     return f"model    {data['model']} ({data['purpose']}): {data['outcome']}, {data['duration_ms']} ms, {tokens}"
 
 
-def _approval_requested(data: Data) -> str:
+def _approval_requested(data: EventData) -> str:
     return f"approval {data['tool']} ({data['risk']} risk), {data['approval_id']}"
 
 
-def _approval_resolved(data: Data) -> str:
+def _approval_resolved(data: EventData) -> str:
     reason = f": {data['reason']}" if data["reason"] else ""
     return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
 
 
-SAID: Mapping[str, Callable[[Data], str]] = {
+EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
     "task_started": lambda data: "started",
     "model_attempt": _model_attempt,

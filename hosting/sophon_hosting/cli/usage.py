@@ -10,11 +10,11 @@ import typer
 from sophon.messages import Usage
 from sophon.stores.contracts import Store, UsageTotal
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.narration import money
+from sophon_hosting.cli.narration import format_cost
 from sophon_hosting.cli.screen import write_json, write_lines, write_table
-from sophon_hosting.cli.start import settings_of, with_store
+from sophon_hosting.cli.start import load_cli_settings, run_with_store
 
-DAYS = 30
+DEFAULT_DAYS = 30
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -22,20 +22,20 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def usage(
     ctx: typer.Context,
-    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last N days, including today.")] = DAYS,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last N days, including today.")] = DEFAULT_DAYS,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
 ) -> None:
     """Show token usage and cost by day, provider and model."""
     options: GlobalOptions = ctx.obj
-    since = "" if session else first_day(datetime.now(UTC), settings_of(options).budget.time_zone, days)
+    since = "" if session else first_day(datetime.now(UTC), load_cli_settings(options).budget.time_zone, days)
 
     async def read(store: Store) -> list[UsageTotal]:
         if session:
             await store.sessions.get(session)
-        return await store.usage.totals(since=since, session_id=session)
+        return await store.usage.list_totals(since=since, session_id=session)
 
-    totals = with_store(options, read)
+    totals = run_with_store(options, read)
     if as_json:
         write_json([_total_json(total) for total in totals])
     elif totals:
@@ -61,4 +61,4 @@ def _table_rows(totals: Sequence[UsageTotal]) -> list[list[str]]:
 
 
 def _table_row(day: str, model: str, calls: int, used: Usage) -> list[str]:
-    return [day, model, f"{calls:,}", f"{used.input_tokens:,}", f"{used.output_tokens:,}", money(used.cost_micros)]
+    return [day, model, f"{calls:,}", f"{used.input_tokens:,}", f"{used.output_tokens:,}", format_cost(used.cost_micros)]

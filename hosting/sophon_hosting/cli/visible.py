@@ -15,7 +15,7 @@ _UNSAFE = re.compile(
 _CONTROL_PICTURES = 0x2400
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Replace every character that a terminal would interpret by a visible one: `␛`, `⟨U+202E⟩`.
 
     Tabs and newlines stay; a carriage return before a newline (Windows line ends) is dropped.
@@ -23,9 +23,9 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(_replacement, text.replace("\r\n", "\n"))
 
 
-def on_one_line(text: str, width: int | None = None) -> str:
+def to_single_line(text: str, width: int | None = None) -> str:
     """Escape control characters, collapse white space to single spaces, and cut to `width` characters with an `…`."""
-    line = visible(" ".join(text.split()))
+    line = escape_control_characters(" ".join(text.split()))
     return line if width is None or len(line) <= width else f"{line[: max(width - 1, 0)]}…"
 
 

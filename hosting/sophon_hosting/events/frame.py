@@ -12,7 +12,7 @@ from sophon.stores.event_contracts import LoggedEvent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class WireEvent:
     """Event with its wire name and JSON payload; `seq` is None for a transient event.
 
     All listeners receive the same object; its JSON is encoded once and cached.
@@ -25,10 +25,10 @@ class Frame:
     seq: int | None = None
     _text: list[str] = field(default_factory=lambda: [], init=False, repr=False)
 
-    def text(self) -> str:
+    def encode(self) -> str:
         """Return the JSON array of name and payload."""
         if not self._text:
-            self._text.append(encoded([self.name, self.data]))
+            self._text.append(encode_json([self.name, self.data]))
         return self._text[0]
 
     def to_json(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class Frame:
         return {"event": self.name, "data": dict(self.data)}
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Encode JSON data; a lone surrogate, which a model can produce, becomes an escape sequence."""
     try:
         return orjson.dumps(value).decode()
@@ -44,20 +44,20 @@ def encoded(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"))
 
 
-Listener: TypeAlias = Callable[[Frame], None]
+EventListener: TypeAlias = Callable[[WireEvent], None]
 """Callback for events; it is called in order and must not block."""
 
 
-def frame_of(event: Event) -> Frame:
+def to_wire_event(event: Event) -> WireEvent:
     """Return the wire event of an event; a durable event must already have its `seq`."""
-    return Frame(event.wire_name, event.to_wire(), event.session_id, event.task_id, event.seq)
+    return WireEvent(event.wire_name, event.to_wire(), event.session_id, event.task_id, event.seq)
 
 
-def replayed(session_id: str, logged: LoggedEvent) -> Frame:
+def wire_event_from_log(session_id: str, logged: LoggedEvent) -> WireEvent:
     """Return the wire event of a stored event."""
-    return Frame(logged.name, {**logged.data, "seq": logged.seq}, session_id, logged.task_id, logged.seq)
+    return WireEvent(logged.name, {**logged.data, "seq": logged.seq}, session_id, logged.task_id, logged.seq)
 
 
-def row_of(event: Event) -> LoggedEvent:
+def to_logged_event(event: Event) -> LoggedEvent:
     """Return the event as a row for the event log, which assigns the `seq`."""
     return LoggedEvent(event.wire_name, event.to_wire(), event.task_id)

@@ -1,41 +1,41 @@
-"""`/api/me`, `/api/chain`, `/api/models` and `/api/tools`: information about the host and the current user."""
+"""`/api/get_current_user`, `/api/get_chain`, `/api/list_models` and `/api/list_tools`: information about the host and the current user."""
 
 from typing import Any
 
 from aiohttp import web
 
 from sophon._version import __version__
-from sophon.placement import name_of, place_of
+from sophon.placement import get_middleware_name, read_order_constraints
 from sophon.tools.tool import Tool
-from sophon_hosting.http.exchange import answer, desk_of, host_of
+from sophon_hosting.http.exchange import json_response, get_authorized_host, get_host
 
 
 def host_info_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
     return [
-        web.get("/api/me", me),
-        web.get("/api/chain", chain),
-        web.get("/api/models", models),
-        web.get("/api/tools", tools),
+        web.get("/api/me", get_current_user),
+        web.get("/api/chain", get_chain),
+        web.get("/api/models", list_models),
+        web.get("/api/tools", list_tools),
     ]
 
 
-async def me(request: web.Request) -> web.Response:
+async def get_current_user(request: web.Request) -> web.Response:
     """Return the user of the request, and the version of the host."""
-    user = desk_of(request).user
-    return answer({"user": user.id, "operator": user.operator, "version": __version__})
+    user = get_authorized_host(request).user
+    return json_response({"user": user.id, "operator": user.operator, "version": __version__})
 
 
-async def chain(request: web.Request) -> web.Response:
+async def get_chain(request: web.Request) -> web.Response:
     """Return the running chain, as the text of `explain()` and as data."""
-    pipeline = host_of(request).chain
-    middlewares = [{"name": name_of(each), "zone": place_of(each).zone or "any"} for each in pipeline]
-    return answer({"explained": pipeline.explain(), "middlewares": middlewares})
+    pipeline = get_host(request).chain
+    middlewares = [{"name": get_middleware_name(each), "zone": read_order_constraints(each).zone or "any"} for each in pipeline]
+    return json_response({"explained": pipeline.explain(), "middlewares": middlewares})
 
 
-async def models(request: web.Request) -> web.Response:
+async def list_models(request: web.Request) -> web.Response:
     """Return the providers in order of priority, with health and models; attempts and errors for operators only."""
-    host, user = host_of(request), desk_of(request).user
+    host, user = get_host(request), get_authorized_host(request).user
     now = host.services.clock.monotonic()
     rows: list[dict[str, Any]] = []
     for provider in host.services.gateway.providers:
@@ -59,12 +59,12 @@ async def models(request: web.Request) -> web.Response:
                 "last_error": statistics.last_error,
             }
         rows.append(row)
-    return answer({"items": rows})
+    return json_response({"items": rows})
 
 
-async def tools(request: web.Request) -> web.Response:
+async def list_tools(request: web.Request) -> web.Response:
     """Return the tools, with their risk and the JSON Schema of their arguments."""
-    return answer({"items": [_tool_to_json(each) for each in host_of(request).services.registry]})
+    return json_response({"items": [_tool_to_json(each) for each in get_host(request).services.registry]})
 
 
 def _tool_to_json(tool: Tool) -> dict[str, Any]:

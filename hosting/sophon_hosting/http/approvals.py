@@ -1,4 +1,4 @@
-"""`/api/approvals`: list approvals and decide them."""
+"""`/api/list_approvals`: list approvals and decide them."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -6,19 +6,19 @@ from aiohttp import web
 from pydantic import Field, model_validator
 
 from sophon.approvals import Decision
-from sophon_hosting.http.exchange import Body, Query, answer, body_of, desk_of, query_of
-from sophon_hosting.views import approval_view
+from sophon_hosting.http.exchange import RequestBody, RequestQuery, json_response, parse_body, get_authorized_host, parse_query
+from sophon_hosting.views import approval_to_json
 
 
-class Listed(Query):
-    """Query of the approval list: open approvals only by default; `everything` (all users') is for operators."""
+class ApprovalListQuery(RequestQuery):
+    """Query of the approval list: open approvals only by default; `all_users` (all users') is for operators."""
 
     session_id: str | None = None
     open_only: bool = True
     everything: bool = False
 
 
-class Decided(Body):
+class DecisionBody(RequestBody):
     """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call."""
 
     decision: Literal["approve", "reject", "edit"]
@@ -35,26 +35,26 @@ class Decided(Body):
 def approval_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
     item = "/api/approvals/{approval_id}"
-    return [web.get("/api/approvals", listed), web.get(item, shown), web.post(item, decided)]
+    return [web.get("/api/approvals", list_approvals), web.get(item, get_approval), web.post(item, decide_approval)]
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_approvals(request: web.Request) -> web.Response:
     """List approvals, oldest first."""
-    query = query_of(request, Listed)
-    records = await desk_of(request).approvals(
-        session_id=query.session_id, open_only=query.open_only, everything=query.everything
+    query = parse_query(request, ApprovalListQuery)
+    records = await get_authorized_host(request).list_approvals(
+        session_id=query.session_id, open_only=query.open_only, all_users=query.everything
     )
-    return answer({"items": [approval_view(each) for each in records]})
+    return json_response({"items": [approval_to_json(each) for each in records]})
 
 
-async def shown(request: web.Request) -> web.Response:
+async def get_approval(request: web.Request) -> web.Response:
     """Return one approval, with its decision if it has one."""
-    return answer(approval_view(await desk_of(request).approval(request.match_info["approval_id"])))
+    return json_response(approval_to_json(await get_authorized_host(request).get_approval(request.match_info["approval_id"])))
 
 
-async def decided(request: web.Request) -> web.Response:
+async def decide_approval(request: web.Request) -> web.Response:
     """Decide an approval; the first decision wins."""
-    body = await body_of(request, Decided)
+    body = await parse_body(request, DecisionBody)
     decision = Decision(body.decision, body.reason, body.arguments or {})
-    record = await desk_of(request).decide(request.match_info["approval_id"], decision)
-    return answer({"ok": True, **approval_view(record)})
+    record = await get_authorized_host(request).decide_approval(request.match_info["approval_id"], decision)
+    return json_response({"ok": True, **approval_to_json(record)})

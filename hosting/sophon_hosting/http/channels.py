@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon_channels.contract import Channel
-from sophon_hosting.http.exchange import answer, desk_of
+from sophon_hosting.http.exchange import json_response, get_authorized_host
 
 
 def channel_routes(channels: Sequence[Channel]) -> list[web.RouteDef]:
@@ -14,8 +14,8 @@ def channel_routes(channels: Sequence[Channel]) -> list[web.RouteDef]:
 
     async def list_channels(request: web.Request) -> web.Response:
         """List the configured channels; account, error detail and counters are for operators only."""
-        operator = desk_of(request).user.operator
-        return answer({"items": [_channel_to_json(each, operator=operator) for each in channels]})
+        operator = get_authorized_host(request).user.operator
+        return json_response({"items": [_channel_to_json(each, operator=operator) for each in channels]})
 
     return [web.get("/api/channels", list_channels)]
 
@@ -27,7 +27,7 @@ def _channel_to_json(channel: Channel, *, operator: bool) -> dict[str, Any]:
         result |= {
             "account": channel.account,
             "detail": health.detail,
-            "last_arrival": health.last_arrival.isoformat() if health.last_arrival else None,
+            "last_arrival": health.last_received_at.isoformat() if health.last_received_at else None,
             "counts": dict(health.counts),
         }
     return result

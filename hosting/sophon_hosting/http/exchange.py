@@ -9,30 +9,30 @@ from aiohttp.http import HttpProcessingError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sophon.errors import InputError
-from sophon_hosting.desk import Desk
-from sophon_hosting.events.frame import encoded
-from sophon_hosting.failures import Failure, TooLarge
+from sophon_hosting.desk import AuthorizedHost
+from sophon_hosting.events.frame import encode_json
+from sophon_hosting.failures import ErrorPayload, TooLarge
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
-DESK = web.RequestKey("authorized_host", Desk)
+AUTHORIZED_HOST = web.RequestKey("authorized_host", AuthorizedHost)
 TRACE = web.RequestKey("trace", str)
 """Trace id of the request."""
 
-MOST_BYTES = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 """Maximum size of a request body in bytes."""
 
-MOST_PROBLEMS = 10
+MAX_REPORTED_PROBLEMS = 10
 """Maximum number of validation problems in one error message."""
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """Base class of JSON bodies: no type coercion and no unknown keys, because both would hide mistakes."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class Query(BaseModel):
+class RequestQuery(BaseModel):
     """Base class of query strings: values are converted from text; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -41,17 +41,17 @@ class Query(BaseModel):
 M = TypeVar("M", bound=BaseModel)
 
 
-def host_of(request: web.Request) -> Host:
+def get_host(request: web.Request) -> Host:
     """Return the host of the application."""
     return request.app[HOST]
 
 
-def desk_of(request: web.Request) -> Desk:
-    """Return the `Desk` of the authenticated user."""
-    return request[DESK]
+def get_authorized_host(request: web.Request) -> AuthorizedHost:
+    """Return the `AuthorizedHost` of the authenticated user."""
+    return request[AUTHORIZED_HOST]
 
 
-async def body_of(request: web.Request, model: type[M]) -> M:
+async def parse_body(request: web.Request, model: type[M]) -> M:
     """Parse and validate the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
     raw = await _read(request)
     try:
@@ -62,33 +62,33 @@ async def body_of(request: web.Request, model: type[M]) -> M:
     return _validate(model, data, "body")
 
 
-def check_length(length: int) -> None:
-    """Raise TooLarge if a body of this many bytes exceeds `MOST_BYTES`."""
-    if length > MOST_BYTES:
-        raise TooLarge("the body", length, MOST_BYTES, "bytes")
+def check_body_length(length: int) -> None:
+    """Raise TooLarge if a body of this many bytes exceeds `MAX_BODY_BYTES`."""
+    if length > MAX_BODY_BYTES:
+        raise TooLarge("the body", length, MAX_BODY_BYTES, "bytes")
 
 
-def query_of(request: web.Request, model: type[M]) -> M:
+def parse_query(request: web.Request, model: type[M]) -> M:
     """Parse and validate the query string. Raises InputError, also for a repeated parameter."""
     repeated = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
     if repeated:
-        raise InputError("; ".join(f"{name}: given more than once" for name in repeated[:MOST_PROBLEMS]))
+        raise InputError("; ".join(f"{name}: given more than once" for name in repeated[:MAX_REPORTED_PROBLEMS]))
     return _validate(model, dict(request.query), "query")
 
 
-def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     """Return a JSON response."""
-    return web.Response(text=encoded(data), status=status, content_type="application/json", headers=headers)
+    return web.Response(text=encode_json(data), status=status, content_type="application/json", headers=headers)
 
 
-def failed(failure: Failure) -> web.Response:
+def error_response(payload: ErrorPayload) -> web.Response:
     """Return the JSON response of a failure, with its status, `Retry-After` and `WWW-Authenticate` if they apply."""
     headers: dict[str, str] = {}
-    if "retry_after_seconds" in failure.extra:
-        headers["Retry-After"] = str(failure.extra["retry_after_seconds"])
-    if failure.status == 401:
+    if "retry_after_seconds" in payload.extra:
+        headers["Retry-After"] = str(payload.extra["retry_after_seconds"])
+    if payload.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="sophon"'
-    return answer(failure.to_json(), failure.status, headers)
+    return json_response(payload.to_json(), payload.status, headers)
 
 
 def _validate(model: type[M], data: object, source: str) -> M:
@@ -97,7 +97,7 @@ def _validate(model: type[M], data: object, source: str) -> M:
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, each['loc'])) or source}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors()[:MOST_PROBLEMS]
+            for each in error.errors()[:MAX_REPORTED_PROBLEMS]
         ]
         raise InputError("; ".join(problems)) from None
 
@@ -106,9 +106,9 @@ async def _read(request: web.Request) -> bytes:
     """Return the whole body, reading at most one byte beyond the limit. Raises TooLarge, InputError."""
     raw = bytearray()
     try:
-        while len(raw) <= MOST_BYTES and (chunk := await request.content.read(MOST_BYTES + 1 - len(raw))):
+        while len(raw) <= MAX_BODY_BYTES and (chunk := await request.content.read(MAX_BODY_BYTES + 1 - len(raw))):
             raw += chunk
     except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
         raise InputError("the body is incomplete: the connection was closed") from None
-    check_length(len(raw))
+    check_body_length(len(raw))
     return bytes(raw)

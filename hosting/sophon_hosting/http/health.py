@@ -1,4 +1,4 @@
-"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/metrics`."""
+"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/render_metrics`."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -6,53 +6,53 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from sophon_hosting.host import Host
-from sophon_hosting.http.exchange import answer, host_of
+from sophon_hosting.http.exchange import json_response, get_host
 
 log = logging.getLogger("sophon")
 
-Render = Callable[[], Awaitable[bytes]]
+RenderMetrics = Callable[[], Awaitable[bytes]]
 """Renders all metrics in the Prometheus text format."""
 
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-CHECK_SECONDS = 2.0
+CHECK_TIMEOUT_SECONDS = 2.0
 """Timeout of each readiness check; probes usually give up after a few seconds."""
 
-NO_RUN = "readyz"
+NONEXISTENT_RUN_ID = "readyz"
 """A run id that does not exist; the check of the store queries it."""
 
 
-def health_routes(metrics: Render | None) -> list[web.RouteDef]:
-    """Return the routes `/healthz`, `/readyz`, and `/metrics` if `metrics` is given."""
-    found = [web.get("/healthz", alive), web.get("/readyz", ready)]
-    if metrics is not None:
+def health_routes(render_metrics: RenderMetrics | None) -> list[web.RouteDef]:
+    """Return the routes `/healthz`, `/readyz`, and `/render_metrics` if `render_metrics` is given."""
+    found = [web.get("/healthz", get_liveness), web.get("/readyz", get_readiness)]
+    if render_metrics is not None:
 
         async def get_metrics(request: web.Request) -> web.Response:
-            return web.Response(body=await metrics(), headers={"Content-Type": METRICS_TYPE})
+            return web.Response(body=await render_metrics(), headers={"Content-Type": METRICS_CONTENT_TYPE})
 
         found.append(web.get("/metrics", get_metrics))
     return found
 
 
-async def alive(request: web.Request) -> web.Response:
+async def get_liveness(request: web.Request) -> web.Response:
     """Return 200: the process responds."""
-    return answer({"status": "ok"})
+    return json_response({"status": "ok"})
 
 
-async def ready(request: web.Request) -> web.Response:
+async def get_readiness(request: web.Request) -> web.Response:
     """Return 200 while the host accepts and processes messages, else 503; the body has the result of each check."""
-    host = host_of(request)
+    host = get_host(request)
     checks = {
-        "worker": "ok" if host.working else "not starting turns: the host is starting or stopping",
+        "worker": "ok" if host.is_running else "not starting turns: the host is starting or stopping",
         "store": await _run_check(host, "store", _check_store),
         "queue": await _run_check(host, "queue", _check_queue),
     }
     is_ready = all(each == "ok" for each in checks.values())
-    return answer({"status": "ready" if is_ready else "not ready", "checks": checks}, 200 if is_ready else 503)
+    return json_response({"status": "ready" if is_ready else "not ready", "checks": checks}, 200 if is_ready else 503)
 
 
 async def _check_store(host: Host) -> str:
-    await host.services.store.journal.entries(NO_RUN)
+    await host.services.store.journal.load_entries(NONEXISTENT_RUN_ID)
     return "ok"
 
 
@@ -64,10 +64,10 @@ async def _check_queue(host: Host) -> str:
 async def _run_check(host: Host, name: str, check: Callable[[Host], Awaitable[str]]) -> str:
     """Run a check and return its result. The error goes to the log only, because the endpoint is public."""
     try:
-        async with host.services.clock.timeout(CHECK_SECONDS):
+        async with host.services.clock.timeout(CHECK_TIMEOUT_SECONDS):
             return await check(host)
     except TimeoutError:
-        return f"no response within {CHECK_SECONDS:g} s"
+        return f"no response within {CHECK_TIMEOUT_SECONDS:g} s"
     except Exception as error:  # noqa: BLE001 - any error means that the check failed
         log.warning("not ready: the %s failed: %s", name, error)
         return "failed; see the log of the host"

@@ -6,26 +6,26 @@ from collections.abc import Iterable, Iterator
 
 from sophon.messages import Message
 from sophon.stores.contracts import SessionRecord, SessionSummary
-from sophon.tools.fencing import unfence
-from sophon_hosting.cli.visible import on_one_line, visible
+from sophon.tools.fencing import unfence_text
+from sophon_hosting.cli.visible import to_single_line, escape_control_characters
 
-NAMES = {"user": "You", "assistant": "Agent", "system": "System"}
-TITLE_CHARACTERS = 200
+ROLE_HEADINGS = {"user": "You", "assistant": "Agent", "system": "System"}
+MAX_TITLE_CHARACTERS = 200
 
 _TICKS = re.compile(r"`+")
 
 
-def as_markdown(session: SessionSummary, records: Iterable[SessionRecord]) -> str:
+def session_to_markdown(session: SessionSummary, records: Iterable[SessionRecord]) -> str:
     """Return a session as Markdown: a heading per message, tool calls and results as code, outcomes of failed turns.
 
     The text of messages is not escaped; it may be Markdown itself.
     """
-    title = on_one_line(session.title or session.id, TITLE_CHARACTERS)
+    title = to_single_line(session.title or session.id, MAX_TITLE_CHARACTERS)
     parts = [f"# {title}", *(part for record in records for part in _parts(record))]
     return "\n\n".join(parts) + "\n"
 
 
-def code(text: str, language: str = "") -> str:
+def code_block(text: str, language: str = "") -> str:
     """Return a fenced code block, with a fence longer than any run of backticks in the text."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -38,17 +38,17 @@ def _parts(record: SessionRecord) -> Iterator[str]:
         yield f"*{record.data.get('covers')} earlier messages are summarised for the model.*"
     elif message is None:
         reason = str(record.data.get("message") or record.data.get("reason") or "")
-        yield f"*The turn was {record.kind}{': ' if reason else ''}{on_one_line(reason)}*"
+        yield f"*The turn was {record.kind}{': ' if reason else ''}{to_single_line(reason)}*"
     elif message.role == "tool":
-        yield code(visible(unfence(message.content)))
+        yield code_block(escape_control_characters(unfence_text(message.content)))
     else:
         yield from _message_parts(message)
 
 
 def _message_parts(message: Message) -> Iterator[str]:
     if message.content:
-        yield f"## {NAMES[message.role]}"
-        yield visible(message.content)
+        yield f"## {ROLE_HEADINGS[message.role]}"
+        yield escape_control_characters(message.content)
     for call in message.tool_calls:
         yield f"Calls `{call.name}`:"
-        yield code(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json")
+        yield code_block(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json")

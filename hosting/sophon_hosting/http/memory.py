@@ -1,4 +1,4 @@
-"""`/api/memory`: search and delete entries of the long-term memory; users see their own, operators all."""
+"""`/api/memories`: search and delete entries of the long-term memory; users see their own, operators all."""
 
 from typing import Annotated
 
@@ -6,11 +6,11 @@ from aiohttp import web
 from pydantic import Field
 
 from sophon.errors import NotFound
-from sophon_hosting.http.exchange import Query, answer, desk_of, host_of, query_of
-from sophon_hosting.views import memory_view
+from sophon_hosting.http.exchange import RequestQuery, json_response, get_authorized_host, get_host, parse_query
+from sophon_hosting.views import memory_to_json
 
 
-class Searched(Query):
+class MemorySearchQuery(RequestQuery):
     """Query of a memory search: words `q`; if empty, the newest entries. `everything` (all users') is for operators."""
 
     q: str = ""
@@ -20,27 +20,27 @@ class Searched(Query):
 
 def memory_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/api/memory", found), web.delete("/api/memory/{entry_id}", forgotten)]
+    return [web.get("/api/memory", search_memory), web.delete("/api/memory/{entry_id}", delete_memory_entry)]
 
 
-async def found(request: web.Request) -> web.Response:
+async def search_memory(request: web.Request) -> web.Response:
     """Search entries, best match first."""
-    query, authorized_host = query_of(request, Searched), desk_of(request)
+    query, authorized_host = parse_query(request, MemorySearchQuery), get_authorized_host(request)
     if query.everything:
-        authorized_host.must_operate()
+        authorized_host.require_operator()
     scope = None if query.everything else authorized_host.user.id
-    entries = await host_of(request).services.store.memory.search(query.q, scope=scope, limit=query.limit)
-    return answer({"items": [memory_view(each) for each in entries]})
+    entries = await get_host(request).services.store.memories.search(query.q, scope=scope, limit=query.limit)
+    return json_response({"items": [memory_to_json(each) for each in entries]})
 
 
-async def forgotten(request: web.Request) -> web.Response:
+async def delete_memory_entry(request: web.Request) -> web.Response:
     """Delete one entry. Raises NotFound."""
-    authorized_host, memory = desk_of(request), host_of(request).services.store.memory
+    authorized_host, memory = get_authorized_host(request), get_host(request).services.store.memories
     entry_id = request.match_info["entry_id"]
     allowed_ids = {
-        entry.id for entry in await memory.all(scope=None if authorized_host.user.operator else authorized_host.user.id)
+        entry.id for entry in await memory.list_all(scope=None if authorized_host.user.operator else authorized_host.user.id)
     }
     if entry_id not in allowed_ids:
         raise NotFound("memory entry", entry_id)
-    await memory.forget(entry_id)
-    return answer({"ok": True})
+    await memory.delete(entry_id)
+    return json_response({"ok": True})

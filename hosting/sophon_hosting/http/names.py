@@ -4,25 +4,25 @@ import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-NAMELESS = "the Host header does not name this host; see Hub.AllowedHosts"
-LOOPBACK = frozenset({"localhost"})
+UNKNOWN_HOST_MESSAGE = "the Host header does not name this host; see Hub.AllowedHosts"
+LOOPBACK_NAMES = frozenset({"localhost"})
 
 
-def is_known(asked: str, bound: str, others: Collection[str]) -> bool:
+def is_known_host(header: str, bind_host: str, allowed_hosts: Collection[str]) -> bool:
     """Return whether a Host header names this host.
 
-    True for an IP address, `localhost`, the name the host is bound to, and one of `others`, which are names
+    True for an IP address, `localhost`, the name the host is bound to, and one of `allowed_hosts`, which are names
     (`Hub.AllowedHosts`) or origins (`Hub.AllowedOrigins`). IP addresses are always allowed: DNS rebinding needs a name.
     """
-    name = name_in(asked)
+    name = host_name_from_header(header)
     if name is None:
         return False
-    if _is_address(name) or name in LOOPBACK or name == bound.strip("[]").lower():
+    if _is_address(name) or name in LOOPBACK_NAMES or name == bind_host.strip("[]").lower():
         return True
-    return any(name == (urlsplit(each).hostname if "://" in each else each.lower()) for each in others)
+    return any(name == (urlsplit(each).hostname if "://" in each else each.lower()) for each in allowed_hosts)
 
 
-def name_in(header: str) -> str | None:
+def host_name_from_header(header: str) -> str | None:
     """Return the name in a Host header, without its port; None if the header is invalid or empty."""
     try:
         parts = urlsplit(f"//{header.strip()}")

@@ -4,62 +4,62 @@ from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon_hosting.host import Host
-from sophon_hosting.http.exchange import answer, desk_of, host_of
-from sophon_hosting.views import dead_letter_view, statistics_view
+from sophon_hosting.http.exchange import json_response, get_authorized_host, get_host
+from sophon_hosting.views import dead_letter_to_json, queue_statistics_to_json
 
 
 def queue_routes() -> list[web.RouteDef]:
     """Return the routes of this module; all require an operator."""
     return [
-        web.get("/api/queue", shown),
-        web.get("/api/queue/dead", dead),
-        web.post("/api/queue/dead/{task_id}/retry", retried),
-        web.post("/api/queue/pause", paused),
-        web.post("/api/queue/resume", resumed),
-        web.post("/api/queue/drain", drained),
+        web.get("/api/queue", get_queue),
+        web.get("/api/queue/dead", list_dead_letters),
+        web.post("/api/queue/dead/{task_id}/retry", retry_dead_letter),
+        web.post("/api/queue/pause", pause_queue),
+        web.post("/api/queue/resume", resume_queue),
+        web.post("/api/queue/drain", drain_queue),
     ]
 
 
-async def shown(request: web.Request) -> web.Response:
+async def get_queue(request: web.Request) -> web.Response:
     """Return the current statistics of the queue."""
-    return answer(statistics_view(await _require_operator(request).queue.statistics()))
+    return json_response(queue_statistics_to_json(await _require_operator(request).queue.statistics()))
 
 
-async def dead(request: web.Request) -> web.Response:
+async def list_dead_letters(request: web.Request) -> web.Response:
     """List the dead letters, oldest first."""
-    return answer({"items": [dead_letter_view(each) for each in await _require_operator(request).queue.dead()]})
+    return json_response({"items": [dead_letter_to_json(each) for each in await _require_operator(request).queue.list_dead_letters()]})
 
 
-async def retried(request: web.Request) -> web.Response:
+async def retry_dead_letter(request: web.Request) -> web.Response:
     """Enqueue a dead letter again, like a new task. Raises NotFound."""
     task_id = request.match_info["task_id"]
-    if not await _require_operator(request).queue.retry(task_id):
+    if not await _require_operator(request).queue.retry_dead_letter(task_id):
         raise NotFound("dead letter", task_id)
-    return answer({"ok": True, "task_id": task_id})
+    return json_response({"ok": True, "task_id": task_id})
 
 
-async def paused(request: web.Request) -> web.Response:
+async def pause_queue(request: web.Request) -> web.Response:
     """Stop starting turns; messages are still accepted."""
     host = _require_operator(request)
     await host.pause()
-    return answer({"ok": True, **statistics_view(await host.queue.statistics())})
+    return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
-async def resumed(request: web.Request) -> web.Response:
+async def resume_queue(request: web.Request) -> web.Response:
     """Start turns again after a pause."""
     host = _require_operator(request)
     await host.resume()
-    return answer({"ok": True, **statistics_view(await host.queue.statistics())})
+    return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
-async def drained(request: web.Request) -> web.Response:
-    """Pause, and respond when no turn runs any more. `drained` is false if the queue was resumed in the meantime."""
+async def drain_queue(request: web.Request) -> web.Response:
+    """Pause, and respond when no turn runs any more. `drain_queue` is false if the queue was resumed in the meantime."""
     host = _require_operator(request)
     completed = await host.drain()
-    return answer({"ok": True, "drained": completed, **statistics_view(await host.queue.statistics())})
+    return json_response({"ok": True, "drained": completed, **queue_statistics_to_json(await host.queue.statistics())})
 
 
 def _require_operator(request: web.Request) -> Host:
     """Return the host if the user is an operator. Raises Forbidden."""
-    desk_of(request).must_operate()
-    return host_of(request)
+    get_authorized_host(request).require_operator()
+    return get_host(request)

@@ -2,7 +2,7 @@
 
 from aiohttp import hdrs, web
 
-HEADERS = {
+DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -11,16 +11,16 @@ HEADERS = {
 }
 """Default response headers; a response may override them."""
 
-SERVER = "sophon"
+SERVER_HEADER = "sophon"
 """Value of the Server header; aiohttp's default reveals its version and that of Python."""
 
-BEGUN = web.RequestKey("response_started", bool)
+RESPONSE_STARTED = web.RequestKey("response_started", bool)
 """Set on a request when its response has started."""
 
 
-async def dressed(request: web.Request, response: web.StreamResponse) -> None:
-    """Add `HEADERS` to a response; `on_response_prepare` signal, so that streamed responses have them too."""
-    request[BEGUN] = True
-    for name, value in HEADERS.items():
+async def add_default_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Add `DEFAULT_HEADERS` to a response; `on_response_prepare` signal, so that streamed responses have them too."""
+    request[RESPONSE_STARTED] = True
+    for name, value in DEFAULT_HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers[hdrs.SERVER] = SERVER
+    response.headers[hdrs.SERVER] = SERVER_HEADER

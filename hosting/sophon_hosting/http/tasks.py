@@ -1,4 +1,4 @@
-"""`/api/tasks`: send a message, read the state and events of its task, cancel it."""
+"""`/api/list_tasks`: send a message, read the state and events of its task, cancel it."""
 
 from typing import Annotated, Any
 
@@ -6,15 +6,15 @@ from aiohttp import web
 from pydantic import Field
 
 from sophon.stores.run_contracts import RunStatus
-from sophon_hosting.desk import SendMessage
-from sophon_hosting.http.exchange import TRACE, Body, Query, answer, body_of, desk_of, host_of, query_of
-from sophon_hosting.views import logged_view, task_view
+from sophon_hosting.desk import ClientMessage
+from sophon_hosting.http.exchange import TRACE, RequestBody, RequestQuery, json_response, parse_body, get_authorized_host, get_host, parse_query
+from sophon_hosting.views import logged_event_to_json, task_to_json
 
-READ_AT_ONCE = 1000
+EVENTS_PER_READ = 1000
 """Events per query to the store."""
 
 
-class Said(Body):
+class SessionMessageBody(RequestBody):
     """Body of a message to an existing session; a repeated `client_message_id` returns the same task."""
 
     content: str
@@ -24,14 +24,14 @@ class Said(Body):
     planning: str | None = None
 
 
-class Sent(Said):
+class NewTaskBody(SessionMessageBody):
     """Body of a message; without `session_id`, to a new session."""
 
     session_id: str | None = None
 
 
-class Listed(Query):
-    """Query of the task list: by session and status; `everything` (all users') is for operators."""
+class TaskListQuery(RequestQuery):
+    """Query of the task list: by session and status; `all_users` (all users') is for operators."""
 
     session_id: str | None = None
     status: RunStatus | None = None
@@ -43,63 +43,63 @@ def task_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
     item = "/api/tasks/{task_id}"
     return [
-        web.post("/api/tasks", sent),
-        web.post("/api/sessions/{session_id}/messages", said),
-        web.get("/api/tasks", listed),
-        web.get(item, shown),
-        web.get(f"{item}/events", events),
-        web.post(f"{item}/cancel", cancelled),
+        web.post("/api/tasks", create_task),
+        web.post("/api/sessions/{session_id}/messages", create_session_task),
+        web.get("/api/tasks", list_tasks),
+        web.get(item, get_task),
+        web.get(f"{item}/events", list_task_events),
+        web.post(f"{item}/cancel", cancel_task),
     ]
 
 
-async def sent(request: web.Request) -> web.Response:
+async def create_task(request: web.Request) -> web.Response:
     """Accept a message with 202; it is stored before the response."""
-    body = await body_of(request, Sent)
-    return await _accept(request, SendMessage(**body.model_dump(), trace=request[TRACE]))
+    body = await parse_body(request, NewTaskBody)
+    return await _accept(request, ClientMessage(**body.model_dump(), trace=request[TRACE]))
 
 
-async def said(request: web.Request) -> web.Response:
+async def create_session_task(request: web.Request) -> web.Response:
     """Accept a message to the session in the path."""
-    body, session_id = await body_of(request, Said), request.match_info["session_id"]
-    return await _accept(request, SendMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
+    body, session_id = await parse_body(request, SessionMessageBody), request.match_info["session_id"]
+    return await _accept(request, ClientMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
 
 
-async def listed(request: web.Request) -> web.Response:
+async def list_tasks(request: web.Request) -> web.Response:
     """List tasks, newest first."""
-    query = query_of(request, Listed)
-    runs = await desk_of(request).tasks(
-        session_id=query.session_id, status=query.status, limit=query.limit, everything=query.everything
+    query = parse_query(request, TaskListQuery)
+    runs = await get_authorized_host(request).list_tasks(
+        session_id=query.session_id, status=query.status, limit=query.limit, all_users=query.everything
     )
-    return answer({"items": [task_view(each) for each in runs]})
+    return json_response({"items": [task_to_json(each) for each in runs]})
 
 
-async def shown(request: web.Request) -> web.Response:
+async def get_task(request: web.Request) -> web.Response:
     """Return one task, with its answer if it has one, and its queue position while it is queued."""
-    run = await desk_of(request).task(_task_id(request))
-    return answer({**task_view(run), "position": await host_of(request).queue.position(run.id)})
+    run = await get_authorized_host(request).get_task(_task_id(request))
+    return json_response({**task_to_json(run), "position": await get_host(request).queue.position(run.id)})
 
 
-async def events(request: web.Request) -> web.Response:
+async def list_task_events(request: web.Request) -> web.Response:
     """Return the durable events of a task, in order."""
-    authorized_host = desk_of(request)
-    run = await authorized_host.task(_task_id(request))
+    authorized_host = get_authorized_host(request)
+    run = await authorized_host.get_task(_task_id(request))
     items: list[dict[str, Any]] = []
     after = 0
-    while rows := await authorized_host.events(run.session_id, after, READ_AT_ONCE):
-        items += [logged_view(run.session_id, row) for row in rows if row.task_id == run.id]
+    while rows := await authorized_host.list_events(run.session_id, after, EVENTS_PER_READ):
+        items += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
         after = rows[-1].seq
-    return answer({"items": items})
+    return json_response({"items": items})
 
 
-async def cancelled(request: web.Request) -> web.Response:
+async def cancel_task(request: web.Request) -> web.Response:
     """Cancel a task; a finished one does not change. `status` is `cancelling` if it takes longer than a second."""
-    run = await desk_of(request).cancel(_task_id(request))
-    return answer({"ok": True, "task_id": run.id, "status": run.status if run.over else "cancelling"})
+    run = await get_authorized_host(request).cancel_task(_task_id(request))
+    return json_response({"ok": True, "task_id": run.id, "status": run.status if run.is_finished else "cancelling"})
 
 
-async def _accept(request: web.Request, message: SendMessage) -> web.Response:
-    receipt = await desk_of(request).send(message)
-    return answer(
+async def _accept(request: web.Request, message: ClientMessage) -> web.Response:
+    receipt = await get_authorized_host(request).send_message(message)
+    return json_response(
         {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
         202 if receipt.created else 200,
     )

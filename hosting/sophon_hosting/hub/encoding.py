@@ -3,50 +3,50 @@
 import sys
 from collections.abc import Callable
 
-from sophon_hosting.events.frame import Frame
-from sophon_hosting.hub.packets import event_text
+from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.hub.packets import encode_event_packet
 
-Message = Callable[[str], object]
+EngineMessageFactory = Callable[[str], object]
 """Makes an Engine.IO message of packet text; the message object caches its own wire encoding."""
 
 
-class Encoded:
+class EncodedEvent:
     """An event with its packet per namespace, encoded on first use and cached."""
 
     __slots__ = ("_make_message", "_messages", "_texts", "event", "size")
 
-    def __init__(self, event: Frame, message: Message) -> None:
-        self.event, self._make_message = event, message
+    def __init__(self, event: WireEvent, make_message: EngineMessageFactory) -> None:
+        self.event, self._make_message = event, make_message
         self._texts: dict[str, str] = {}
         self._messages: dict[str, object] = {}
-        self.size = sys.getsizeof(event.text())
+        self.size = sys.getsizeof(event.encode())
         """Approximate memory of the packet in bytes."""
 
-    def text(self, namespace: str) -> str:
+    def packet_text(self, namespace: str) -> str:
         """Return the Socket.IO packet as text."""
         text = self._texts.get(namespace)
         if text is None:
-            text = self._texts[namespace] = event_text(namespace, self.event.text())
+            text = self._texts[namespace] = encode_event_packet(namespace, self.event.encode())
         return text
 
-    def packet(self, namespace: str) -> object:
+    def engine_message(self, namespace: str) -> object:
         """Return the Engine.IO message that carries the packet."""
         message = self._messages.get(namespace)
         if message is None:
-            message = self._messages[namespace] = self._make_message(self.text(namespace))
+            message = self._messages[namespace] = self._make_message(self.packet_text(namespace))
         return message
 
 
-class Encoder:
+class EventEncoder:
     """Encoder of events with a cache of one: the event feed delivers an event to all its listeners before the next."""
 
-    def __init__(self, message: Message) -> None:
-        self.message = message
-        self._last: Encoded | None = None
+    def __init__(self, make_message: EngineMessageFactory) -> None:
+        self.make_message = make_message
+        self._last: EncodedEvent | None = None
 
-    def of(self, event: Frame) -> Encoded:
+    def encode(self, event: WireEvent) -> EncodedEvent:
         """Return the encoded event; the same object for every client that receives the event."""
         last = self._last
         if last is None or last.event is not event:
-            last = self._last = Encoded(event, self.message)
+            last = self._last = EncodedEvent(event, self.make_message)
         return last

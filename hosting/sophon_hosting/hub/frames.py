@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 
-MOST_PACKETS = 16
+MAX_PACKETS_PER_PAYLOAD = 16
 """Maximum number of packets in one polling payload. Source: Engine.IO client and server libraries."""
 
 _WEBSOCKET_PACKET = re.compile(r"4[0-9].*|[156]|[23](probe)?", re.DOTALL)
@@ -19,19 +19,19 @@ _POLLING_PACKET = re.compile(r"4[0-9].*|[13]", re.DOTALL)
 _SEPARATOR = "\x1e"
 
 
-def is_frame(message: str | bytes) -> bool:
+def is_engineio_packet(message: str | bytes) -> bool:
     """Return whether a WebSocket message is a packet; a binary one is always accepted, as an attachment."""
     return isinstance(message, bytes) or _WEBSOCKET_PACKET.fullmatch(message) is not None
 
 
-def payload_problem(body: bytes) -> str:
+def find_payload_problem(body: bytes) -> str:
     """Return why the body of a polling request is invalid; empty if it is valid."""
     try:
         packets = body.decode().split(_SEPARATOR)
     except UnicodeDecodeError:
         return "the body is not UTF-8"
-    if len(packets) > MOST_PACKETS:
-        return f"the request contains {len(packets)} packets; at most {MOST_PACKETS} are allowed"
+    if len(packets) > MAX_PACKETS_PER_PAYLOAD:
+        return f"the request contains {len(packets)} packets; at most {MAX_PACKETS_PER_PAYLOAD} are allowed"
     if not all(
         _is_attachment(packet) if packet[:1] == "b" else _POLLING_PACKET.fullmatch(packet) for packet in packets
     ):

@@ -11,17 +11,17 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import HubSettings
-from sophon_hosting.access import Access, User
-from sophon_hosting.desk import Desk
-from sophon_hosting.failures import Failure, Forbidden, Unauthorized, Unavailable, failure_of
+from sophon_hosting.access import TokenAuthenticator, User
+from sophon_hosting.desk import AuthorizedHost
+from sophon_hosting.failures import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.host import Host
-from sophon_hosting.hub.client import CHAT, OPERATOR, Client, Connection
-from sophon_hosting.hub.conversation import Conversation
-from sophon_hosting.hub.encoding import Encoder
-from sophon_hosting.hub.limits import Limits
-from sophon_hosting.hub.outbox import Outbox
-from sophon_hosting.hub.server import EngineLine, Refused, SocketServer, message_of
-from sophon_hosting.hub.waiting import Words
+from sophon_hosting.hub.client import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
+from sophon_hosting.hub.conversation import EventDispatcher
+from sophon_hosting.hub.encoding import EventEncoder
+from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.hub.outbox import SendBuffer
+from sophon_hosting.hub.server import EngineConnection, HubConnectionRefused, SocketServer, to_engine_message
+from sophon_hosting.hub.waiting import TextPacket
 
 log = logging.getLogger("sophon")
 
@@ -33,7 +33,7 @@ STOPPING = "the host is stopping; try again when it has restarted"
 class HubStatistics:
     """Statistics of a hub at one moment.
 
-    `connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the operator
+    `max_connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the operator
     namespace. `sessions`: sessions with at least one subscriber. `buffered_bytes`: data queued for slow clients.
     `disconnected`: clients disconnected so far because they were too slow.
     """
@@ -56,31 +56,31 @@ class Hub:
     def __init__(
         self,
         host: Host,
-        access: Access,
+        access: TokenAuthenticator,
         *,
         settings: HubSettings | None = None,
-        limits: Limits | None = None,
+        limits: HubLimits | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._host, self._access = host, access
-        self._limits, self._clock = limits or Limits(), clock or host.services.clock
+        self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
         origins = (settings or host.services.settings.hub).allowed_origins
         self._server = SocketServer(
-            self, clock=self._clock, limits=self._limits, namespaces=(CHAT, OPERATOR), origins=origins
+            self, clock=self._clock, limits=self._limits, namespaces=(CHAT_NAMESPACE, OPERATOR_NAMESPACE), origins=origins
         )
-        self._encoder = Encoder(message_of)
-        self._conversation = Conversation(self._server, self._limits)
-        self._connections: dict[str, Connection] = {}
-        self._lines: dict[str, EngineLine] = {}
-        self._clients: dict[str, Client] = {}
-        self._strangers: Counter[str] = Counter()
-        self._work: set[asyncio.Task[None]] = set()
+        self._encoder = EventEncoder(to_engine_message)
+        self._dispatcher = EventDispatcher(self._server, self._limits)
+        self._connections: dict[str, HubConnection] = {}
+        self._engine_connections: dict[str, EngineConnection] = {}
+        self._clients: dict[str, HubClient] = {}
+        self._unauthenticated: Counter[str] = Counter()
+        self._background_tasks: set[asyncio.Task[None]] = set()
         self._disconnected = 0
         self._stopping = False
 
     def attach(self, app: web.Application) -> None:
         """Serve `/socket.io/` in an application; the hub stops when the application shuts down, at the latest."""
-        self._server.serve(app)
+        self._server.attach_to(app)
         app.on_shutdown.append(self._on_shutdown)
 
     async def start(self) -> None:
@@ -91,12 +91,12 @@ class Hub:
         """Close every connection, and return when all are closed. Clients reconnect by themselves."""
         self._stopping = True
         for connection_id in list(self._connections):
-            engine_connection = self._lines[connection_id]
-            if not engine_connection.polls:  # a polling client would not fetch the packets any more
-                self._connections[connection_id].outbox.flush()
+            engine_connection = self._engine_connections[connection_id]
+            if not engine_connection.is_polling:  # a polling client would not fetch the packets any more
+                self._connections[connection_id].send_buffer.flush()
             await engine_connection.close()
         await self._server.aclose()
-        await asyncio.gather(*self._work, return_exceptions=True)
+        await asyncio.gather(*self._background_tasks, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -110,46 +110,46 @@ class Hub:
         return HubStatistics(
             connections=len(self._connections),
             clients=len(self._clients),
-            operators=sum(client.watches for client in self._clients.values()),
+            operators=sum(client.is_operator for client in self._clients.values()),
             sessions=len({session for client in self._clients.values() for session in client.sessions}),
-            buffered_bytes=sum(connection.outbox.buffered for connection in self._connections.values()),
+            buffered_bytes=sum(connection.send_buffer.buffered_bytes for connection in self._connections.values()),
             disconnected=self._disconnected,
         )
 
-    def refusal(self, address: str) -> Failure | None:
+    def check_admission(self, address: str) -> ErrorPayload | None:
         """Return the failure for a new connection from an address; None if it is accepted."""
         if self._stopping:
-            return failure_of(Unavailable(STOPPING))
-        if len(self._connections) >= self._limits.connections:
-            return Failure("too_many_connections", "the maximum number of connections is open; try again later", 503)
-        if self._strangers[address] >= self._limits.strangers_per_address:
-            message = f"too many unauthenticated connections from {address}: {self._strangers[address]}"
-            return Failure("too_many_connections", message, 429)
+            return to_error_payload(Unavailable(STOPPING))
+        if len(self._connections) >= self._limits.max_connections:
+            return ErrorPayload("too_many_connections", "the maximum number of connections is open; try again later", 503)
+        if self._unauthenticated[address] >= self._limits.max_unauthenticated_per_address:
+            message = f"too many unauthenticated connections from {address}: {self._unauthenticated[address]}"
+            return ErrorPayload("too_many_connections", message, 429)
         return None
 
-    def opened(self, connection_id: str, address: str) -> None:
+    def on_connection_opened(self, connection_id: str, address: str) -> None:
         """Register a new connection and start its handshake timeout."""
-        engine_connection = self._lines[connection_id] = self._server.line(connection_id)
+        engine_connection = self._engine_connections[connection_id] = self._server.engine_connection(connection_id)
 
         def disconnect(reason: str) -> None:
             self._disconnected += 1
             log.warning("disconnecting slow client at %s: %s; it can resume with last_seq", address, reason)
             self._start_task(engine_connection.close())
 
-        send_buffer = Outbox(engine_connection, message_of, self._clock, self._limits, disconnect)
-        connection = self._connections[connection_id] = Connection(connection_id, address, send_buffer)
+        send_buffer = SendBuffer(engine_connection, to_engine_message, self._clock, self._limits, disconnect)
+        connection = self._connections[connection_id] = HubConnection(connection_id, address, send_buffer)
         self._start_handshake_timeout(connection)
 
-    async def received(self, connection_id: str, message: str | bytes) -> None:
+    async def on_message(self, connection_id: str, message: str | bytes) -> None:
         """Dispatch a message; those of one connection are processed in order, one at a time."""
         connection = self._connections.get(connection_id)
         if connection is None:
             return
-        async with connection.turnstile:
-            if not connection.outbox.closed:
-                await self._conversation.hear(connection, message)
+        async with connection.receive_lock:
+            if not connection.send_buffer.is_closed:
+                await self._dispatcher.dispatch(connection, message)
 
-    def entered(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
+    def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
         """Authenticate a client. Raises Refused on any error, because the client would receive no answer otherwise."""
         connection = self._connections[connection_id]
         try:
@@ -157,39 +157,39 @@ class Hub:
         except Exception as error:
             if isinstance(error, Unauthorized):
                 log.warning("authentication failed for a client at %s: %s", connection.address, error)
-            raise Refused(failure_of(error)) from error
-        client = Client(connection, namespace, Desk(self._host, user), self._host.feed, self._encoder)
+            raise HubConnectionRefused(to_error_payload(error)) from error
+        client = HubClient(connection, namespace, AuthorizedHost(self._host, user), self._host.event_bus, self._encoder)
         self._clients[client_id] = connection.clients[namespace] = client
         self._cancel_handshake_timeout(connection)
-        if client.watches:
-            client.desk.watch(client.watch)
+        if client.is_operator:
+            client.authorized_host.subscribe_all(client.send_operator_event)
 
-    def left(self, client_id: str) -> None:
+    def on_namespace_disconnect(self, client_id: str) -> None:
         """Remove a disconnected client and its subscriptions."""
         client = self._clients.pop(client_id, None)
         if client is None:
             return
-        client.leave_all()
-        if client.watches:
-            client.desk.unwatch(client.watch)
+        client.leave_all_sessions()
+        if client.is_operator:
+            client.authorized_host.unsubscribe_all(client.send_operator_event)
         del client.connection.clients[client.namespace]
         if not client.connection.clients:
             self._start_handshake_timeout(client.connection)
 
-    def closed(self, connection_id: str) -> None:
+    def on_connection_closed(self, connection_id: str) -> None:
         """Remove a closed connection."""
         connection = self._connections.pop(connection_id, None)
         if connection is None:
             return
-        connection.outbox.close()
+        connection.send_buffer.close()
         self._cancel_handshake_timeout(connection)
-        self._lines.pop(connection_id).end()
+        self._engine_connections.pop(connection_id).dispose()
 
-    def sent(self, connection_id: str, text: str) -> None:
+    def send_packet(self, connection_id: str, text: str) -> None:
         """Send a packet of the server through the connection's send buffer."""
         connection = self._connections.get(connection_id)
         if connection is not None:
-            connection.outbox.send(Words(text))
+            connection.send_buffer.send_packet(TextPacket(text))
 
     def _authenticate(self, namespace: str, auth: object) -> User:
         """Return the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
@@ -199,38 +199,38 @@ class Hub:
         if self._stopping:
             raise Unavailable(STOPPING)
         token = cast(Mapping[str, Any], auth).get("token") if isinstance(auth, Mapping) else None
-        user = self._access.user(token if isinstance(token, str) else None)
-        if namespace == OPERATOR:
+        user = self._access.authenticate(token if isinstance(token, str) else None)
+        if namespace == OPERATOR_NAMESPACE:
             if not user.operator:
                 raise Forbidden("only operators may connect to this namespace")
             return user
         # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
         return User(user.id)
 
-    def _start_handshake_timeout(self, connection: Connection) -> None:
-        if connection.deadline is None and not connection.outbox.closed:
-            self._strangers[connection.address] += 1
-            connection.deadline = self._start_task(self._close_after_timeout(connection))
+    def _start_handshake_timeout(self, connection: HubConnection) -> None:
+        if connection.handshake_timeout is None and not connection.send_buffer.is_closed:
+            self._unauthenticated[connection.address] += 1
+            connection.handshake_timeout = self._start_task(self._close_after_timeout(connection))
 
-    def _cancel_handshake_timeout(self, connection: Connection) -> None:
-        deadline, connection.deadline = connection.deadline, None
+    def _cancel_handshake_timeout(self, connection: HubConnection) -> None:
+        deadline, connection.handshake_timeout = connection.handshake_timeout, None
         if deadline is None:
             return
         if deadline is not asyncio.current_task():
             deadline.cancel()
-        self._strangers[connection.address] -= 1
-        if not self._strangers[connection.address]:
-            del self._strangers[connection.address]
+        self._unauthenticated[connection.address] -= 1
+        if not self._unauthenticated[connection.address]:
+            del self._unauthenticated[connection.address]
 
-    async def _close_after_timeout(self, connection: Connection) -> None:
-        await self._clock.sleep(self._limits.handshake_seconds)
+    async def _close_after_timeout(self, connection: HubConnection) -> None:
+        await self._clock.sleep(self._limits.handshake_timeout_seconds)
         log.info("closing a connection from %s: no handshake within the timeout", connection.address)
-        await self._lines[connection.id].close()
+        await self._engine_connections[connection.id].close()
 
     def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(coroutine)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
         return task
 
     async def _on_shutdown(self, _app: web.Application) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
-ANYONE = "*"
+ANY_ORIGIN = "*"
 """Entry of `Hub.AllowedOrigins` that allows every origin."""
 
 _PORTS = {"http": 80, "https": 443}
 
 
-def may_connect(origin: str | None, environ: Mapping[str, object], allowed: Collection[str]) -> bool:
+def is_allowed_origin(origin: str | None, environ: Mapping[str, object], allowed: Collection[str]) -> bool:
     """Return whether a request with this Origin header is allowed; one without the header comes from no web page.
 
     An origin is the host's own if its host and port equal those of the Host header, or of X-Forwarded-Host if a proxy
@@ -17,7 +17,7 @@ def may_connect(origin: str | None, environ: Mapping[str, object], allowed: Coll
     """
     if not origin:
         return True
-    if ANYONE in allowed or origin.rstrip("/").lower() in {each.rstrip("/").lower() for each in allowed}:
+    if ANY_ORIGIN in allowed or origin.rstrip("/").lower() in {each.rstrip("/").lower() for each in allowed}:
         return True
     host = environ.get("HTTP_X_FORWARDED_HOST") or environ.get("HTTP_HOST")
     scheme, _, netloc = origin.partition("://")

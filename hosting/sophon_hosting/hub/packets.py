@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias, cast
 
 import orjson
 
-Kind: TypeAlias = Literal["connect", "disconnect", "event", "ack", "binary", "malformed"]
+PacketKind: TypeAlias = Literal["connect", "disconnect", "event", "ack", "binary", "malformed"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, PacketKind] = {
     "0": "connect",
     "1": "disconnect",
     "2": "event",
@@ -26,7 +26,7 @@ _LONGEST_ACK = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class SocketIoPacket:
     """A parsed packet.
 
     `ack` is the acknowledgement id, None if none is requested. `data` is an event's list of name and arguments, or the
@@ -34,7 +34,7 @@ class Packet:
     malformed.
     """
 
-    kind: Kind
+    kind: PacketKind
     namespace: str = "/"
     ack: str | None = None
     data: Any = None
@@ -42,39 +42,39 @@ class Packet:
     problem: str = ""
 
 
-def read_packet(text: str) -> Packet:
+def parse_packet(text: str) -> SocketIoPacket:
     """Parse the text of a packet; an invalid one has the kind `malformed`. Never raises."""
     head = _HEAD.match(text)
     if head is None:
-        return Packet("malformed", problem="not a Socket.IO packet")
+        return SocketIoPacket("malformed", problem="not a Socket.IO packet")
     kind = _KINDS[head[1]]
     namespace = (head[3] or "/").removesuffix(",").partition("?")[0]
     if len(head[4]) > _LONGEST_ACK:
-        return Packet("malformed", namespace, problem="the acknowledgement id is too long")
+        return SocketIoPacket("malformed", namespace, problem="the acknowledgement id is too long")
     ack = head[4] or None
     if kind == "binary":
-        return Packet(kind, namespace, ack if head[1] == "5" else None, attachments=int(head[2] or 0))
+        return SocketIoPacket(kind, namespace, ack if head[1] == "5" else None, attachments=int(head[2] or 0))
     body = text[head.end() :]
     try:
         data = orjson.loads(body) if body else None
     except orjson.JSONDecodeError as error:
-        return Packet("malformed", namespace, ack, problem=f"the payload is not valid JSON: {error}")
+        return SocketIoPacket("malformed", namespace, ack, problem=f"the payload is not valid JSON: {error}")
     if kind == "event" and not _is_event(data):
-        return Packet("malformed", namespace, ack, problem="an event must be a list that begins with its name")
-    return Packet(kind, namespace, ack, data)
+        return SocketIoPacket("malformed", namespace, ack, problem="an event must be a list that begins with its name")
+    return SocketIoPacket(kind, namespace, ack, data)
 
 
-def event_text(namespace: str, event: str) -> str:
+def encode_event_packet(namespace: str, event: str) -> str:
     """Return the packet of an event; `event` is the JSON list of its name and arguments."""
     return f"2{_prefix(namespace)}{event}"
 
 
-def ack_text(namespace: str, ack: str, payload: str) -> str:
+def encode_ack_packet(namespace: str, ack: str, payload: str) -> str:
     """Return the acknowledgement packet with a JSON payload."""
     return f"3{_prefix(namespace)}{ack}[{payload}]"
 
 
-def size_of(text: str) -> int:
+def utf8_length(text: str) -> int:
     """Return the length of a text in UTF-8 bytes; lone surrogates count 3 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 

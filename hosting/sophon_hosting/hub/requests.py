@@ -8,25 +8,25 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sophon.errors import InputError
 
-DEEPEST = 32
+MAX_ARGUMENT_DEPTH = 32
 """Maximum nesting of lists and objects in the arguments of a tool call."""
 
-MOST_PROBLEMS = 10
+MAX_REPORTED_PROBLEMS = 10
 """Maximum number of problems in one error message."""
 
-LONGEST_NAME = 60
+MAX_FIELD_NAME_CHARACTERS = 60
 """Characters of each field name that an error message repeats."""
 
-R = TypeVar("R", bound="Request")
+R = TypeVar("R", bound="EventPayload")
 
 
-class Request(BaseModel):
+class EventPayload(BaseModel):
     """Base class of event payloads: no unknown fields, no type coercion."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
-class SendMessage(Request):
+class SendMessagePayload(EventPayload):
     """Send a message to the agent; without `session_id`, to a new session."""
 
     content: str
@@ -37,26 +37,26 @@ class SendMessage(Request):
     planning: str | None = None
 
 
-class JoinSession(Request):
+class JoinSessionPayload(EventPayload):
     """Subscribe to a session; returns the events after `last_seq`."""
 
     session_id: str
     last_seq: int | None = None
 
 
-class LeaveSession(Request):
+class LeaveSessionPayload(EventPayload):
     """Unsubscribe from a session."""
 
     session_id: str
 
 
-class CancelTask(Request):
+class CancelTaskPayload(EventPayload):
     """Cancel a task."""
 
     task_id: str
 
 
-class DecideApproval(Request):
+class DecideApprovalPayload(EventPayload):
     """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call."""
 
     approval_id: str
@@ -68,37 +68,37 @@ class DecideApproval(Request):
     def _check_arguments(self) -> Self:
         if (self.decision == "edit") != (self.arguments is not None):
             raise PydanticCustomError("arguments", "'arguments' are required for the decision 'edit', and only for it")
-        if self.arguments is not None and not is_shallow(self.arguments, DEEPEST):
-            raise PydanticCustomError("arguments", "'arguments' are nested more than {most} deep", {"most": DEEPEST})
+        if self.arguments is not None and not is_within_depth(self.arguments, MAX_ARGUMENT_DEPTH):
+            raise PydanticCustomError("arguments", "'arguments' are nested more than {most} deep", {"most": MAX_ARGUMENT_DEPTH})
         return self
 
 
-class ListApprovals(Request):
+class ListApprovalsPayload(EventPayload):
     """List the open approvals, oldest first."""
 
 
-class ListSessions(Request):
+class ListSessionsPayload(EventPayload):
     """List the sessions, newest first."""
 
 
-class ListTasks(Request):
+class ListTasksPayload(EventPayload):
     """List the tasks, newest first."""
 
 
-REQUESTS: Mapping[str, type[Request]] = {
-    "send_message": SendMessage,
-    "join_session": JoinSession,
-    "leave_session": LeaveSession,
-    "cancel_task": CancelTask,
-    "decide_approval": DecideApproval,
-    "list_approvals": ListApprovals,
-    "list_sessions": ListSessions,
-    "list_tasks": ListTasks,
+PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
+    "send_message": SendMessagePayload,
+    "join_session": JoinSessionPayload,
+    "leave_session": LeaveSessionPayload,
+    "cancel_task": CancelTaskPayload,
+    "decide_approval": DecideApprovalPayload,
+    "list_approvals": ListApprovalsPayload,
+    "list_sessions": ListSessionsPayload,
+    "list_tasks": ListTasksPayload,
 }
 """Payload models by event name."""
 
 
-def read_request(model: type[R], arguments: Sequence[object]) -> R:
+def parse_payload(model: type[R], arguments: Sequence[object]) -> R:
     """Validate the arguments of an event and return its payload. Raises InputError with all problems in one line."""
     if len(arguments) > 1:
         raise InputError(f"an event must have one payload, not {len(arguments)}")
@@ -113,10 +113,10 @@ def read_request(model: type[R], arguments: Sequence[object]) -> R:
         raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
 
 
-def is_shallow(value: object, most: int) -> bool:
-    """Return whether lists and objects are nested at most `most` levels deep."""
+def is_within_depth(value: object, max_depth: int) -> bool:
+    """Return whether lists and objects are nested at most `max_depth` levels deep."""
     level: list[object] = [value]
-    for _ in range(most):
+    for _ in range(max_depth):
         level = [child for each in level for child in _children(each)]
         if not level:
             return True
@@ -130,14 +130,14 @@ def _children(value: object) -> list[object]:
 
 
 def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
-    problems = [_describe_problem(error) for error in errors[:MOST_PROBLEMS]]
-    if len(errors) > MOST_PROBLEMS:
-        problems.append(f"and {len(errors) - MOST_PROBLEMS} more")
+    problems = [_describe_problem(error) for error in errors[:MAX_REPORTED_PROBLEMS]]
+    if len(errors) > MAX_REPORTED_PROBLEMS:
+        problems.append(f"and {len(errors) - MAX_REPORTED_PROBLEMS} more")
     return "; ".join(problems)
 
 
 def _describe_problem(error: ErrorDetails) -> str:
     if not error["loc"]:
         return error["msg"]
-    path = ".".join(str(part)[:LONGEST_NAME] for part in error["loc"])
+    path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
     return f"{path!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"

@@ -15,20 +15,20 @@ import engineio.async_drivers.aiohttp as driver  # type: ignore[import-untyped]
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon_hosting.events.frame import encoded
-from sophon_hosting.failures import Failure
-from sophon_hosting.hub.frames import is_frame, payload_problem
-from sophon_hosting.hub.limits import Limits
+from sophon_hosting.events.frame import encode_json
+from sophon_hosting.failures import ErrorPayload
+from sophon_hosting.hub.frames import is_engineio_packet, find_payload_problem
+from sophon_hosting.hub.limits import HubLimits
 
-NO_PACKET = 1008
+POLICY_VIOLATION = 1008
 """WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""
 
 _environ_of: Any = cast(Any, driver).translate_request
 
-Environ: TypeAlias = dict[str, Any]
+WsgiEnviron: TypeAlias = dict[str, Any]
 
 
-class Body:
+class BufferedBody:
     """A request body that has been read completely; `wsgi.input` of the environ."""
 
     def __init__(self, content: bytes) -> None:
@@ -39,29 +39,29 @@ class Body:
         return self._content
 
 
-class WebSocket:
+class EngineWebSocket:
     """WebSocket of one Engine.IO connection, with the interface that the library expects: call, wait, send, close.
 
     `transport` is the TCP transport; None before the handshake.
     """
 
-    def __init__(self, handler: Callable[["WebSocket"], Awaitable[None]], clock: Clock, limits: Limits) -> None:
+    def __init__(self, handler: Callable[["EngineWebSocket"], Awaitable[None]], clock: Clock, limits: HubLimits) -> None:
         self._handler, self._clock, self._limits = handler, clock, limits
         self._socket: web.WebSocketResponse | None = None
         self._ended = asyncio.Event()
-        self._countdown: asyncio.Task[None] | None = None
+        self._close_timeout: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
 
-    async def __call__(self, environ: Environ) -> web.WebSocketResponse:
+    async def __call__(self, environ: WsgiEnviron) -> web.WebSocketResponse:
         """Accept the WebSocket and serve it until it closes."""
         request: web.Request = environ["aiohttp.request"]
         # Not compressed: compression costs 250 kB per connection, and time for every chunk.
         socket = self._socket = web.WebSocketResponse(
-            max_msg_size=self._limits.packet_bytes,
+            max_msg_size=self._limits.max_packet_bytes,
             compress=False,
             autoclose=False,
-            timeout=self._limits.closing_seconds,
-            writer_limit=self._limits.handed_bytes,
+            timeout=self._limits.close_timeout_seconds,
+            writer_limit=self._limits.max_in_flight_bytes,
         )
         await socket.prepare(request)
         self.transport = request.transport
@@ -80,12 +80,12 @@ class WebSocket:
             if message.type in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
                 data = message.data
         finally:
-            if not (isinstance(data, str | bytes) and is_frame(data)):
-                self.finish()  # before the close frame: sending it blocks while the client does not read
+            if not (isinstance(data, str | bytes) and is_engineio_packet(data)):
+                self.start_close_timeout()  # before the close frame: sending it blocks while the client does not read
         if isinstance(data, str | bytes):
-            if is_frame(data):
+            if is_engineio_packet(data):
                 return data
-            await self._socket.close(code=NO_PACKET, message=b"not an Engine.IO packet")
+            await self._socket.close(code=POLICY_VIOLATION, message=b"not an Engine.IO packet")
         raise OSError("the connection has ended")
 
     async def send(self, message: str | bytes) -> None:
@@ -99,48 +99,48 @@ class WebSocket:
     async def close(self) -> None:
         """Send a close frame and wait for the client's."""
         assert self._socket is not None
-        self.finish()
+        self.start_close_timeout()
         await self._socket.close()
 
-    def finish(self) -> None:
-        """Start the timeout of `Limits.closing_seconds`, after which the connection is aborted."""
-        if self._countdown is None and not self._ended.is_set():
-            self._countdown = asyncio.create_task(self._abort_after_timeout())
+    def start_close_timeout(self) -> None:
+        """Start the timeout of `HubLimits.close_timeout_seconds`, after which the connection is aborted."""
+        if self._close_timeout is None and not self._ended.is_set():
+            self._close_timeout = asyncio.create_task(self._abort_after_timeout())
 
     def abort(self) -> None:
         """Close the TCP connection now and drop unsent data."""
         if self.transport is not None:
             self.transport.abort()
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         """Return when the socket has closed and its timeout task has ended."""
         await self._ended.wait()
-        if self._countdown is not None:
-            await self._countdown
+        if self._close_timeout is not None:
+            await self._close_timeout
 
     async def _abort_after_timeout(self) -> None:
         try:
-            async with self._clock.timeout(self._limits.closing_seconds):
+            async with self._clock.timeout(self._limits.close_timeout_seconds):
                 await self._ended.wait()
         except TimeoutError:
             self.abort()
 
 
-async def environ_of(request: web.Request, limits: Limits) -> Environ:
+async def build_environ(request: web.Request, limits: HubLimits) -> WsgiEnviron:
     """Return the WSGI environ of a request, with its remote address and its complete body.
 
     Raises HTTPRequestEntityTooLarge, HTTPBadRequest.
     """
-    environ: Environ = _environ_of(request)
+    environ: WsgiEnviron = _environ_of(request)
     environ["REMOTE_ADDR"] = request.remote or ""
     if "j" in request.query:  # JSONP responses can be read by any page, regardless of Origin
         raise _bad_request("input", "JSONP is not supported")
     if request.method == "POST":
-        body = await _read_body(request, limits.packet_bytes)
-        if problem := payload_problem(body):
+        body = await _read_body(request, limits.max_packet_bytes)
+        if problem := find_payload_problem(body):
             raise _bad_request("malformed", problem)
         environ["CONTENT_LENGTH"] = str(len(body))
-        environ["wsgi.input"] = Body(body)
+        environ["wsgi.input"] = BufferedBody(body)
     return environ
 
 
@@ -153,9 +153,9 @@ async def _read_body(request: web.Request, max_bytes: int) -> bytes:
                 break
         else:
             return bytes(content)
-    failure = Failure("too_large", f"the request body is larger than {max_bytes:,} bytes", 413)
-    raise web.HTTPRequestEntityTooLarge(max_bytes, text=encoded(failure.to_json()), content_type="application/json")
+    failure = ErrorPayload("too_large", f"the request body is larger than {max_bytes:,} bytes", 413)
+    raise web.HTTPRequestEntityTooLarge(max_bytes, text=encode_json(failure.to_json()), content_type="application/json")
 
 
 def _bad_request(code: str, message: str) -> web.HTTPBadRequest:
-    return web.HTTPBadRequest(text=encoded(Failure(code, message).to_json()), content_type="application/json")
+    return web.HTTPBadRequest(text=encode_json(ErrorPayload(code, message).to_json()), content_type="application/json")

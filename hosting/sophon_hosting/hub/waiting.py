@@ -5,20 +5,20 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from sophon_hosting.events.frame import Frame
-from sophon_hosting.hub.encoding import Encoded, Message
-from sophon_hosting.hub.packets import event_text
+from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.hub.encoding import EncodedEvent, EngineMessageFactory
+from sophon_hosting.hub.packets import encode_event_packet
 
-CHUNK = "stream_chunk"
+CHUNK_EVENT = "stream_chunk"
 
-JOINED_CHARACTERS = 32 * 1024
+MAX_MERGED_CHARACTERS = 32 * 1024
 """Maximum characters of merged chunks; beyond it a new packet begins, so that no packet takes long to send."""
 
-MOST_PIECES = 64
+MAX_SEPARATE_TEXTS = 64
 """Maximum number of texts kept separately; beyond it they are joined, because each string costs about 50 bytes."""
 
 
-class Parcel(Protocol):
+class QueuedPacket(Protocol):
     """Content of one outgoing packet."""
 
     @property
@@ -26,12 +26,12 @@ class Parcel(Protocol):
         """Memory in bytes until the packet is sent."""
         ...
 
-    def packet(self, message: Message) -> object:
-        """Return the Engine.IO message that carries the packet, made by `message`."""
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
+        """Return the Engine.IO message that carries the packet, made by `make_message`."""
         ...
 
 
-class Words:
+class TextPacket:
     """A packet of fixed text."""
 
     __slots__ = ("_text", "size")
@@ -39,72 +39,72 @@ class Words:
     def __init__(self, text: str) -> None:
         self._text, self.size = text, sys.getsizeof(text)
 
-    def packet(self, message: Message) -> object:
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
         """Return the Engine.IO message that carries the packet."""
-        return message(self._text)
+        return make_message(self._text)
 
 
-class Pieces:
+class MergedChunks:
     """Consecutive chunks of one reply, merged into one packet."""
 
     __slots__ = ("_characters", "_first", "_namespace", "_texts", "size")
 
-    def __init__(self, first: Encoded, namespace: str) -> None:
+    def __init__(self, first: EncodedEvent, namespace: str) -> None:
         self._first, self._namespace, self.size = first.event, namespace, first.size
         self._texts: list[str] = [first.event.data["text"]]
         self._characters = len(self._texts[0])
 
-    def take_up(self, later: Encoded, namespace: str) -> bool:
+    def try_append(self, later: EncodedEvent, namespace: str) -> bool:
         """Merge a later event into this packet and return True; return False if it does not belong or fit."""
-        if namespace != self._namespace or not same_reply(self._first, later.event):
+        if namespace != self._namespace or not is_same_reply(self._first, later.event):
             return False
         text: str = later.event.data["text"]
-        if self._characters + len(text) > JOINED_CHARACTERS:
+        if self._characters + len(text) > MAX_MERGED_CHARACTERS:
             return False
         self._texts.append(text)
         self._characters += len(text)
         self.size += sys.getsizeof(text)
-        if len(self._texts) > MOST_PIECES:
+        if len(self._texts) > MAX_SEPARATE_TEXTS:
             self.size -= sum(map(sys.getsizeof, self._texts))
             self._texts = ["".join(self._texts)]
             self.size += sys.getsizeof(self._texts[0])
         return True
 
-    def packet(self, message: Message) -> object:
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
         """Return the Engine.IO message that carries the merged chunk."""
-        return message(event_text(self._namespace, joined(self._first, self._texts).text()))
+        return make_message(encode_event_packet(self._namespace, merge_chunks(self._first, self._texts).encode()))
 
 
-class Waiting:
+class ClientQueue:
     """FIFO queue of packets."""
 
     def __init__(self) -> None:
-        self._packets: deque[Parcel] = deque()
+        self._packets: deque[QueuedPacket] = deque()
         self.size = 0
         """Memory of all packets in bytes."""
 
-    def add(self, parcel: Parcel) -> None:
+    def append(self, packet: QueuedPacket) -> None:
         """Append a packet."""
-        self._packets.append(parcel)
-        self.size += parcel.size
+        self._packets.append(packet)
+        self.size += packet.size
 
-    def tell(self, encoded: Encoded, namespace: str) -> None:
+    def append_event(self, encoded: EncodedEvent, namespace: str) -> None:
         """Append an event; a chunk is merged into the last packet if possible. Keeps the text only, not the event."""
-        if encoded.event.name != CHUNK:
-            self.add(Words(encoded.text(namespace)))
+        if encoded.event.name != CHUNK_EVENT:
+            self.append(TextPacket(encoded.packet_text(namespace)))
             return
         last = self._packets[-1] if self._packets else None
         previous_size = last.size if last is not None else 0
-        if isinstance(last, Pieces) and last.take_up(encoded, namespace):
+        if isinstance(last, MergedChunks) and last.try_append(encoded, namespace):
             self.size += last.size - previous_size
         else:
-            self.add(Pieces(encoded, namespace))
+            self.append(MergedChunks(encoded, namespace))
 
-    def take(self, most_packets: int, most_bytes: int) -> Sequence[Parcel]:
+    def pop_batch(self, max_packets: int, max_bytes: int) -> Sequence[QueuedPacket]:
         """Remove and return the first packets, as many as fit but at least one; empty if the queue is empty."""
-        batch: list[Parcel] = []
-        remaining = most_bytes
-        while self._packets and len(batch) < most_packets and (not batch or self._packets[0].size <= remaining):
+        batch: list[QueuedPacket] = []
+        remaining = max_bytes
+        while self._packets and len(batch) < max_packets and (not batch or self._packets[0].size <= remaining):
             packet = self._packets.popleft()
             remaining -= packet.size
             self.size -= packet.size
@@ -115,13 +115,13 @@ class Waiting:
         return len(self._packets)
 
 
-def same_reply(one: Frame, other: Frame) -> bool:
+def is_same_reply(one: WireEvent, other: WireEvent) -> bool:
     """Return whether two events are chunks of the same epoch of the same run, and may be merged."""
-    return one.name == other.name == CHUNK and all(
+    return one.name == other.name == CHUNK_EVENT and all(
         one.data.get(key) == other.data.get(key) for key in ("session_id", "task_id", "run_id", "epoch")
     )
 
 
-def joined(first: Frame, texts: Sequence[str]) -> Frame:
+def merge_chunks(first: WireEvent, texts: Sequence[str]) -> WireEvent:
     """Return one chunk with the concatenated texts, and the other fields of the first chunk."""
-    return Frame(first.name, {**first.data, "text": "".join(texts)}, first.session_id, first.task_id, first.seq)
+    return WireEvent(first.name, {**first.data, "text": "".join(texts)}, first.session_id, first.task_id, first.seq)

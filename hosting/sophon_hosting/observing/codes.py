@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from sophon.errors import SophonError
 
-CLASSLESS = frozenset({"cancelled", "gave_up", "internal", "interrupted", "ok", "timeout"})
+CODES_WITHOUT_CLASS = frozenset({"cancelled", "gave_up", "internal", "interrupted", "ok", "timeout"})
 """Codes of runs that a worker terminates, of foreign exceptions, and of successful attempts."""
 
 
-def error_codes() -> frozenset[str]:
+def list_error_codes() -> frozenset[str]:
     """Return all error codes of the classes loaded so far, including those of user tools and middlewares.
 
     Codes that are set only on instances are not included, so the number is bounded by the number of classes.
     """
-    return CLASSLESS | {error_class.code for error_class in _subclass_tree(SophonError)}
+    return CODES_WITHOUT_CLASS | {error_class.code for error_class in _subclass_tree(SophonError)}
 
 
 def _subclass_tree(root: type[SophonError]) -> Iterator[type[SophonError]]:

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import orjson
 
-from sophon_hosting.observing.plain import clean, plain, told
-from sophon_hosting.observing.redaction import HIDDEN, Redaction, names_a_secret
-from sophon_hosting.observing.scope import ATTRIBUTE
+from sophon_hosting.observing.plain import sanitize_text, to_jsonable, safe_str
+from sophon_hosting.observing.redaction import REDACTION_MARKER, LogRedactor, is_secret_name
+from sophon_hosting.observing.scope import RECORD_ATTRIBUTE
 
-OWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", ATTRIBUTE}
+STANDARD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", RECORD_ATTRIBUTE}
 """Attributes of every log record; all others were passed with `extra=`."""
 
 _CONTROL_CHARACTERS = (
@@ -31,9 +31,9 @@ class JsonFormatter(logging.Formatter):
     Never raises, whatever is logged.
     """
 
-    def __init__(self, redact: Redaction | None = None) -> None:
+    def __init__(self, redact: LogRedactor | None = None) -> None:
         super().__init__()
-        self._redact = redact or Redaction()
+        self._redact = redact or LogRedactor()
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; control characters and line breaks are escaped, so that no record imitates another."""
@@ -41,12 +41,12 @@ class JsonFormatter(logging.Formatter):
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
-            "logger": clean(record.name, redact),
-            "message": clean(message_of(record), redact),
+            "logger": sanitize_text(record.name, redact),
+            "message": sanitize_text(format_message(record), redact),
         }
         line.update(
             {
-                clean(name, redact): clean(value, redact)
+                sanitize_text(name, redact): sanitize_text(value, redact)
                 for name, value in _context_fields(record).items()
                 if name not in line
             }
@@ -55,53 +55,53 @@ class JsonFormatter(logging.Formatter):
         if error is not None:
             line["error"] = {
                 "type": type(error).__name__,
-                "message": clean(told(error), redact),
-                "stack": clean(_format_traceback(error), redact),
+                "message": sanitize_text(safe_str(error), redact),
+                "stack": sanitize_text(_format_traceback(error), redact),
             }
         if record.stack_info:
-            line["stack"] = clean(record.stack_info, redact)
-        for name, value in ((told(name), value) for name, value in record.__dict__.items()):
-            if name not in OWN and name not in line:
-                line[clean(name, redact)] = HIDDEN if names_a_secret(name) and value else plain(value, redact)
+            line["stack"] = sanitize_text(record.stack_info, redact)
+        for name, value in ((safe_str(name), value) for name, value in record.__dict__.items()):
+            if name not in STANDARD_ATTRIBUTES and name not in line:
+                line[sanitize_text(name, redact)] = REDACTION_MARKER if is_secret_name(name) and value else to_jsonable(value, redact)
         return _UNSAFE_IN_JSON.sub(_escape, orjson.dumps(line).decode())
 
 
 class TextFormatter(logging.Formatter):
     """Text formatter: time, level, message, context fields; continuation lines are indented. Never raises."""
 
-    def __init__(self, redact: Redaction | None = None) -> None:
+    def __init__(self, redact: LogRedactor | None = None) -> None:
         super().__init__()
-        self._redact = redact or Redaction()
+        self._redact = redact or LogRedactor()
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text; control characters become `?`, and only the first line of a record is not indented."""
         redact = self._redact
-        context_text = clean(" ".join(f"{name}={value}" for name, value in _context_fields(record).items()), redact)
+        context_text = sanitize_text(" ".join(f"{name}={value}" for name, value in _context_fields(record).items()), redact)
         at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
-        message = clean(message_of(record), redact)
+        message = sanitize_text(format_message(record), redact)
         parts = [f"{at} {record.levelname:<7} {message}{'  ' + context_text if context_text else ''}"]
         error = _exception(record)
         if error is not None:
-            parts.append(clean(_format_traceback(error).rstrip(), redact))
+            parts.append(sanitize_text(_format_traceback(error).rstrip(), redact))
         if record.stack_info:
-            parts.append(clean(record.stack_info, redact))
+            parts.append(sanitize_text(record.stack_info, redact))
         return _UNSAFE_IN_TEXT.sub("?", "\n".join(parts)).replace("\n", "\n    ")
 
 
-def message_of(record: logging.LogRecord) -> str:
+def format_message(record: logging.LogRecord) -> str:
     """Return the message with its arguments; if formatting fails, both side by side."""
     try:
         return record.getMessage()
     except Exception:  # noqa: BLE001 - a wrong logging call must not lose the record
-        return f"{told(record.msg)} (formatting failed; arguments: {told(record.args)})"
+        return f"{safe_str(record.msg)} (formatting failed; arguments: {safe_str(record.args)})"
 
 
 def _context_fields(record: logging.LogRecord) -> dict[str, str]:
     """Return the context fields as text; a caller may have passed any value as `extra` of that name."""
-    value: object = getattr(record, ATTRIBUTE, None)
+    value: object = getattr(record, RECORD_ATTRIBUTE, None)
     if not isinstance(value, Mapping):
         return {}
-    return {told(name): told(value) for name, value in cast(Mapping[object, object], value).items()}
+    return {safe_str(name): safe_str(value) for name, value in cast(Mapping[object, object], value).items()}
 
 
 def _exception(record: logging.LogRecord) -> BaseException | None:

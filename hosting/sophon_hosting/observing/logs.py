@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Literal, TextIO
 
 from sophon_hosting.observing.formats import JsonFormatter, TextFormatter
-from sophon_hosting.observing.redaction import Redaction
-from sophon_hosting.observing.scope import Scoped
+from sophon_hosting.observing.redaction import LogRedactor
+from sophon_hosting.observing.scope import LogContextFilter
 
-Form = Literal["Auto", "Json", "Text"]
+LogFormat = Literal["Auto", "Json", "Text"]
 """Format of log lines."""
 
-QUIET: Mapping[str, int] = {
+LIBRARY_LOG_LEVELS: Mapping[str, int] = {
     "engineio": logging.WARNING,
     "socketio": logging.WARNING,
     "sophon.engineio": logging.WARNING,
@@ -29,8 +29,8 @@ QUIET: Mapping[str, int] = {
 """Minimum log levels of verbose libraries."""
 
 
-def set_up_host_logs(
-    level: str = "INFO", form: Form = "Auto", stream: TextIO | None = None, *, secrets: Collection[str] = ()
+def configure_logging(
+    level: str = "INFO", log_format: LogFormat = "Auto", stream: TextIO | None = None, *, secrets: Collection[str] = ()
 ) -> logging.Handler:
     """Configure the root logger; replace the previous configuration and return the new handler.
 
@@ -38,12 +38,12 @@ def set_up_host_logs(
     everywhere; `secrets_of` returns those of the settings.
     """
     out = stream or sys.stderr
-    text = form == "Text" or (form == "Auto" and out.isatty())
-    redact = Redaction(secrets)
+    text = log_format == "Text" or (log_format == "Auto" and out.isatty())
+    redact = LogRedactor(secrets)
     handler = logging.StreamHandler(out)
     handler.setFormatter(TextFormatter(redact) if text else JsonFormatter(redact))
-    handler.addFilter(Scoped())
+    handler.addFilter(LogContextFilter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for name, min_level in QUIET.items():
+    for name, min_level in LIBRARY_LOG_LEVELS.items():
         logging.getLogger(name).setLevel(max(min_level, logging.getLogger().level))
     return handler

@@ -4,14 +4,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote, unquote, urlsplit
 
-from sophon.models.known import KNOWN
+from sophon.models.known import PROVIDER_DEFAULTS
 from sophon.settings import Secret, SecretUrl, Settings
-from sophon.settings.section import Section
+from sophon.settings.section import SettingsSection
 
-HIDDEN = "***"
+REDACTION_MARKER = "***"
 """Replacement of a secret."""
 
-SHORTEST = 8
+MIN_SECRET_CHARACTERS = 8
 """Minimum length of a redacted value, in characters; shorter ones, such as `ollama`, occur in ordinary text."""
 
 _NAME = (
@@ -43,47 +43,47 @@ _SECRET_FIELD = re.compile(
 )
 
 
-class Redaction:
+class LogRedactor:
     """Replaces `values`, also in percent-encoded form, and texts that match a secret's pattern.
 
     Values of fewer than 8 characters are replaced only where they match a pattern.
     """
 
     def __init__(self, values: Collection[str] = ()) -> None:
-        forms = {form for value in values if len(value) >= SHORTEST for form in (value, quote(value, safe=""))}
+        forms = {form for value in values if len(value) >= MIN_SECRET_CHARACTERS for form in (value, quote(value, safe=""))}
         # Longest first: one secret may be a prefix of another.
         pattern = "|".join(re.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
         self._values = re.compile(pattern) if pattern else None
 
     def __call__(self, text: str) -> str:
         """Return the redacted text."""
-        return without_secrets(text if self._values is None else self._values.sub(HIDDEN, text))
+        return redact_patterns(text if self._values is None else self._values.sub(REDACTION_MARKER, text))
 
 
-def without_secrets(text: str) -> str:
+def redact_patterns(text: str) -> str:
     """Redact texts that match a secret's pattern: headers, values of keys and passwords, `sk-…`, `AIza…`.
 
     A quoted value is replaced completely; the name before it stays.
     """
-    return _PATTERNS.sub(lambda match: f"{match[match.lastgroup] if match.lastgroup else ''}{HIDDEN}", text)
+    return _PATTERNS.sub(lambda match: f"{match[match.lastgroup] if match.lastgroup else ''}{REDACTION_MARKER}", text)
 
 
-def names_a_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Return whether a field of that name holds a secret: `token`, `OPENAI_API_KEY`, `Authorization`; not `tokens`."""
     return _SECRET_FIELD.fullmatch(name) is not None
 
 
-def secrets_of(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:
+def collect_secrets(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:
     """Return all secret values of the settings, passwords of URLs, and provider keys found in the environment."""
     values = {value for secret in _secrets_in(settings) for value in _values_of(secret, environment)}
-    values |= {environment[name] for provider in KNOWN for name in provider.variables if name in environment}
+    values |= {environment[name] for provider in PROVIDER_DEFAULTS for name in provider.key_variables if name in environment}
     return frozenset(value.strip() for value in values if value.strip())
 
 
 def _secrets_in(value: object) -> Iterator[Secret]:
     if isinstance(value, Secret):
         yield value
-    elif isinstance(value, Section):
+    elif isinstance(value, SettingsSection):
         for name in type(value).model_fields:
             yield from _secrets_in(getattr(value, name))
     elif isinstance(value, tuple | list):

@@ -7,29 +7,29 @@ from contextvars import ContextVar
 
 _CONTEXT: ContextVar[Mapping[str, str]] = ContextVar("sophon_log_scope", default={})  # noqa: B039 - never modified
 
-ATTRIBUTE = "sophon_scope"
+RECORD_ATTRIBUTE = "sophon_scope"
 """Attribute of a log record; a plainer name could collide with an `extra` field."""
 
 
 @contextmanager
-def log_scope(**about: str | None) -> Generator[None]:
+def log_context(**fields: str | None) -> Generator[None]:
     """Add the fields to all records logged within the block; None and empty values are omitted."""
-    token = _CONTEXT.set({**_CONTEXT.get(), **{name: value for name, value in about.items() if value}})
+    token = _CONTEXT.set({**_CONTEXT.get(), **{name: value for name, value in fields.items() if value}})
     try:
         yield
     finally:
         _CONTEXT.reset(token)
 
 
-def scope() -> Mapping[str, str]:
+def current_log_context() -> Mapping[str, str]:
     """Return the fields of the current context."""
     return _CONTEXT.get()
 
 
-class Scoped(logging.Filter):
+class LogContextFilter(logging.Filter):
     """Logging filter that attaches the log context to each record and accepts all records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Attach the context of the logging call, not that of the handler's thread."""
-        setattr(record, ATTRIBUTE, scope())
+        setattr(record, RECORD_ATTRIBUTE, current_log_context())
         return True

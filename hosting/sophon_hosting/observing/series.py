@@ -5,29 +5,29 @@ from typing import Generic, TypeVar
 
 from prometheus_client import Counter, Histogram
 
-OTHER = "other"
+OTHER_LABEL = "other"
 """Label value for all names that are not allowed."""
 
-MOST = 10**15
+MAX_VALUE = 10**15
 """Maximum of a plausible number (ms, tokens, micro-USD), below the precision limit of a float counter (2**53)."""
 
-M = TypeVar("M", Counter, Histogram)
+MetricT = TypeVar("MetricT", Counter, Histogram)
 
 
-def bounded(name: object, known: Collection[str]) -> str:
+def restrict_label(name: object, allowed: Collection[str]) -> str:
     """Return the name if it is allowed, else `other`."""
-    return name if isinstance(name, str) and name in known else OTHER
+    return name if isinstance(name, str) and name in allowed else OTHER_LABEL
 
 
-def sensible(number: object) -> float:
+def sanitize_number(number: object) -> float:
     """Return the number, or 0 for a negative, implausibly large or non-numeric value.
 
     Models may report anything, and a wrong value would stay in a counter forever.
     """
-    return number if isinstance(number, int | float) and 0 <= number <= MOST else 0
+    return number if isinstance(number, int | float) and 0 <= number <= MAX_VALUE else 0
 
 
-class Series(Generic[M]):
+class LabeledMetric(Generic[MetricT]):
     """Metric with cached children by label values; looking one up costs more than counting.
 
     Only bounded labels may be used, because children are never removed.
@@ -35,11 +35,11 @@ class Series(Generic[M]):
 
     __slots__ = ("_children", "_metric")
 
-    def __init__(self, metric: M) -> None:
-        self._metric: M = metric
-        self._children: dict[tuple[str, ...], M] = {}
+    def __init__(self, metric: MetricT) -> None:
+        self._metric: MetricT = metric
+        self._children: dict[tuple[str, ...], MetricT] = {}
 
-    def of(self, *labels: str) -> M:
+    def labels(self, *labels: str) -> MetricT:
         """Return the child with these label values, in the order of the metric's label names."""
         child = self._children.get(labels)
         if child is None:

@@ -8,19 +8,19 @@ _TRACEPARENT = re.compile(
 )
 
 
-def new_trace() -> str:
+def new_trace_id() -> str:
     """Return a random trace id of 32 hexadecimal digits."""
     return os.urandom(16).hex()
 
 
-def trace_of(traceparent: str | None) -> str:
+def trace_id_from_traceparent(traceparent: str | None) -> str:
     """Return the trace id of a `traceparent` header, or a new one if it is missing or invalid.
 
     Source: W3C Trace Context, section 3.2.2.
     """
     match = _TRACEPARENT.fullmatch(traceparent.strip()) if traceparent else None
     if match is None or match["version"] == "ff" or (match["version"] == "00" and match[4]):
-        return new_trace()
+        return new_trace_id()
     if not int(match["trace"], 16) or not int(match["parent"], 16):
-        return new_trace()
+        return new_trace_id()
     return match["trace"]

@@ -11,17 +11,17 @@ from pydantic import BaseModel, ConfigDict
 from sophon.errors import InputError
 from sophon.messages import FinishReason, Message, Usage
 
-AUTO = "sophon"
+AUTO_MODEL = "sophon"
 """Model name that lets routing choose the model."""
 
-FINISHED: dict[FinishReason, str] = {"length": "length", "max_iterations": "length"}
+OPENAI_FINISH_REASONS: dict[FinishReason, str] = {"length": "length", "max_iterations": "length"}
 """OpenAI finish reason by the turn's finish reason; all others are `stop`."""
 
-Spoken = tuple[Literal["user", "assistant"], str]
+HistoryEntry = tuple[Literal["user", "assistant"], str]
 """Role and text of one previous message."""
 
 
-class Part(BaseModel):
+class ContentPart(BaseModel):
     """A content part of a message."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
@@ -30,40 +30,40 @@ class Part(BaseModel):
     text: str | None = None
 
 
-class Said(BaseModel):
+class CompletionMessage(BaseModel):
     """A message of the request."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
 
 
-class Completion(BaseModel):
+class CompletionRequest(BaseModel):
     """Body of `POST /v1/chat/completions`."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
 
-    model: str = AUTO
-    messages: list[Said]
+    model: str = AUTO_MODEL
+    messages: list[CompletionMessage]
     stream: bool = False
     stream_options: dict[str, Any] | None = None
 
     @property
-    def counts(self) -> bool:
+    def includes_usage(self) -> bool:
         """Whether the stream ends with a usage chunk."""
         return bool((self.stream_options or {}).get("include_usage"))
 
 
-class Talk(BaseModel):
+class CompletionInput(BaseModel):
     """Parsed request: the user message to answer, the previous messages, and instructions."""
 
     text: str
-    before: list[Spoken]
+    history: list[HistoryEntry]
     instructions: str | None
 
 
-def talk_of(completion: Completion) -> Talk:
+def parse_completion_input(completion: CompletionRequest) -> CompletionInput:
     """Split the messages of a request into the message to answer, the history, and instructions.
 
     Drops calls of the client's tools and their results, because the chain does not have these tools. Raises InputError
@@ -71,42 +71,42 @@ def talk_of(completion: Completion) -> Talk:
     """
     texts = [(each.role, _text_content(each)) for each in completion.messages]
     instructions = "\n\n".join(text for role, text in texts if role in ("system", "developer") and text)
-    history: list[Spoken] = [(role, text) for role, text in texts if role in ("user", "assistant") and text.strip()]
+    history: list[HistoryEntry] = [(role, text) for role, text in texts if role in ("user", "assistant") and text.strip()]
     if not history or history[-1][0] != "user":
         raise InputError("messages: the last message with text must be the user's")
-    return Talk(text=history[-1][1], before=history[:-1], instructions=instructions or None)
+    return CompletionInput(text=history[-1][1], history=history[:-1], instructions=instructions or None)
 
 
-def history_of(talk: Talk) -> list[Message]:
-    """Return the previous messages as `Message` objects."""
-    return [Message(role, text) for role, text in talk.before]
+def to_history_messages(completion_input: CompletionInput) -> list[Message]:
+    """Return the previous messages as `EngineMessageFactory` objects."""
+    return [Message(role, text) for role, text in completion_input.history]
 
 
-def whole(task_id: str, model: str, created: int, text: str, reason: FinishReason, usage: Usage) -> dict[str, Any]:
+def build_completion(task_id: str, model: str, created: int, text: str, reason: FinishReason, usage: Usage) -> dict[str, Any]:
     """Return a `chat.completion` object with the whole answer."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": text, "refusal": None},
         "logprobs": None,
-        "finish_reason": FINISHED.get(reason, "stop"),
+        "finish_reason": OPENAI_FINISH_REASONS.get(reason, "stop"),
     }
     header = _response_header(task_id, model, created, "chat.completion")
-    return {**header, "choices": [choice], "usage": used(usage)}
+    return {**header, "choices": [choice], "usage": to_openai_usage(usage)}
 
 
-def piece(task_id: str, model: str, created: int, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+def build_chunk(task_id: str, model: str, created: int, delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
     """Return a `chat.completion.chunk` object of a streamed answer."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
     return {**_response_header(task_id, model, created, "chat.completion.chunk"), "choices": [choice]}
 
 
-def last_piece(task_id: str, model: str, created: int, usage: Usage) -> dict[str, Any]:
+def build_usage_chunk(task_id: str, model: str, created: int, usage: Usage) -> dict[str, Any]:
     """Return the last chunk, with the usage; for clients that request it with `include_usage`."""
     header = _response_header(task_id, model, created, "chat.completion.chunk")
-    return {**header, "choices": [], "usage": used(usage)}
+    return {**header, "choices": [], "usage": to_openai_usage(usage)}
 
 
-def used(usage: Usage) -> dict[str, int]:
+def to_openai_usage(usage: Usage) -> dict[str, int]:
     """Convert token counts to OpenAI's `usage` object."""
     return {
         "prompt_tokens": usage.input_tokens,
@@ -115,16 +115,16 @@ def used(usage: Usage) -> dict[str, int]:
     }
 
 
-def finish_of(reason: FinishReason) -> str:
+def to_openai_finish_reason(reason: FinishReason) -> str:
     """Convert a finish reason to OpenAI's."""
-    return FINISHED.get(reason, "stop")
+    return OPENAI_FINISH_REASONS.get(reason, "stop")
 
 
 def _response_header(task_id: str, model: str, created: int, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{task_id}", "object": kind, "created": created, "model": model}
 
 
-def _text_content(message: Said) -> str:
+def _text_content(message: CompletionMessage) -> str:
     if isinstance(message.content, str) or message.content is None:
         return message.content or ""
     unsupported = next((part.type for part in message.content if part.type not in ("text", "refusal")), None)

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
+"""`POST /v1/chat/completions` and `GET /v1/list_openai_models`; each completion is one task in a temporary session."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,56 +7,56 @@ from typing import Any
 from aiohttp import web
 
 from sophon.errors import SophonError
-from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed, from_wire
+from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed, event_from_wire
 from sophon.stores.contracts import SessionRecord
-from sophon_hosting.desk import SendMessage
-from sophon_hosting.events.frame import Frame, encoded
-from sophon_hosting.failures import Failure, failure_of
-from sophon_hosting.http.exchange import TRACE, answer, body_of, desk_of, host_of
+from sophon_hosting.desk import ClientMessage
+from sophon_hosting.events.frame import WireEvent, encode_json
+from sophon_hosting.failures import ErrorPayload, to_error_payload
+from sophon_hosting.http.exchange import TRACE, json_response, parse_body, get_authorized_host, get_host
 from sophon_hosting.openai_api.completion import (
-    AUTO,
-    Completion,
-    finish_of,
-    history_of,
-    last_piece,
-    piece,
-    talk_of,
-    whole,
+    AUTO_MODEL,
+    CompletionRequest,
+    to_openai_finish_reason,
+    to_history_messages,
+    build_usage_chunk,
+    build_chunk,
+    parse_completion_input,
+    build_completion,
 )
 
 
 def openai_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/v1/models", models), web.post("/v1/chat/completions", completed)]
+    return [web.get("/v1/models", list_openai_models), web.post("/v1/chat/completions", create_chat_completion)]
 
 
-async def models(request: web.Request) -> web.Response:
+async def list_openai_models(request: web.Request) -> web.Response:
     """List `sophon`, which lets routing choose, and every model as `provider/model`."""
-    providers = host_of(request).services.gateway.providers
-    names = [(AUTO, AUTO), *((f"{each.id}/{model.info.name}", each.id) for each in providers for model in each.models)]
+    providers = get_host(request).services.gateway.providers
+    names = [(AUTO_MODEL, AUTO_MODEL), *((f"{each.id}/{model.info.name}", each.id) for each in providers for model in each.models)]
     rows = [{"id": name, "object": "model", "created": 0, "owned_by": owner} for name, owner in names]
-    return answer({"object": "list", "data": rows})
+    return json_response({"object": "list", "data": rows})
 
 
-async def completed(request: web.Request) -> web.StreamResponse:
+async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     """Run the last message as a turn and return or stream its answer. Cancels the task if the client disconnects.
 
     A tool call that needs approval waits for it as usual, and appears in the approval lists.
     """
     try:
-        completion = await body_of(request, Completion)
+        completion = await parse_body(request, CompletionRequest)
         task = _CompletionTask(request, completion)
         async with task:
             return await (_stream_response(request, task) if completion.stream else _whole_response(task))
     except (SophonError, ConnectionResetError) as error:
-        return _error_response(failure_of(Gone() if isinstance(error, ConnectionResetError) else error))
+        return _error_response(to_error_payload(ClientDisconnected() if isinstance(error, ConnectionResetError) else error))
 
 
-LOOK_SECONDS = 1.0
+DISCONNECT_CHECK_SECONDS = 1.0
 """Interval of the check whether a waiting client is still connected."""
 
 
-class Gone(SophonError):
+class ClientDisconnected(SophonError):
     """The client disconnected; its response is never read."""
 
     code = "gone"
@@ -65,33 +65,33 @@ class Gone(SophonError):
 class _CompletionTask:
     """Async context manager of one request: creates a session with the history, runs the task, deletes the session."""
 
-    def __init__(self, request: web.Request, completion: Completion) -> None:
+    def __init__(self, request: web.Request, completion: CompletionRequest) -> None:
         self._request, self._completion = request, completion
-        self._host, self._authorized_host = host_of(request), desk_of(request)
-        self._session_id = self._authorized_host.new_id()
+        self._host, self._authorized_host = get_host(request), get_authorized_host(request)
+        self._session_id = self._authorized_host.new_session_id()
         self._finished = False
         self.task_id = ""
         self.model = completion.model
-        self.counts = completion.counts
+        self.counts = completion.includes_usage
         self.created = int(self._host.services.clock.now().timestamp())
-        self._received: asyncio.Queue[Frame] = asyncio.Queue()
+        self._received: asyncio.Queue[WireEvent] = asyncio.Queue()
 
     async def __aenter__(self) -> "_CompletionTask":
-        talk = talk_of(self._completion)
-        await self._authorized_host.own(self._session_id)
-        history = [SessionRecord("message", "v1", message) for message in history_of(talk)]
+        talk = parse_completion_input(self._completion)
+        await self._authorized_host.ensure_own_session(self._session_id)
+        history = [SessionRecord("message", "v1", message) for message in to_history_messages(talk)]
         if history:
             await self._host.services.store.sessions.append(
                 self._session_id, history, owner=self._authorized_host.user.id
             )
-        await self._authorized_host.listen(self._session_id, self._received.put_nowait)
+        await self._authorized_host.subscribe(self._session_id, self._received.put_nowait)
         try:
-            receipt = await self._authorized_host.send(
-                SendMessage(
+            receipt = await self._authorized_host.send_message(
+                ClientMessage(
                     content=talk.text,
                     session_id=self._session_id,
                     stream=self._completion.stream,
-                    model=None if self.model == AUTO else self.model,
+                    model=None if self.model == AUTO_MODEL else self.model,
                     instructions=talk.instructions,
                     trace=self._request[TRACE],
                 )
@@ -111,30 +111,30 @@ class _CompletionTask:
             received = await self._next_event()
             if received.task_id != self.task_id:
                 continue
-            event = from_wire(received.name, received.data)
+            event = event_from_wire(received.name, received.data)
             if isinstance(event, TaskCompleted | TaskFailed | TaskCancelled):
                 self._finished = True
                 yield event
             elif isinstance(event, StreamChunk):
                 yield event
 
-    async def _next_event(self) -> Frame:
+    async def _next_event(self) -> WireEvent:
         """Return the session's next event. Polls the transport: aiohttp does not report a disconnected client."""
         while True:
             try:
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(DISCONNECT_CHECK_SECONDS):
                     return await self._received.get()
             except TimeoutError:
                 transport = self._request.transport
                 if transport is None or transport.is_closing():
-                    raise Gone from None
+                    raise ClientDisconnected from None
 
     async def _clean_up(self) -> None:
-        self._authorized_host.leave(self._session_id, self._received.put_nowait)
+        self._authorized_host.unsubscribe(self._session_id, self._received.put_nowait)
         if self.task_id and not self._finished:
-            await self._authorized_host.cancel(self.task_id)
+            await self._authorized_host.cancel_task(self.task_id)
         try:
-            await self._authorized_host.delete(self._session_id)
+            await self._authorized_host.delete_session(self._session_id)
         except SophonError:  # a turn is still being cancelled; the session remains, like any other
             return
 
@@ -142,29 +142,29 @@ class _CompletionTask:
 async def _whole_response(task: _CompletionTask) -> web.Response:
     async for event in task.events():
         if isinstance(event, TaskCompleted):
-            body = whole(task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage)
-            return answer(body)
+            body = build_completion(task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage)
+            return json_response(body)
         if isinstance(event, TaskFailed):
-            return _error_response(Failure(str(event.error["code"]), str(event.error["message"]), 502))
-    return _error_response(Failure("cancelled", "the task was cancelled", 409))
+            return _error_response(ErrorPayload(str(event.error["code"]), str(event.error["message"]), 502))
+    return _error_response(ErrorPayload("cancelled", "the task was cancelled", 409))
 
 
 async def _stream_response(request: web.Request, task: _CompletionTask) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
-    await _write_event(response, piece(task.task_id, task.model, task.created, {"role": "assistant", "content": ""}))
+    await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"role": "assistant", "content": ""}))
     streamed = False
     async for event in task.events():
         if isinstance(event, StreamChunk):
             streamed = True
-            await _write_event(response, piece(task.task_id, task.model, task.created, {"content": event.text}))
+            await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": event.text}))
         elif isinstance(event, TaskCompleted):
             if event.text and not streamed:
-                await _write_event(response, piece(task.task_id, task.model, task.created, {"content": event.text}))
-            reason = finish_of(event.finish_reason)
-            await _write_event(response, piece(task.task_id, task.model, task.created, {}, reason))
+                await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": event.text}))
+            reason = to_openai_finish_reason(event.finish_reason)
+            await _write_event(response, build_chunk(task.task_id, task.model, task.created, {}, reason))
             if task.counts:
-                await _write_event(response, last_piece(task.task_id, task.model, task.created, event.usage))
+                await _write_event(response, build_usage_chunk(task.task_id, task.model, task.created, event.usage))
         else:
             cancelled = {"code": "cancelled", "message": "the task was cancelled"}
             error = event.error if isinstance(event, TaskFailed) else cancelled
@@ -175,11 +175,11 @@ async def _stream_response(request: web.Request, task: _CompletionTask) -> web.S
 
 async def _write_event(response: web.StreamResponse, data: dict[str, Any]) -> None:
     """Write one server-sent event."""
-    await response.write(f"data: {encoded(data)}\n\n".encode())
+    await response.write(f"data: {encode_json(data)}\n\n".encode())
 
 
-def _error_response(failure: Failure) -> web.Response:
+def _error_response(failure: ErrorPayload) -> web.Response:
     """Return an error response in OpenAI's format."""
     error = {"message": failure.message, "type": failure.code, "param": None, "code": failure.code}
     headers = {"Retry-After": str(failure.extra["retry_after_seconds"])} if failure.status == 429 else None
-    return answer({"error": error}, failure.status, headers)
+    return json_response({"error": error}, failure.status, headers)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-SMALLEST = 64
+MIN_CAPACITY = 64
 """Minimum number of ticket numbers before renumbering."""
 
 
@@ -10,15 +10,15 @@ SMALLEST = 64
 class Ticket:
     """Position of an entry in the order of acceptance.
 
-    A `waiting` ticket counts as ahead of later ones; an `open` one may become waiting again.
+    A `is_waiting` ticket counts as ahead of later ones; an `is_open` one may become waiting again.
     """
 
     number: int
-    waiting: bool = True
-    open: bool = True
+    is_waiting: bool = True
+    is_open: bool = True
 
 
-class Acceptance:
+class PositionIndex:
     """Fenwick tree over ticket numbers; every operation takes amortized O(log n) of the open tickets.
 
     Node i holds the sum of the i & -i numbers that end at i. When the numbers are used up, the open tickets are
@@ -29,9 +29,9 @@ class Acceptance:
 
     def __init__(self) -> None:
         self._tickets: list[Ticket] = []
-        self._sums = [0] * (SMALLEST + 1)
+        self._sums = [0] * (MIN_CAPACITY + 1)
 
-    def join(self) -> Ticket:
+    def append(self) -> Ticket:
         """Append and return a waiting ticket."""
         if len(self._tickets) + 1 == len(self._sums):
             self._renumber()
@@ -40,24 +40,24 @@ class Acceptance:
         self._add(ticket.number, 1)
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
+    def mark_inactive(self, ticket: Ticket) -> None:
         """Mark the ticket as not waiting; it may become waiting again."""
-        if ticket.waiting:
-            ticket.waiting = False
+        if ticket.is_waiting:
+            ticket.is_waiting = False
             self._add(ticket.number, -1)
 
-    def come_back(self, ticket: Ticket) -> None:
+    def mark_waiting(self, ticket: Ticket) -> None:
         """Mark the ticket as waiting again, at its original position."""
-        if not ticket.waiting:
-            ticket.waiting = True
+        if not ticket.is_waiting:
+            ticket.is_waiting = True
             self._add(ticket.number, 1)
 
-    def close(self, ticket: Ticket) -> None:
+    def remove(self, ticket: Ticket) -> None:
         """Close the ticket permanently."""
-        self.leave(ticket)
-        ticket.open = False
+        self.mark_inactive(ticket)
+        ticket.is_open = False
 
-    def before(self, ticket: Ticket) -> int:
+    def count_waiting_before(self, ticket: Ticket) -> int:
         """Return the number of waiting tickets before this one."""
         total, node = 0, ticket.number
         while node:
@@ -72,9 +72,9 @@ class Acceptance:
             node += node & -node
 
     def _renumber(self) -> None:
-        self._tickets = [ticket for ticket in self._tickets if ticket.open]
-        self._sums = [0] * (max(SMALLEST, 2 * len(self._tickets)) + 1)
+        self._tickets = [ticket for ticket in self._tickets if ticket.is_open]
+        self._sums = [0] * (max(MIN_CAPACITY, 2 * len(self._tickets)) + 1)
         for number, ticket in enumerate(self._tickets):
             ticket.number = number
-            if ticket.waiting:
+            if ticket.is_waiting:
                 self._add(number, 1)

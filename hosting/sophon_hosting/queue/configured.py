@@ -6,7 +6,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
 
 
-def queue_of(services: Services) -> TaskQueue:
+def build_queue(services: Services) -> TaskQueue:
     """Build the queue of `Queue.Backend`. Raises SettingsError for an unsupported backend instead of falling back."""
     queue = services.settings.queue
     if queue.backend != "Memory":

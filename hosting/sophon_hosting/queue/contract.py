@@ -25,8 +25,8 @@ from typing import Literal, Protocol, TypeAlias
 EntryKind: TypeAlias = Literal["run", "resume"]
 """`run`: a turn that has not started. `resume`: a started turn; it goes to the front of its lane, never refused."""
 
-GivenBack: TypeAlias = Literal["waiting", "dead", "stale"]
-"""Result of `give_back`: requeued (`waiting`), dead letter (`dead`), or no effect: it had ended (`stale`)."""
+NackResult: TypeAlias = Literal["waiting", "dead", "stale"]
+"""Result of `nack`: requeued (`waiting`), dead letter (`list_dead_letters`), or no effect: it had ended (`stale`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +40,23 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Entry delivered to one worker, which must end the delivery by `ack` or `give_back`.
+    """Entry delivered to one worker, which must end the delivery by `ack` or `nack`.
 
-    `token` is a fencing token, greater than that of every earlier delivery, also across restarts: a write with a
-    smaller token than the last one is stale. `count` is 1 for the first delivery of the entry.
+    `fencing_token` is a fencing token, greater than that of every earlier delivery, also across restarts: a write with a
+    smaller token than the last one is stale. `delivery_count` is 1 for the first delivery of the entry.
     """
 
     entry: QueueEntry
-    token: int
-    count: int
+    fencing_token: int
+    delivery_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Entry given back after its last allowed delivery; `count` is its number of deliveries, `died_at` is in UTC."""
+    """Entry given back after its last allowed delivery; `delivery_count` is its number of deliveries, `died_at` is in UTC."""
 
     entry: QueueEntry
-    count: int
+    delivery_count: int
     died_at: datetime
 
 
@@ -80,7 +80,7 @@ class QueueStatistics:
     oldest_waiting_seconds: float
 
 
-class Place:
+class ReservedSlot:
     """Reserved queue slot for one entry, held in this process while the run's row is written.
 
     It ends by `put` or `release`. As a context manager it is released at exit unless `put` was called:
@@ -89,13 +89,13 @@ class Place:
             await store.accept(...)
             position = await slot.put(entry)
 
-    `admit` adds an entry regardless of the capacity; `count_out` is called once when the slot ends.
+    `admit` adds an entry regardless of the capacity; `on_end` is called once when the slot ends.
     """
 
     __slots__ = ("_admit", "_count_out", "_has_ended")
 
-    def __init__(self, admit: Callable[[QueueEntry], Awaitable[int]], count_out: Callable[[], None]) -> None:
-        self._admit, self._count_out = admit, count_out
+    def __init__(self, admit: Callable[[QueueEntry], Awaitable[int]], on_end: Callable[[], None]) -> None:
+        self._admit, self._count_out = admit, on_end
         self._has_ended = False
 
     async def put(self, entry: QueueEntry) -> int:
@@ -116,7 +116,7 @@ class Place:
             self._has_ended = True
             self._count_out()
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "ReservedSlot":
         return self
 
     def __exit__(
@@ -140,7 +140,7 @@ class TaskQueue(Protocol):
         """Release the resources of `open`; waiting entries persist if the technology is persistent."""
         ...
 
-    def reserve(self) -> Place:
+    def reserve(self) -> ReservedSlot:
         """Reserve a slot. Raises QueueFull if waiting entries and slots together have reached the capacity.
 
         Decided within the process, without I/O, so that a crashed host leaves no slot behind. A queue shared by several
@@ -167,7 +167,7 @@ class TaskQueue(Protocol):
         """Acknowledge the delivery and unblock its lane. Return False, without effect, if it had already ended."""
         ...
 
-    async def give_back(self, delivery: Delivery) -> GivenBack:
+    async def nack(self, delivery: Delivery) -> NackResult:
         """Return the entry to the front of its lane or, after `max_deliveries` deliveries, to the dead letters.
 
         A waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds.
@@ -181,14 +181,14 @@ class TaskQueue(Protocol):
         """
         ...
 
-    async def hold(self, session_id: str, task_id: str) -> bool:
+    async def hold_lane(self, session_id: str, task_id: str) -> bool:
         """Restrict the lane to this task; call it before the `ack` of a suspending turn.
 
         Does not affect a delivery in flight. Idempotent. Return False if another task holds the lane.
         """
         ...
 
-    async def free(self, session_id: str, task_id: str) -> bool:
+    async def release_lane(self, session_id: str, task_id: str) -> bool:
         """End the hold after the task has ended. Return False, without effect, if this task does not hold the lane."""
         ...
 
@@ -219,11 +219,11 @@ class TaskQueue(Protocol):
         """
         ...
 
-    async def dead(self) -> list[DeadLetter]:
+    async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
         ...
 
-    async def retry(self, task_id: str) -> bool:
+    async def retry_dead_letter(self, task_id: str) -> bool:
         """Enqueue a dead letter as a new entry, regardless of the capacity. Return False if the task has none."""
         ...
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import QueueFull
-from sophon_hosting.queue.acceptance import Acceptance
-from sophon_hosting.queue.contract import DeadLetter, Delivery, GivenBack, Place, QueueEntry, QueueStatistics
-from sophon_hosting.queue.lanes import Item, Lanes
-from sophon_hosting.queue.pace import Pace
-from sophon_hosting.queue.takers import Takers
+from sophon_hosting.queue.acceptance import PositionIndex
+from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, ReservedSlot, QueueEntry, QueueStatistics
+from sophon_hosting.queue.lanes import QueueItem, LaneScheduler
+from sophon_hosting.queue.pace import DrainRate
+from sophon_hosting.queue.takers import WaitingConsumers
 
-CAPACITY = 100
+DEFAULT_CAPACITY = 100
 """Default bound of the waiting entries. Source: reference/sophon.md 5.15."""
 
-MAX_DELIVERIES = 5
+DEFAULT_MAX_DELIVERIES = 5
 """Default number of deliveries before an entry becomes a dead letter."""
 
 
@@ -30,7 +30,7 @@ class MemoryQueue:
     """
 
     def __init__(
-        self, capacity: int = CAPACITY, *, max_deliveries: int = MAX_DELIVERIES, clock: Clock | None = None
+        self, capacity: int = DEFAULT_CAPACITY, *, max_deliveries: int = DEFAULT_MAX_DELIVERIES, clock: Clock | None = None
     ) -> None:
         if capacity < 1 or max_deliveries < 1:
             raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
@@ -41,13 +41,13 @@ class MemoryQueue:
         self._delivered = 0
         self._paused = False
         self._reserved = 0
-        self._scheduler = Lanes()
-        self._positions = Acceptance()
-        self._drain_rate = Pace()
-        self._consumers = Takers()
+        self._scheduler = LaneScheduler()
+        self._positions = PositionIndex()
+        self._drain_rate = DrainRate()
+        self._consumers = WaitingConsumers()
         # In the order in which they began to wait; the first one is the oldest.
-        self._waiting: OrderedDict[str, Item] = OrderedDict()
-        self._in_flight: dict[int, Item] = {}
+        self._waiting: OrderedDict[str, QueueItem] = OrderedDict()
+        self._in_flight: dict[int, QueueItem] = {}
         self._dead: dict[str, DeadLetter] = {}
         self._drain_waiters: set[asyncio.Future[bool]] = set()
 
@@ -57,11 +57,11 @@ class MemoryQueue:
     async def close(self) -> None:
         """Do nothing."""
 
-    def reserve(self) -> Place:
+    def reserve(self) -> ReservedSlot:
         """Reserve a slot. Raises QueueFull."""
         self._check_capacity()
         self._reserved += 1
-        return Place(self._admit, self._end_reservation)
+        return ReservedSlot(self._admit, self._end_reservation)
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull, except for forced, `resume` and known entries."""
@@ -75,7 +75,7 @@ class MemoryQueue:
             await self._consumers.wait()
         self._wake()
         del self._waiting[item.entry.task_id]
-        self._positions.leave(item.ticket)
+        self._positions.mark_inactive(item.ticket)
         item.since = self._clock.monotonic()
         item.deliveries += 1
         self._delivered += 1
@@ -85,41 +85,41 @@ class MemoryQueue:
 
     async def ack(self, delivery: Delivery) -> bool:
         """Acknowledge the delivery. Return False if it had already waiter."""
-        item = self._in_flight.pop(delivery.token, None)
+        item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return False
-        self._positions.close(item.ticket)
-        self._drain_rate.completed(self._clock.monotonic() - item.since)
+        self._positions.remove(item.ticket)
+        self._drain_rate.record_completion(self._clock.monotonic() - item.since)
         self._finish(item)
         return True
 
-    async def give_back(self, delivery: Delivery) -> GivenBack:
+    async def nack(self, delivery: Delivery) -> NackResult:
         """Return the entry to the front of its lane or, after the last delivery, to the dead letters."""
-        item = self._in_flight.pop(delivery.token, None)
+        item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return "stale"
         if (resume := self._discard_waiting(item.entry.task_id)) is not None:
             item.entry = resume.entry
-        outcome: GivenBack = "dead" if item.deliveries >= self._max_deliveries else "waiting"
+        outcome: NackResult = "dead" if item.deliveries >= self._max_deliveries else "waiting"
         if outcome == "dead":
             self._add_dead_letter(item)
         else:
-            self._positions.come_back(item.ticket)
+            self._positions.mark_waiting(item.ticket)
             self._start_waiting(item, front=True)
         self._finish(item)
         return outcome
 
     async def renew(self, delivery: Delivery) -> bool:
         """Return whether the delivery is still open; there is no lease in memory."""
-        return delivery.token in self._in_flight
+        return delivery.fencing_token in self._in_flight
 
-    async def hold(self, session_id: str, task_id: str) -> bool:
+    async def hold_lane(self, session_id: str, task_id: str) -> bool:
         """Restrict the session's lane to this task. Return False if another task holds it."""
-        return self._scheduler.hold(session_id, task_id)
+        return self._scheduler.hold_lane(session_id, task_id)
 
-    async def free(self, session_id: str, task_id: str) -> bool:
+    async def release_lane(self, session_id: str, task_id: str) -> bool:
         """End the hold of this task. Return False if it does not hold the lane."""
-        freed = self._scheduler.free(session_id, task_id)
+        freed = self._scheduler.release_lane(session_id, task_id)
         self._wake()
         return freed
 
@@ -130,7 +130,7 @@ class MemoryQueue:
     async def position(self, task_id: str) -> int | None:
         """Return the number of waiting entries accepted before the task; None if it does not wait."""
         item = self._waiting.get(task_id)
-        return None if item is None else self._positions.before(item.ticket)
+        return None if item is None else self._positions.count_waiting_before(item.ticket)
 
     async def pause(self) -> None:
         """Stop delivering until `resume`."""
@@ -154,11 +154,11 @@ class MemoryQueue:
         finally:
             self._drain_waiters.discard(waiter)
 
-    async def dead(self) -> list[DeadLetter]:
+    async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
         return list(self._dead.values())
 
-    async def retry(self, task_id: str) -> bool:
+    async def retry_dead_letter(self, task_id: str) -> bool:
         """Enqueue a dead letter as a new entry. Return False if there is none."""
         letter = self._dead.pop(task_id, None)
         if letter is None:
@@ -173,7 +173,7 @@ class MemoryQueue:
             waiting=len(self._waiting),
             reserved=self._reserved,
             in_flight=len(self._in_flight),
-            held_lanes=self._scheduler.held,
+            held_lanes=self._scheduler.held_count,
             dead=len(self._dead),
             capacity=self._capacity,
             paused=self._paused,
@@ -185,7 +185,7 @@ class MemoryQueue:
         excess = len(self._waiting) + self._reserved - self._capacity + 1
         if excess > 0:
             active = 0 if self._paused else len(self._in_flight)
-            raise QueueFull(self._capacity, self._drain_rate.retry_after_seconds(active, excess))
+            raise QueueFull(self._capacity, self._drain_rate.estimate_retry_after_seconds(active, excess))
 
     def _end_reservation(self) -> None:
         self._reserved -= 1
@@ -194,7 +194,7 @@ class MemoryQueue:
         return entry.task_id in self._waiting or entry.task_id in self._dead or self._is_in_flight(entry)
 
     def _is_in_flight(self, entry: QueueEntry) -> bool:
-        running = self._scheduler.running(entry.session_id)
+        running = self._scheduler.find_in_flight(entry.session_id)
         return running is not None and running.entry.task_id == entry.task_id
 
     async def _admit(self, entry: QueueEntry) -> int:
@@ -202,8 +202,8 @@ class MemoryQueue:
         if (item := self._waiting.get(entry.task_id)) is not None:
             if entry.kind == "resume":
                 item.entry = replace(item.entry, kind="resume")
-                self._scheduler.to_front(item)
-            return self._positions.before(item.ticket)
+                self._scheduler.move_to_front(item)
+            return self._positions.count_waiting_before(item.ticket)
         if (letter := self._dead.get(entry.task_id)) is not None:
             if entry.kind == "resume":
                 self._dead[entry.task_id] = replace(letter, entry=replace(letter.entry, kind="resume"))
@@ -213,37 +213,37 @@ class MemoryQueue:
         return self._append(entry)
 
     def _append(self, entry: QueueEntry) -> int:
-        item = Item(entry, self._positions.join(), since=0.0)
+        item = QueueItem(entry, self._positions.append(), since=0.0)
         self._start_waiting(item, front=entry.kind == "resume")
         self._wake()
-        return self._positions.before(item.ticket)
+        return self._positions.count_waiting_before(item.ticket)
 
-    def _start_waiting(self, item: Item, *, front: bool) -> None:
+    def _start_waiting(self, item: QueueItem, *, front: bool) -> None:
         item.since = self._clock.monotonic()
         self._waiting[item.entry.task_id] = item
         self._scheduler.add(item, front=front)
 
-    def _discard_waiting(self, task_id: str) -> Item | None:
+    def _discard_waiting(self, task_id: str) -> QueueItem | None:
         item = self._waiting.pop(task_id, None)
         if item is not None:
             self._scheduler.discard(item)
-            self._positions.close(item.ticket)
+            self._positions.remove(item.ticket)
         return item
 
-    def _add_dead_letter(self, item: Item) -> None:
-        self._positions.close(item.ticket)
-        self._scheduler.free(item.entry.session_id, item.entry.task_id)
+    def _add_dead_letter(self, item: QueueItem) -> None:
+        self._positions.remove(item.ticket)
+        self._scheduler.release_lane(item.entry.session_id, item.entry.task_id)
         self._dead[item.entry.task_id] = DeadLetter(item.entry, item.deliveries, self._clock.now())
 
-    def _finish(self, item: Item) -> None:
+    def _finish(self, item: QueueItem) -> None:
         self._scheduler.finish(item)
         self._wake()
         if not self._in_flight:
             self._end_drains(drained=True)
 
     def _wake(self) -> None:
-        if self._scheduler.ready and not self._paused:
-            self._consumers.wake()
+        if self._scheduler.has_ready_lane and not self._paused:
+            self._consumers.wake_one()
 
     def _end_drains(self, *, drained: bool) -> None:
         for waiter in self._drain_waiters:

@@ -4,33 +4,33 @@ import math
 from collections import deque
 from collections.abc import Collection
 
-REMEMBERED = 32
+SAMPLE_COUNT = 32
 """Number of recent durations."""
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 1, 60
+MIN_RETRY_AFTER_SECONDS, MAX_RETRY_AFTER_SECONDS = 1, 60
 """Bounds of an estimate."""
 
 
-class Pace:
+class DrainRate:
     """Durations of the newest completions; not rates, which idle periods would distort."""
 
     __slots__ = ("_seconds",)
 
     def __init__(self) -> None:
-        self._seconds: deque[float] = deque(maxlen=REMEMBERED)
+        self._seconds: deque[float] = deque(maxlen=SAMPLE_COUNT)
 
-    def completed(self, seconds: float) -> None:
+    def record_completion(self, seconds: float) -> None:
         """Record the time in seconds between a delivery and its ack."""
         self._seconds.append(seconds)
 
-    def retry_after_seconds(self, in_flight: int, excess: int) -> int:
+    def estimate_retry_after_seconds(self, in_flight: int, excess: int) -> int:
         """Return the estimated seconds until `excess` entries have left, given `in_flight` running ones."""
-        return retry_after_seconds(self._seconds, in_flight, excess)
+        return estimate_retry_after_seconds(self._seconds, in_flight, excess)
 
 
-def retry_after_seconds(completions: Collection[float], in_flight: int, excess: int) -> int:
+def estimate_retry_after_seconds(durations_seconds: Collection[float], in_flight: int, excess: int) -> int:
     """Return whole seconds, 1 to 60, until `excess` of the tasks in flight are done; 60 if there is no data."""
-    if not completions or not in_flight:
-        return LONGEST_SECONDS
-    average = sum(completions) / len(completions)
-    return min(max(math.ceil(average * excess / in_flight), SHORTEST_SECONDS), LONGEST_SECONDS)
+    if not durations_seconds or not in_flight:
+        return MAX_RETRY_AFTER_SECONDS
+    average = sum(durations_seconds) / len(durations_seconds)
+    return min(max(math.ceil(average * excess / in_flight), MIN_RETRY_AFTER_SECONDS), MAX_RETRY_AFTER_SECONDS)

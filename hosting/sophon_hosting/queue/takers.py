@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 
 
-class Takers:
+class WaitingConsumers:
     """FIFO of waiting consumers. A woken consumer fetches its item itself, so cancellation cannot lose one."""
 
     __slots__ = ("_waiting",)
@@ -21,10 +21,10 @@ class Takers:
         except BaseException:
             self._waiting.pop(woken, None)
             if woken.done() and not woken.cancelled():
-                self.wake()
+                self.wake_one()
             raise
 
-    def wake(self) -> None:
+    def wake_one(self) -> None:
         """Wake the consumer that has waited longest, if any."""
         while self._waiting:
             woken, _ = self._waiting.popitem(last=False)

@@ -4,7 +4,7 @@ import asyncio
 
 from sophon.context import Context
 from sophon.pipeline import Next, Pipeline
-from sophon_hosting.runs.jobs import Jobs
+from sophon_hosting.runs.jobs import ActiveRuns
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 
 
@@ -21,12 +21,12 @@ class Checkpoints:
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {"tool batch": "stores the turn's state before its tool calls run"}  # noqa: RUF012 - plain data, as in every middleware
 
-    def __init__(self, active_runs: Jobs) -> None:
+    def __init__(self, active_runs: ActiveRuns) -> None:
         self._active_runs = active_runs
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:  # noqa: A002 - the middleware signature
         active_run = self._active_runs.get(ctx.task_id)
-        if active_run is not None and active_run.cancel_wanted:
+        if active_run is not None and active_run.is_cancel_requested:
             # A tool may have swallowed the cancellation; nothing may start after it.
             raise asyncio.CancelledError
         if active_run is not None and active_run.ctx is not None and ctx.settling:
@@ -34,7 +34,7 @@ class Checkpoints:
         await next(ctx)
 
 
-def with_checkpoints(chain: Pipeline, active_runs: Jobs) -> Pipeline:
+def insert_checkpoints(chain: Pipeline, active_runs: ActiveRuns) -> Pipeline:
     """Return the chain with `Checkpoints` after its AgenticLoop; without an AgenticLoop, return it unchanged."""
     for index, middleware in enumerate(chain):
         if isinstance(middleware, AgenticLoop):

@@ -9,72 +9,72 @@ from sophon.stores.run_contracts import Run
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class ActiveRun:
     """Run that a worker is running.
 
-    `asked` holds the ids of approvals requested in this pass and not decided. `ending` is True while and after the
-    outcome or the suspension is written: the run can no longer be interrupted. `concluded` is True once the outcome is
-    stored, `suspended` once the suspension is stored, `unwritten` if the store refused the outcome. `over` is set when
+    `pending_approval_ids` holds the ids of approvals requested in this pass and not decided. `is_finalizing` is True while and after the
+    outcome or the suspension is written: the run can no longer be interrupted. `has_outcome` is True once the outcome is
+    stored, `is_suspended` once the suspension is stored, `outcome_write_failed` if the store refused the outcome. `released` is set when
     the worker has released the run.
     """
 
     task_id: str
     run: Run | None = None
     ctx: Context | None = None
-    work: asyncio.Task[None] | None = None
-    limit: asyncio.Timeout | None = None
-    asked: list[str] = field(default_factory=lambda: [])
-    cancel_wanted: bool = False
-    stopping: bool = False
-    ending: bool = False
-    concluded: bool = False
-    suspended: bool = False
-    unwritten: bool = False
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+    worker_task: asyncio.Task[None] | None = None
+    timeout: asyncio.Timeout | None = None
+    pending_approval_ids: list[str] = field(default_factory=lambda: [])
+    is_cancel_requested: bool = False
+    is_interrupted: bool = False
+    is_finalizing: bool = False
+    has_outcome: bool = False
+    is_suspended: bool = False
+    outcome_write_failed: bool = False
+    released: asyncio.Event = field(default_factory=asyncio.Event)
 
     def cancel(self) -> None:
         """Request cancellation of the run by a user."""
-        if not self.cancel_wanted:
-            self.cancel_wanted = True
+        if not self.is_cancel_requested:
+            self.is_cancel_requested = True
             self._cancel_task()
 
-    def stop(self) -> None:
+    def interrupt(self) -> None:
         """Interrupt the run because the process is shutting down; the next process resumes it."""
-        if not self.stopping:
-            self.stopping = True
+        if not self.is_interrupted:
+            self.is_interrupted = True
             self._cancel_task()
 
-    def end(self) -> None:
+    def begin_finalizing(self) -> None:
         """Disable the time limit and interruption before the outcome is written."""
-        self.ending = True
-        if self.limit is not None and not self.limit.expired():
-            self.limit.reschedule(None)
+        self.is_finalizing = True
+        if self.timeout is not None and not self.timeout.expired():
+            self.timeout.reschedule(None)
 
     def _cancel_task(self) -> None:
-        if self.work is not None and not self.ending:
-            self.work.cancel()
+        if self.worker_task is not None and not self.is_finalizing:
+            self.worker_task.cancel()
 
 
-class Jobs:
+class ActiveRuns:
     """Registry of the active runs by task id; at most one per consumer of the worker."""
 
     def __init__(self) -> None:
-        self._active_runs: dict[str, Job] = {}
+        self._active_runs: dict[str, ActiveRun] = {}
 
-    def add(self, active_run: Job) -> None:
+    def add(self, active_run: ActiveRun) -> None:
         """Register a run."""
         self._active_runs[active_run.task_id] = active_run
 
-    def discard(self, active_run: Job) -> None:
-        """Remove a run and set its `over` event."""
+    def remove(self, active_run: ActiveRun) -> None:
+        """Remove a run and set its `released` event."""
         del self._active_runs[active_run.task_id]
-        active_run.over.set()
+        active_run.released.set()
 
-    def get(self, task_id: str) -> Job | None:
+    def get(self, task_id: str) -> ActiveRun | None:
         """Return the active run of a task, or None."""
         return self._active_runs.get(task_id)
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[ActiveRun]:
         return iter(list(self._active_runs.values()))
 
     def __len__(self) -> int:

@@ -8,11 +8,11 @@ from sophon.messages import Response
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
 
-WhatLeaves: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
+OutboundBuilder: TypeAlias = Callable[[Run, RunOutcome], Sequence[OutboundEntry]]
 """Builds the outbound entries that are written in one transaction with the outcome."""
 
 
-def answer(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
+def build_answer_entries(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
     """Return one entry for the chat that the message came from (`origin`: chat, account); empty without a chat."""
     chat = run.origin.get("chat")
     if not chat:
@@ -29,10 +29,10 @@ def answer(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
     return [entry]
 
 
-def outcome_of(end: TurnEnd) -> RunOutcome:
+def outcome_from_turn_end(end: TurnEnd) -> RunOutcome:
     """Return the run outcome for the end of a turn. Raises ValueError for a suspended turn, which has no outcome."""
     if end.status == "completed" and end.response is not None:
-        return RunOutcome("completed", response=response_row(end.response))
+        return RunOutcome("completed", response=response_to_json(end.response))
     if end.status == "failed":
         return RunOutcome("failed", error=RunError(end.error["code"], end.error["message"], end.error.get("id", "")))
     if end.status == "cancelled":
@@ -40,7 +40,7 @@ def outcome_of(end: TurnEnd) -> RunOutcome:
     raise ValueError(f"a turn that is {end.status} has no outcome")
 
 
-def response_row(response: Response) -> dict[str, Any]:
+def response_to_json(response: Response) -> dict[str, Any]:
     """Return a response as JSON for the run's row."""
     return {
         "text": response.text,

@@ -5,10 +5,10 @@ from typing import TypeAlias
 
 from sophon.stores.run_contracts import Run
 
-Prepare: TypeAlias = Callable[[Run], Awaitable[Run]]
+PrepareRun: TypeAlias = Callable[[Run], Awaitable[Run]]
 """Returns the run as its turn receives it; may be slow, and must not raise an error that would end the run."""
 
 
-async def as_it_is(run: Run) -> Run:
+async def prepare_nothing(run: Run) -> Run:
     """Return the run unchanged."""
     return run

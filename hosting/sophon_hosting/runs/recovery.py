@@ -7,28 +7,28 @@ from sophon.events import TaskQueued
 from sophon.services import Services
 from sophon.stores.contracts import Store
 from sophon.stores.run_contracts import Run
-from sophon_hosting.events.feed import EventFeed
+from sophon_hosting.events.feed import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.endings import Ended, Endings
+from sophon_hosting.runs.endings import RunAborted, RunTerminator
 
 log = logging.getLogger("sophon")
 
 
-class Recovery:
+class RunRecovery:
     """Recovers the unfinished runs in order of acceptance, before the worker takes the first one.
 
     A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
-    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.Recovery`. A suspended
+    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A suspended
     one holds its lane and resumes if one of its approvals was decided.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, terminator: Endings, event_bus: EventFeed) -> None:
+    def __init__(self, services: Services, queue: TaskQueue, terminator: RunTerminator, event_bus: EventBus) -> None:
         self._services, self._queue, self._terminator, self._event_bus = services, queue, terminator, event_bus
 
     async def recover(self) -> set[str]:
         """Recover all unfinished runs; return the ids of interrupted runs that resume."""
         interrupted: set[str] = set()
-        runs = await self._services.store.runs.unfinished()
+        runs = await self._services.store.runs.list_unfinished()
         for run in runs:
             if await self._recover_run(run):
                 interrupted.add(run.id)
@@ -37,21 +37,21 @@ class Recovery:
         return interrupted
 
     async def _recover_run(self, run: Run) -> bool:
-        await self._event_bus.recall(run)
-        if not self._event_bus.has_told(run, "task_queued"):
-            self._event_bus.emit(queued(run, 0))
+        await self._event_bus.load_run_events(run)
+        if not self._event_bus.has_emitted(run, "task_queued"):
+            self._event_bus.emit(build_task_queued_event(run, 0))
         fails = self._services.settings.agent_execution.recovery == "Fail"
         if run.cancel_requested:
-            await self._terminator.cancel_at_rest(run)
+            await self._terminator.cancel_inactive(run)
         elif run.status == "queued":
             await self._queue.put(QueueEntry(run.id, run.session_id), force=True)
         elif run.status == "suspended":
-            await self._queue.hold(run.session_id, run.id)
-            if await is_decided(self._services.store, run):
+            await self._queue.hold_lane(run.session_id, run.id)
+            if await has_decision(self._services.store, run):
                 await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
         elif fails:
-            await self._terminator.fail_at_rest(
-                run, Ended("interrupted", "the host stopped while this task was running")
+            await self._terminator.fail_inactive(
+                run, RunAborted("interrupted", "the host stopped while this task was running")
             )
         else:
             await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
@@ -59,7 +59,7 @@ class Recovery:
         return False
 
 
-async def is_decided(store: Store, run: Run) -> bool:
+async def has_decision(store: Store, run: Run) -> bool:
     """Return whether a suspended run can resume: an approval was decided, or is missing and must be requested again."""
     for approval_id in run.waiting_for:
         try:
@@ -71,6 +71,6 @@ async def is_decided(store: Store, run: Run) -> bool:
     return not run.waiting_for
 
 
-def queued(run: Run, position: int) -> TaskQueued:
+def build_task_queued_event(run: Run, position: int) -> TaskQueued:
     """Return the `TaskQueued` event of an accepted run."""
     return TaskQueued(session_id=run.session_id, task_id=run.id, run_id=run.id, position=position, text=run.text)

@@ -7,25 +7,25 @@ from sophon.context import TurnFacts
 from sophon.context.turn_log import SessionLog, TurnEnd
 from sophon.events import Emit, Event
 from sophon.stores.contracts import SessionRecord, Store
-from sophon.stores.run_contracts import Finished, Run
-from sophon_hosting.events.feed import EventFeed
-from sophon_hosting.runs.jobs import Job, Jobs
-from sophon_hosting.runs.leaving import WhatLeaves, answer, outcome_of
+from sophon.stores.run_contracts import FinishResult, Run
+from sophon_hosting.events.feed import EventBus
+from sophon_hosting.runs.jobs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.leaving import OutboundBuilder, build_answer_entries, outcome_from_turn_end
 
 log = logging.getLogger("sophon")
 
 
-class Outcomes:
+class OutcomeWriter:
     """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
 
-    def __init__(self, store: Store, event_bus: EventFeed, leaving: WhatLeaves = answer) -> None:
-        self._store, self._event_bus, self._build_outbound = store, event_bus, leaving
+    def __init__(self, store: Store, event_bus: EventBus, build_outbound: OutboundBuilder = build_answer_entries) -> None:
+        self._store, self._event_bus, self._build_outbound = store, event_bus, build_outbound
 
-    async def write(self, active_run: Job, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd) -> Finished:
+    async def write(self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd) -> FinishResult:
         """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound."""
-        outcome = outcome_of(turn_end)
+        outcome = outcome_from_turn_end(turn_end)
         outbound = self._build_outbound(run, outcome)
-        active_run.end()
+        active_run.begin_finalizing()
 
         def events(last_record_seq: int) -> Sequence[Event]:
             last_events = turn_end.events(last_record_seq)
@@ -33,39 +33,39 @@ class Outcomes:
                 event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
             return last_events
 
-        finished = await self._event_bus.conclude(
+        finished = await self._event_bus.commit_outcome(
             run.session_id,
             events,
             lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
         )
-        active_run.concluded = True
+        active_run.has_outcome = True
         return finished
 
 
-class RunLog:
+class RunTurnLog:
     """`TurnLog` of a host. Turns that are no active run, and suspensions, are written by `SessionLog`.
 
     A turn interrupted by its time limit or by shutdown is not recorded as cancelled, because only a user cancels; its
     worker determines the outcome.
     """
 
-    def __init__(self, active_runs: Jobs, outcome_writer: Outcomes, store: Store) -> None:
+    def __init__(self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: Store) -> None:
         self._active_runs, self._outcome_writer = active_runs, outcome_writer
         self._session_log = SessionLog(store)
 
     async def conclude(
         self, turn: TurnFacts, records: Sequence[SessionRecord], turn_end: TurnEnd, emit: Emit, /
     ) -> bool:
-        """See `TurnLog.conclude`. Also returns False if the run already has an outcome or the store has refused one."""
+        """See `TurnLog.commit_outcome`. Also returns False if the run already has an outcome or the store has refused one."""
         active_run = self._active_runs.get(turn.run_id)
         if active_run is None or active_run.run is None or turn_end.status == "suspended":
             return await self._session_log.conclude(turn, records, turn_end, emit)
-        if active_run.unwritten or (turn_end.status == "cancelled" and not active_run.cancel_wanted):
+        if active_run.outcome_write_failed or (turn_end.status == "cancelled" and not active_run.is_cancel_requested):
             return False
         try:
-            return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).first
+            return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).is_first
         except Exception:
-            active_run.unwritten = True
+            active_run.outcome_write_failed = True
             if turn_end.status == "completed":
                 raise
             log.exception("the outcome of run %s could not be recorded", turn.run_id)

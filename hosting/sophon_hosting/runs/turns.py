@@ -5,11 +5,11 @@ from sophon.events import StreamReset
 from sophon.messages import Message
 from sophon.services import Services
 from sophon.stores.run_contracts import Run
-from sophon_middlewares.outer.session_events import BEGUN_BEFORE
+from sophon_middlewares.outer.session_events import RECORDED_SEQ
 
 
-async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Context:
-    """Build the turn of a run; `fresh` states that this is its first start.
+async def build_turn(services: Services, run: Run, *, is_first_start: bool = False) -> Context:
+    """Build the turn of a run; `is_first_start` states that this is its first start.
 
     Raises StateError, InputError, NotFound (the model no longer exists), StoreError.
     """
@@ -28,12 +28,12 @@ async def turn_of(services: Services, run: Run, *, fresh: bool = False) -> Conte
     )
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
-    if not fresh and (seq := await _find_message_seq(services, run)):
-        ctx.put(BEGUN_BEFORE, seq)
+    if not is_first_start and (seq := await _find_message_seq(services, run)):
+        ctx.put(RECORDED_SEQ, seq)
     return ctx
 
 
-def begin_reply_anew(ctx: Context, run: Run) -> None:
+def restart_reply(ctx: Context, run: Run) -> None:
     """Emit a stream reset for a reply whose text was interrupted with the previous process."""
     if ctx.stream:
         ctx.epoch = max(ctx.epoch + 1, run.starts)
@@ -42,5 +42,5 @@ def begin_reply_anew(ctx: Context, run: Run) -> None:
 
 async def _find_message_seq(services: Services, run: Run) -> int:
     """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
-    records = await services.store.sessions.records(run.session_id)
+    records = await services.store.sessions.list_records(run.session_id)
     return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)

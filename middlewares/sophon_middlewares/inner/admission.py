@@ -3,32 +3,32 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sophon.approvals import call_digest
+from sophon.approvals import compute_call_digest
 from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.tools.tool import Risk, Tool
 
-DOOR = "load_tools"
+LOAD_TOOLS = "load_tools"
 """The tool that offers other tools; always callable, even if the filter withheld it."""
 
 
-def unusable(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
+def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | None:
     """Return why a call cannot run, as a message for the model, before anybody is asked for approval; None if it
     can.
     """
     if call.malformed is not None:
         return f"this tool call could not be read: {call.malformed}"
-    if tool is not None and offered(ctx, tool):
+    if tool is not None and is_offered(ctx, tool):
         return None
-    near = ctx.services.registry.near(call.name, ctx.tools)
+    near = ctx.services.registry.suggest_names(call.name, ctx.tools)
     hint = f"; near names: {', '.join(near)}" if near else ""
     if tool is not None and tool.group:
-        hint += f"; {DOOR}(group={tool.group!r}) would offer it"
+        hint += f"; {LOAD_TOOLS}(group={tool.group!r}) would offer it"
     return f"there is no tool {call.name!r} in this conversation{hint}"
 
 
-def ungranted(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
+def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
     """Return why a call of High risk or above must not run; None if exactly this call was approved, or needs no
     approval.
     """
@@ -37,17 +37,17 @@ def ungranted(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
     grant = ctx.grants.get(call.id)
     if grant is None:
         return f"{call.name} is of {tool.risk.label} risk and nobody has approved this call"
-    if grant.digest != call_digest(ctx.run_id, call):
+    if grant.digest != compute_call_digest(ctx.run_id, call):
         return f"this call of {call.name} is not the one that was approved"
     return None
 
 
-def offered(ctx: Context, tool: Tool) -> bool:
+def is_offered(ctx: Context, tool: Tool) -> bool:
     """Return whether the model may call the tool in this turn: it was offered, or it is `load_tools`."""
-    return ctx.tools is ctx.services.registry.tools or tool in ctx.tools or tool.name == DOOR
+    return ctx.tools is ctx.services.registry.tools or tool in ctx.tools or tool.name == LOAD_TOOLS
 
 
-def misfit(tool: Tool, arguments: Mapping[str, Any]) -> InvalidArguments | None:
+def find_argument_error(tool: Tool, arguments: Mapping[str, Any]) -> InvalidArguments | None:
     """Return how the arguments violate the tool's schema; None if they are valid."""
     try:
         tool.schema.validate(tool.name, arguments)

@@ -9,12 +9,12 @@ from sophon.messages import Message, Response, ToolCall
 from sophon.pipeline import Next
 from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits
 
-PROGRESS_EVERY = 10
+PROGRESS_INTERVAL = 10
 """Rounds between two Progress events. Source: reference/sophon.md 5.8."""
 
 
 @dataclass(slots=True)
-class Judgement:
+class RoundVerdict:
     """Loop detector results for one round: warnings by call id, and the last refusal."""
 
     iteration: int
@@ -22,10 +22,10 @@ class Judgement:
     refusal: str = ""
 
 
-JUDGEMENT: Key[Judgement] = Key(
+ROUND_VERDICT: Key[RoundVerdict] = Key(
     "agentic_loop.judgement",
     dump=lambda judged: [judged.iteration, judged.warnings, judged.refusal],
-    load=lambda data: Judgement(*data),
+    load=lambda data: RoundVerdict(*data),
 )
 DETECTOR: Key[LoopDetector] = Key("agentic_loop.detector", dump=LoopDetector.to_json, load=LoopDetector.from_json)
 
@@ -59,12 +59,12 @@ class AgenticLoop:
         self._options = options or LoopOptions()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not (ctx.resumed and open_calls(ctx)):
+        if not (ctx.resumed and list_unanswered_calls(ctx)):
             await _run_model_pass(ctx, next)
-        if not open_calls(ctx):
+        if not list_unanswered_calls(ctx):
             return
-        detector, most = _get_detector(ctx, self._options), cap(ctx, self._options)
-        while calls := open_calls(ctx):
+        detector, most = _get_detector(ctx, self._options), iteration_limit(ctx, self._options)
+        while calls := list_unanswered_calls(ctx):
             if not await _settle_round(ctx, next, detector, calls):
                 return
             if ctx.iteration >= most:
@@ -73,12 +73,12 @@ class AgenticLoop:
             await _run_model_pass(ctx, next)
 
 
-def open_calls(ctx: Context) -> list[ToolCall]:
+def list_unanswered_calls(ctx: Context) -> list[ToolCall]:
     """Return the calls of the last reply while it has no results yet."""
     return ctx.messages[-1].tool_calls if ctx.messages else []
 
 
-def cap(ctx: Context, options: LoopOptions) -> int:
+def iteration_limit(ctx: Context, options: LoopOptions) -> int:
     """Return the maximum rounds of tool calls of the turn."""
     settings = ctx.settings.agent_execution
     wanted = settings.max_tool_iterations if options.max_iterations is None else options.max_iterations
@@ -95,7 +95,7 @@ def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
 
 
 async def _run_model_pass(ctx: Context, next: Next) -> None:
-    if ctx.observed:
+    if ctx.has_listeners:
         ctx.emit(AgentStatus(status="thinking"))
     await next(ctx)
 
@@ -103,15 +103,15 @@ async def _run_model_pass(ctx: Context, next: Next) -> None:
 async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls: list[ToolCall]) -> bool:
     """Run one settling pass; return False if the turn ends with it."""
     judged = _check_round(ctx, detector)
-    ctx.waiting.clear()
+    ctx.awaiting_approval.clear()
     ctx.response = None
-    if not detector.exhausted:
+    if not detector.is_exhausted:
         await _run_settling_pass(ctx, next)
-    if ctx.pending and not detector.exhausted and ctx.response is None:
-        ctx.response = Response(waiting_for(ctx.pending), "suspended", tool_calls=list(ctx.pending))
+    if ctx.pending and not detector.is_exhausted and ctx.response is None:
+        ctx.response = Response(describe_waiting_calls(ctx.pending), "suspended", tool_calls=list(ctx.pending))
         return False
     _append_results(ctx, detector, calls, judged.warnings)
-    if detector.exhausted:
+    if detector.is_exhausted:
         ctx.response = Response(
             f"I stopped because a tool call was repeated without progress: {judged.refusal}", "loop_detected"
         )
@@ -119,7 +119,7 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
 
 
 async def _run_settling_pass(ctx: Context, next: Next) -> None:
-    if ctx.observed:
+    if ctx.has_listeners:
         ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True
     try:
@@ -128,12 +128,12 @@ async def _run_settling_pass(ctx: Context, next: Next) -> None:
         ctx.settling = False
 
 
-def _check_round(ctx: Context, detector: LoopDetector) -> Judgement:
+def _check_round(ctx: Context, detector: LoopDetector) -> RoundVerdict:
     """Check every call of the round once, also if the turn was suspended in it; settle refused calls as denied."""
-    judged = ctx.get(JUDGEMENT)
+    judged = ctx.get(ROUND_VERDICT)
     if judged is not None and judged.iteration == ctx.iteration:
         return judged
-    judged = Judgement(ctx.iteration, {})
+    judged = RoundVerdict(ctx.iteration, {})
     for call in list(ctx.pending):
         verdict = detector.check(call)
         if verdict.level == "none":
@@ -147,12 +147,12 @@ def _check_round(ctx: Context, detector: LoopDetector) -> Judgement:
                 detail=verdict.message,
             )
         )
-        if verdict.runs:
+        if verdict.may_run:
             judged.warnings[call.id] = verdict.message
         else:
             judged.refusal = verdict.message
             ctx.settle(call, f"error: {verdict.message}", "denied")
-    ctx.put(JUDGEMENT, judged)
+    ctx.put(ROUND_VERDICT, judged)
     return judged
 
 
@@ -167,8 +167,8 @@ def _append_results(ctx: Context, detector: LoopDetector, calls: list[ToolCall],
         ctx.messages.append(Message("tool", text, tool_call_id=call.id))
     ctx.results = {}
     ctx.iteration += 1
-    if ctx.iteration % PROGRESS_EVERY == 0:
-        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
+    if ctx.iteration % PROGRESS_INTERVAL == 0:
+        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.totals.tool_calls, usage=ctx.totals.usage))
 
 
 async def _conclude(ctx: Context, next: Next) -> None:
@@ -178,6 +178,6 @@ async def _conclude(ctx: Context, next: Next) -> None:
         ctx.response = replace(ctx.response, finish_reason="max_iterations", detail={"iterations": ctx.iteration})
 
 
-def waiting_for(calls: list[ToolCall]) -> str:
+def describe_waiting_calls(calls: list[ToolCall]) -> str:
     """Return the response text of a suspended turn."""
     return f"Waiting for approval: {', '.join(call.name for call in calls)}."

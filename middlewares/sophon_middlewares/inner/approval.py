@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from sophon.approvals import ApprovalRequest, Decision, Grant, call_digest
+from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
 from sophon.context import Context
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
 from sophon.extensions import Key
@@ -14,12 +14,12 @@ from sophon.messages import Response, ToolCall
 from sophon.pipeline import Next
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
-from sophon_middlewares.inner.admission import misfit, unusable
+from sophon_middlewares.inner.admission import find_argument_error, find_call_error
 
-EXPIRY = "expiry"
+DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by time-out."""
 
-ASKED: Key[list[str]] = Key("approval.asked", dump=list, load=list)
+ANNOUNCED_IDS: Key[list[str]] = Key("approval.asked", dump=list, load=list)
 """Ids of announced requests, so that a resumed turn does not announce them again."""
 
 
@@ -50,12 +50,12 @@ async def _decide(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
     if tool is None:
         return
-    asks = must_ask(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None)
+    asks = requires_approval(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None)
     if not asks and tool.risk < Risk.HIGH:
         return
-    if unusable(ctx, call, tool) is not None or misfit(tool, call.arguments) is not None:
+    if find_call_error(ctx, call, tool) is not None or find_argument_error(tool, call.arguments) is not None:
         return  # ToolExecution returns the error; a call that cannot run needs no approval
-    digest = call_digest(ctx.run_id, call)
+    digest = compute_call_digest(ctx.run_id, call)
     if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
         return
     if asks:
@@ -64,22 +64,22 @@ async def _decide(ctx: Context, call: ToolCall) -> None:
         ctx.grants[call.id] = Grant(digest)
 
 
-def must_ask(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> bool:
-    """Return whether a call of this risk needs approval; `approved` is the risk approved with the plan step.
+def requires_approval(risk: Risk, settings: ApprovalSettings, approved_risk: Risk | None) -> bool:
+    """Return whether a call of this risk needs approval; `approved_risk` is the risk approved with the plan step.
 
     In an approved plan, a Medium risk that the plan did not declare needs approval too.
     """
     asks_from = _parse_risk(settings.ask_from)
-    if approved is not None and risk <= approved:
+    if approved_risk is not None and risk <= approved_risk:
         return False
-    if risk < (asks_from if approved is None else min(asks_from, Risk.MEDIUM)):
+    if risk < (asks_from if approved_risk is None else min(asks_from, Risk.MEDIUM)):
         return False
     return settings.auto_approve_up_to is None or risk > _parse_risk(settings.auto_approve_up_to)
 
 
 async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
     settings = ctx.settings.approval
-    request = ApprovalRequest.of(
+    request = ApprovalRequest.from_call(
         call,
         ctx.run_id,
         tool.risk,
@@ -87,30 +87,30 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
         expires_at=ctx.services.clock.now() + settings.timeout,
         session_id=ctx.session_id,
     )
-    decision = await ask(ctx, request, settings)
+    decision = await request_decision(ctx, request, settings)
     if decision.verdict == "approve":
         ctx.grants[call.id] = Grant(request.digest)
     elif decision.verdict == "edit":
         _edit(ctx, call, tool, decision.arguments)
     elif decision.verdict == "suspend":
-        ctx.waiting.add(call.id)
+        ctx.awaiting_approval.add(call.id)
     else:
         ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
-        if decision.decided_by == EXPIRY and settings.on_timeout == "Halt":
+        if decision.decided_by == DECIDED_BY_TIMEOUT and settings.on_timeout == "Halt":
             ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")
 
 
-async def ask(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
+async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
     """Request a decision from the gate and emit the events; on a time-out `OnTimeout` decides."""
     _announce(ctx, request)
-    ctx.watch.pause()
+    ctx.stopwatch.pause()
     try:
         async with ctx.services.clock.timeout(settings.timeout.total_seconds()):
             decision = await ctx.services.approvals.request(request)
     except TimeoutError:
-        decision = on_silence(settings)
+        decision = timeout_decision(settings)
     finally:
-        ctx.watch.resume()
+        ctx.stopwatch.resume()
     if decision.verdict != "suspend":
         ctx.emit(
             ApprovalResolved(
@@ -123,19 +123,19 @@ async def ask(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings
     return decision
 
 
-def on_silence(settings: ApprovalSettings) -> Decision:
+def timeout_decision(settings: ApprovalSettings) -> Decision:
     """Return the decision for a time-out."""
     if settings.on_timeout == "Park":
         return Decision.suspend()
-    return Decision.reject(f"nobody decided within {_format_duration(settings.timeout)}", decided_by=EXPIRY)
+    return Decision.reject(f"nobody decided within {_format_duration(settings.timeout)}", decided_by=DECIDED_BY_TIMEOUT)
 
 
 def _announce(ctx: Context, request: ApprovalRequest) -> None:
     ctx.emit(AgentStatus(status="waiting_approval", detail=request.tool))
-    asked = ctx.get(ASKED) or []
+    asked = ctx.get(ANNOUNCED_IDS) or []
     if request.id in asked:
         return
-    ctx.put(ASKED, [*asked, request.id])
+    ctx.put(ANNOUNCED_IDS, [*asked, request.id])
     ctx.emit(
         ApprovalRequested(
             approval_id=request.id,
@@ -155,13 +155,13 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
     if not tool.editable:
         ctx.settle(call, f"denied: the arguments of {call.name} cannot be edited", "denied")
         return
-    wrong = misfit(tool, arguments)
+    wrong = find_argument_error(tool, arguments)
     if wrong is not None:
         ctx.settle(call, f"denied: the edited arguments do not fit: {'; '.join(wrong.problems)}", "denied")
         return
     edited = replace(call, arguments=dict(arguments))
     ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]
-    ctx.grants[call.id] = Grant(call_digest(ctx.run_id, edited), edited=True)
+    ctx.grants[call.id] = Grant(compute_call_digest(ctx.run_id, edited), edited=True)
 
 
 @cache

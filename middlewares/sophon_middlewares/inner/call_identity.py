@@ -12,7 +12,7 @@ def call_key(call: ToolCall) -> str:
     """Return a key that two calls share exactly if name and arguments are equal; id and argument order do not
     matter.
     """
-    return fingerprint(f"{call.name} {call.canonical().decode()}")
+    return fingerprint(f"{call.name} {call.canonical_arguments().decode()}")
 
 
 def fingerprint(text: str) -> str:

@@ -9,7 +9,7 @@ from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, OnText
 from sophon.pipeline import Next
-from sophon.transcript import is_sound, repaired
+from sophon.transcript import is_valid_transcript, repair_transcript
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class LlmInvoker:
             turn_state = _TurnState(ctx.recorded)
             ctx.put(_TURN_STATE, turn_state)
         _repair(ctx, turn_state)
-        if ctx.shown:
+        if ctx.streamed_chunks:
             _clear_streamed(ctx, turn_state)
         turn_state.round = ctx.iteration
         response = await ctx.complete(_build_request(ctx))
@@ -65,14 +65,14 @@ def _clear_streamed(ctx: Context, turn_state: _TurnState) -> None:
     reply replaces it.
     """
     if turn_state.round == ctx.iteration:
-        begin_anew(ctx)
-    ctx.shown = []
+        reset_stream(ctx)
+    ctx.streamed_chunks = []
 
 
-def begin_anew(ctx: Context) -> None:
+def reset_stream(ctx: Context) -> None:
     """Reset the stream: emit StreamReset if part of the reply was already streamed."""
-    if ctx.shown:
-        ctx.shown = []
+    if ctx.streamed_chunks:
+        ctx.streamed_chunks = []
         ctx.epoch += 1
         ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was restarted"))
 
@@ -83,16 +83,16 @@ def _build_request(ctx: Context) -> ModelRequest:
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
-        on_text=listener(ctx) if ctx.stream and not ctx.depth else None,
+        on_text=build_stream_listener(ctx) if ctx.stream and not ctx.depth else None,
     )
 
 
-def listener(ctx: Context) -> OnText:
+def build_stream_listener(ctx: Context) -> OnText:
     """Return a listener that emits the text of a streamed reply and records what was streamed."""
 
     def on_text(text: str) -> None:
-        ctx.shown.append(text)
-        if ctx.observed:
+        ctx.streamed_chunks.append(text)
+        if ctx.has_listeners:
             ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))
 
     return on_text
@@ -128,6 +128,6 @@ def _repair(ctx: Context, turn_state: _TurnState) -> None:
     loaded.
     """
     start = turn_state.validated
-    if not is_sound(ctx.messages, start):
-        ctx.messages[start:] = repaired(ctx.messages, start)
+    if not is_valid_transcript(ctx.messages, start):
+        ctx.messages[start:] = repair_transcript(ctx.messages, start)
     turn_state.validated = len(ctx.messages)

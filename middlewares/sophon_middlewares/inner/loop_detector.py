@@ -21,10 +21,10 @@ from typing import Any, Literal, Self, TypeAlias
 from sophon.messages import ToolCall
 from sophon_middlewares.inner.call_identity import call_key, fingerprint
 
-Level: TypeAlias = Literal["none", "warning", "critical", "breaker"]
+LoopLevel: TypeAlias = Literal["none", "warning", "critical", "breaker"]
 """Severity: run the call; run it and warn the model; refuse it; end the turn."""
 
-Pattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pong"]
+LoopPattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pong"]
 """The rule that matched; empty for `none`."""
 
 _VETO = "veto"
@@ -34,7 +34,7 @@ _VETO = "veto"
 class LoopLimits:
     """Thresholds in calls, defaults as published; None turns a threshold off.
 
-    `criticals` is the number of refused calls that ends the turn. Raises ValueError for a number below 1.
+    `refused_count` is the number of refused calls that ends the turn. Raises ValueError for a number below 1.
     """
 
     window: int = 30
@@ -54,16 +54,16 @@ class LoopLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LoopVerdict:
     """What to do with a call. `message` is for the model; `count` is the number that reached the threshold."""
 
-    level: Level = "none"
-    pattern: Pattern = ""
+    level: LoopLevel = "none"
+    pattern: LoopPattern = ""
     count: int = 0
     message: str = ""
 
     @property
-    def runs(self) -> bool:
+    def may_run(self) -> bool:
         """Whether the call may run."""
         return self.level in ("none", "warning")
 
@@ -93,7 +93,7 @@ class LoopDetector:
         "_pending",
         "_tripped",
         "_warned",
-        "criticals",
+        "refused_count",
     )
 
     def __init__(self, limits: LoopLimits | None = None) -> None:
@@ -105,23 +105,23 @@ class LoopDetector:
         self._pending: dict[str, deque[_Call]] = {}
         self._warned: set[str] = set()
         self._tripped = False
-        self.criticals = 0  # calls refused as critical
+        self.refused_count = 0  # calls refused as critical
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the turn must end: the breaker tripped, or too many calls were refused."""
-        return self._tripped or self.criticals >= self._limits.criticals
+        return self._tripped or self.refused_count >= self._limits.criticals
 
-    def check(self, call: ToolCall) -> Verdict:
+    def check(self, call: ToolCall) -> LoopVerdict:
         """Count a call that is about to run and judge it; at level critical or breaker it must not run."""
         tool, entry = call.name, _Call(call_key(call))
         self._append(entry)
         verdict = self._check_refusal(entry, tool) or self._check_warning(entry, tool) or _NO_VERDICT
-        if verdict.runs:
+        if verdict.may_run:
             self._pending.setdefault(entry.key, deque()).append(entry)
             return verdict
         entry.outcome = _VETO
-        self.criticals += verdict.level == "critical"
+        self.refused_count += verdict.level == "critical"
         self._tripped |= verdict.level == "breaker"
         return verdict
 
@@ -141,7 +141,7 @@ class LoopDetector:
             "limits": asdict(self._limits),
             "calls": [[call.key, call.outcome] for call in self._calls],
             "warned": sorted(self._warned),
-            "criticals": self.criticals,
+            "criticals": self.refused_count,
             "tripped": self._tripped,
         }
 
@@ -155,7 +155,7 @@ class LoopDetector:
             if outcome is None:
                 detector._pending.setdefault(key, deque()).append(call)
         detector._warned.update(data["warned"])
-        detector.criticals = data["criticals"]
+        detector.refused_count = data["criticals"]
         detector._tripped = data["tripped"]
         return detector
 
@@ -169,21 +169,21 @@ class LoopDetector:
             if not counts[oldest]:
                 del counts[oldest]
 
-    def _check_refusal(self, call: _Call, tool: str) -> Verdict | None:
+    def _check_refusal(self, call: _Call, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]
         if not _reaches(count, self._first_refusal):
             return None
         stuck = _count_without_progress(self._calls, call.key)
         if _reaches(stuck, limits.repeat_breaker):
-            return Verdict("breaker", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
+            return LoopVerdict("breaker", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         in_a_row = _count_without_progress(self._trailing_run(call.key), call.key)
         if _reaches(in_a_row, limits.poll_critical):
-            return Verdict("critical", "poll_no_progress", in_a_row, _refusal_text(tool, f"{in_a_row} times in a row"))
+            return LoopVerdict("critical", "poll_no_progress", in_a_row, _refusal_text(tool, f"{in_a_row} times in a row"))
         if _reaches(stuck, limits.repeat_critical):
-            return Verdict("critical", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
+            return LoopVerdict("critical", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         return None
 
-    def _check_warning(self, call: _Call, tool: str) -> Verdict | None:
+    def _check_warning(self, call: _Call, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]
         if _reaches(count, limits.poll_warning) and self._is_new("poll_no_progress", call.key):
             in_a_row = len(self._trailing_run(call.key))
@@ -200,12 +200,12 @@ class LoopDetector:
             return self._warn("ping_pong", pair, 4, _ALTERNATION_TEXT)
         return None
 
-    def _is_new(self, pattern: Pattern, key: str) -> bool:
+    def _is_new(self, pattern: LoopPattern, key: str) -> bool:
         return f"{pattern} {key}" not in self._warned
 
-    def _warn(self, pattern: Pattern, key: str, count: int, message: str) -> Verdict:
+    def _warn(self, pattern: LoopPattern, key: str, count: int, message: str) -> LoopVerdict:
         self._warned.add(f"{pattern} {key}")
-        return Verdict("warning", pattern, count, message)
+        return LoopVerdict("warning", pattern, count, message)
 
     def _trailing_run(self, key: str) -> list[_Call]:
         run: list[_Call] = []
@@ -217,7 +217,7 @@ class LoopDetector:
         return run
 
 
-_NO_VERDICT = Verdict()
+_NO_VERDICT = LoopVerdict()
 _ALTERNATION_TEXT = (
     "you alternate between the same two calls. Use their results, try another way, or answer with what you have."
 )

@@ -30,13 +30,13 @@ class ParallelExecution:
             return
         branches = [ctx.branch(call) for call in ctx.pending]
         errors = await _run_branches(branches, next)
-        merge(ctx, branches)
+        merge_branches(ctx, branches)
         for error in errors:
             if error is not None:
                 raise error
 
 
-def merge(ctx: Context, branches: Sequence[Context]) -> None:
+def merge_branches(ctx: Context, branches: Sequence[Context]) -> None:
     """Merge results and pending calls in call order; the first branch with a response ends the turn."""
     ctx.pending = [call for branch in branches for call in branch.pending]
     for branch in branches:

@@ -3,25 +3,25 @@
 import asyncio
 import logging
 
-from sophon.approvals import call_digest
+from sophon.approvals import compute_call_digest
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
-from sophon.messages import Outcome, ToolCall
+from sophon.messages import ToolCallOutcome, ToolCall
 from sophon.pipeline import Next
 from sophon.stores.contracts import JournalEntry
-from sophon.tools.fencing import fence
+from sophon.tools.fencing import fence_text
 from sophon.tools.tool import Tool
 from sophon.tools.truncation import truncate
-from sophon_middlewares.inner.admission import misfit, ungranted, unusable
+from sophon_middlewares.inner.admission import find_argument_error, find_grant_error, find_call_error
 
 log = logging.getLogger("sophon.tools")
 
-FENCE_ROOM = 400
+FENCE_CHARACTERS = 400
 """Characters reserved for the fence around an external result."""
 
-NOTE_ROOM = 1000
+MAX_NOTE_CHARACTERS = 1000
 """Maximum characters of edited arguments in a result's note."""
 
 _JOURNAL: Key[dict[str, JournalEntry]] = Key("tool_execution.journal")
@@ -49,33 +49,33 @@ class ToolExecution:
             await next(ctx)
             return
         for call in list(ctx.pending):
-            if call.id not in ctx.waiting:
+            if call.id not in ctx.awaiting_approval:
                 await _settle(ctx, call)
 
 
 async def _settle(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    error = unusable(ctx, call, tool)
+    error = find_call_error(ctx, call, tool)
     if error is not None or tool is None:
         ctx.settle(call, f"error: {error}", "failed")
         return
-    refusal = ungranted(ctx, call, tool)
+    refusal = find_grant_error(ctx, call, tool)
     if refusal is not None:
-        invalid = misfit(tool, call.arguments)
+        invalid = find_argument_error(tool, call.arguments)
         ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
     elif not (ctx.resumed and await _settle_from_journal(ctx, call, tool)):
-        await ctx.places.acquire(tool.serial)
+        await ctx.tool_limiter.acquire(tool.serial)
         try:
             await _run(ctx, call, tool)
         finally:
-            ctx.places.release()
+            ctx.tool_limiter.release()
 
 
 async def _settle_from_journal(ctx: Context, call: ToolCall, tool: Tool) -> bool:
     """In a resumed turn, settle the call from the journal; return whether it did."""
     journal = ctx.get(_JOURNAL)
     if journal is None:
-        journal = await ctx.services.store.journal.entries(ctx.run_id)
+        journal = await ctx.services.store.journal.load_entries(ctx.run_id)
         ctx.put(_JOURNAL, journal)
     entry = journal.get(call.id)
     if entry is None or (entry.result is None and tool.idempotent):
@@ -92,12 +92,12 @@ async def _settle_from_journal(ctx: Context, call: ToolCall, tool: Tool) -> bool
 
 async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     if ctx.meter is not None:
-        ctx.meter.tool_call()
-    ctx.tally.tool_calls += 1
+        ctx.meter.reserve_tool_call()
+    ctx.totals.tool_calls += 1
     clock, journal = ctx.services.clock, ctx.services.store.journal
     await journal.start(ctx.run_id, call.id, call.name)
-    if ctx.observed:
-        digest = call_digest(ctx.run_id, call)
+    if ctx.has_listeners:
+        digest = compute_call_digest(ctx.run_id, call)
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=call.arguments))
     started = clock.monotonic()
     try:
@@ -112,7 +112,7 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     await journal.finish(ctx.run_id, ctx.results[call.id])
 
 
-async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, Outcome]:
+async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
     seconds = tool.timeout_seconds or ctx.settings.tools.timeout.total_seconds()
     limit: asyncio.Timeout | None = None
     try:
@@ -139,8 +139,8 @@ def _format_result(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
     note = _edit_note(ctx, call)
     limit = (tool.max_result or ctx.settings.tools.max_result_characters) - len(note)
     if tool.external:
-        cut = truncate(text, max(limit - FENCE_ROOM, limit // 2))
-        return note + fence(cut, call.name, ctx.services.clock.new_id()[-16:])
+        cut = truncate(text, max(limit - FENCE_CHARACTERS, limit // 2))
+        return note + fence_text(cut, call.name, ctx.services.clock.new_id()[-16:])
     return note + (truncate(text, limit) if len(text) > limit else text)
 
 
@@ -149,7 +149,7 @@ def _edit_note(ctx: Context, call: ToolCall) -> str:
     grant = ctx.grants.get(call.id)
     if grant is None or not grant.edited:
         return ""
-    arguments = truncate(call.canonical().decode(), NOTE_ROOM)
+    arguments = truncate(call.canonical_arguments().decode(), MAX_NOTE_CHARACTERS)
     return f"note: a person changed the arguments before approving; it ran with {arguments}\n"
 
 

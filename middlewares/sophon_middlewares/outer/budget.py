@@ -9,8 +9,8 @@ from sophon.messages import Response
 from sophon.models.provider import Provider
 from sophon.pipeline import Next
 from sophon.settings import BudgetSettings
-from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, limits_of, over
-from sophon_middlewares.outer.periods import period_of
+from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, limits_for_provider, exceeded_budget
+from sophon_middlewares.outer.periods import budget_period
 
 
 class Budget:
@@ -42,30 +42,30 @@ class Budget:
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
-            ctx.response = refusal(error)
+            ctx.response = build_refusal(error)
 
 
 async def _exclude_over_limit(ctx: Context, now: datetime) -> None:
     """Exclude providers over their limits. Raises BudgetExceeded of the first provider if none is left."""
     first: BudgetExceeded | None = None
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    for provider in limited(active, ctx.settings.budget):
-        limits = limits_of(provider.id, ctx.settings.budget)
-        spent = await ctx.services.store.usage.spent(provider.id, period_of(now, ctx.settings.budget.time_zone))
-        error = over(provider.id, spent, limits, now, ctx.settings.budget.time_zone)
+    for provider in providers_with_limits(active, ctx.settings.budget):
+        limits = limits_for_provider(provider.id, ctx.settings.budget)
+        spent = await ctx.services.store.usage.get_spending(provider.id, budget_period(now, ctx.settings.budget.time_zone))
+        error = exceeded_budget(provider.id, spent, limits, now, ctx.settings.budget.time_zone)
         if error is not None:
-            ctx.excluded[provider.id] = str(error)
+            ctx.excluded_providers[provider.id] = str(error)
             first = first or error
-    if first is not None and all(provider.id in ctx.excluded for provider in active):
+    if first is not None and all(provider.id in ctx.excluded_providers for provider in active):
         raise first
 
 
-def limited(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
+def providers_with_limits(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
     """Return the providers that have a limit."""
-    return [provider for provider in providers if limits_of(provider.id, settings) is not UNLIMITED]
+    return [provider for provider in providers if limits_for_provider(provider.id, settings) is not UNLIMITED]
 
 
-def refusal(error: BudgetExceeded) -> Response:
+def build_refusal(error: BudgetExceeded) -> Response:
     """Return the response for an exceeded limit."""
     detail = {"limit": error.limit, "used": error.used, "allowed": error.allowed}
     if error.provider is not None:

@@ -7,10 +7,10 @@ from typing import Protocol
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
 from sophon.models.gateway import ModelGateway
-from sophon.models.provider import Candidate, Health
+from sophon.models.provider import Candidate, ProviderHealth
 from sophon.pipeline import Next
 
-WHY: Mapping[Health, str] = {
+HEALTH_REASONS: Mapping[ProviderHealth, str] = {
     "active": "eligible",
     "inactive": "not active",
     "benched": "circuit breaker open after failures",
@@ -19,18 +19,18 @@ WHY: Mapping[Health, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RouteRequest:
     """Routing request: message text, the session's chosen model, and the capability hint of a plan step."""
 
     text: str
-    model: Candidate | None = None
+    session_choice: Candidate | None = None
     capability: str | None = None
 
 
 class RoutingStrategy(Protocol):
     """Routing rule; `eligible` holds the default models of the eligible providers, in priority order."""
 
-    def route(self, wish: Wish, eligible: Sequence[Candidate]) -> list[Candidate]:
+    def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates, first choice first; only eligible providers, never empty if `eligible` is not."""
         ...
 
@@ -43,13 +43,13 @@ class PriorityRouting:
     is ignored. Source: reference/sophon.md 5.3, 5.12.
     """
 
-    def route(self, wish: Wish, eligible: Sequence[Candidate]) -> list[Candidate]:
+    def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:
         """See `RoutingStrategy`."""
-        if wish.model is not None:
-            return _put_first(wish.model, eligible)
-        if wish.capability is None:
+        if request.session_choice is not None:
+            return _put_first(request.session_choice, eligible)
+        if request.capability is None:
             return list(eligible)
-        capable = [found for candidate in eligible if (found := _find_capable(wish.capability, candidate)) is not None]
+        capable = [found for candidate in eligible if (found := _find_capable(request.capability, candidate)) is not None]
         if not capable:
             return list(eligible)
         able = {found.provider.id: found for found in capable}
@@ -73,21 +73,21 @@ class CapabilityRouting:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         gateway = ctx.services.gateway
-        eligible, excluded = gateway.candidates(), ctx.excluded
+        eligible, excluded = gateway.candidates(), ctx.excluded_providers
         if excluded:
             eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
-            raise NoProvider(why_nobody(gateway, ctx.excluded))
+            raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
         hint = ctx.step.model_hint if ctx.step else None
-        ctx.route = self._strategy.route(Wish(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
+        ctx.route = self._strategy.route(RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
         await next(ctx)
 
 
-def why_nobody(gateway: ModelGateway, excluded: dict[str, str]) -> str:
+def explain_no_provider(gateway: ModelGateway, excluded: dict[str, str]) -> str:
     """Return the error message for a turn without an eligible provider."""
     if not gateway.providers:
         return "no model provider is configured; add one to Providers, or set a key such as OPENAI_API_KEY"
-    reasons = [f"{each.id}: {excluded.get(each.id) or WHY[each.health]}" for each in gateway.statistics()]
+    reasons = [f"{each.id}: {excluded.get(each.id) or HEALTH_REASONS[each.health]}" for each in gateway.statistics()]
     return f"no model provider is available now ({'; '.join(reasons)})"
 
 

@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.pipeline import Next
 from sophon.settings import ContextWindowSettings
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.fitting_layer import FittingLayer
+from sophon_middlewares.outer.window.fitting_layer import ContextWindowLayer
 
 
 class ContextWindow:
@@ -39,7 +39,7 @@ class ContextWindow:
         self.breaker = breaker or CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        layer = FittingLayer(ctx, self._options or ctx.settings.context_window, self.breaker)
+        layer = ContextWindowLayer(ctx, self._options or ctx.settings.context_window, self.breaker)
         ctx.call_layers.append(layer)
         try:
             await next(ctx)

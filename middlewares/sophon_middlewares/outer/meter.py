@@ -9,23 +9,23 @@ from sophon.events import BudgetAlert
 from sophon.messages import Usage
 from sophon.models.model import ModelRequest
 from sophon.settings import BudgetSettings
-from sophon.stores.contracts import Limits, Reservation, Spent, UsageRow
-from sophon_middlewares.outer.periods import day_ends, month_ends, period_of
+from sophon.stores.contracts import ProviderLimits, Reservation, Spending, UsageRow
+from sophon_middlewares.outer.periods import end_of_day, end_of_month, budget_period
 
 MICROS = 1_000_000
-UNLIMITED = Limits()
+UNLIMITED = ProviderLimits()
 ALERT_SHARES = (0.8, 1.0)
 """Shares of a limit at which a BudgetAlert is emitted. Source: design.md 4, Budget."""
 
 
 @dataclass(slots=True)
-class Claim:
+class AttemptReservation:
     """Reservation of one attempt against the turn's ceiling and, if the provider has a limit, in the usage store."""
 
     tokens: int
     micros: int
-    limits: Limits
-    reservation: Reservation | None = None
+    limits: ProviderLimits
+    provider_reservation: Reservation | None = None
 
 
 class TurnMeter:
@@ -42,13 +42,13 @@ class TurnMeter:
         self._reserved_tokens = 0
         self._reserved_micros = 0
 
-    async def reserve(self, request: ModelRequest, input_tokens: int) -> Claim:
+    async def reserve(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
         """Reserve the worst case of an attempt; see `Meter`."""
         model, max_tokens = request.model, request.max_tokens
-        reservation = Claim(
+        reservation = AttemptReservation(
             input_tokens + max_tokens,
             model.cost_micros(input_tokens, max_tokens),
-            limits_of(model.provider, self._settings),
+            limits_for_provider(model.provider, self._settings),
         )
         self._check_turn(reservation)
         # Before the first await: concurrent plan steps share the turn's ceiling.
@@ -56,7 +56,7 @@ class TurnMeter:
         self._reserved_micros += reservation.micros
         if reservation.limits is not UNLIMITED:
             try:
-                reservation.reservation = await self._reserve(
+                reservation.provider_reservation = await self._reserve(
                     model.provider, Usage(input_tokens, max_tokens, reservation.micros), reservation.limits
                 )
             except BaseException:
@@ -64,46 +64,46 @@ class TurnMeter:
                 raise
         return reservation
 
-    async def settle(self, reservation: Claim, request: ModelRequest, usage: Usage) -> None:
+    async def settle(self, reservation: AttemptReservation, request: ModelRequest, usage: Usage) -> None:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
         self._release_turn(reservation)
-        ctx, model, claimed = self._ctx, request.model, reservation.reservation
-        ctx.tally.metered += usage
+        ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
+        ctx.totals.metered += usage
         now = ctx.services.clock.now()
-        period = claimed.period if claimed is not None else period_of(now, self._settings.time_zone)
+        period = claimed.period if claimed is not None else budget_period(now, self._settings.time_zone)
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
         spent = await ctx.services.store.usage.settle(claimed, row)
         if claimed is not None:
-            for alert in alerts(model.provider, spent, usage, reservation.limits):
+            for alert in build_alerts(model.provider, spent, usage, reservation.limits):
                 ctx.emit(alert)
 
-    async def release(self, reservation: Claim) -> None:
+    async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
         self._release_turn(reservation)
-        if reservation.reservation is not None:
-            await self._ctx.services.store.usage.release(reservation.reservation)
+        if reservation.provider_reservation is not None:
+            await self._ctx.services.store.usage.release(reservation.provider_reservation)
 
-    def tool_call(self) -> None:
+    def reserve_tool_call(self) -> None:
         """Check the limits for a tool call that is about to run."""
-        used, allowed = self._ctx.tally.tool_calls, self._settings.turn.tool_calls
+        used, allowed = self._ctx.totals.tool_calls, self._settings.turn.tool_calls
         if allowed is not None and used >= allowed:
             raise _turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
 
-    async def _reserve(self, provider: str, worst: Usage, limits: Limits) -> Reservation:
+    async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
-        result = await self._ctx.services.store.usage.reserve(provider, period_of(now, time_zone), worst, limits)
+        result = await self._ctx.services.store.usage.reserve(provider, budget_period(now, time_zone), worst, limits)
         if isinstance(result, Reservation):
             return result
-        error = over(provider, result, limits, now, time_zone, claim=worst)
+        error = exceeded_budget(provider, result, limits, now, time_zone, worst_case=worst)
         raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
 
-    def _release_turn(self, reservation: Claim) -> None:
+    def _release_turn(self, reservation: AttemptReservation) -> None:
         self._reserved_tokens -= reservation.tokens
         self._reserved_micros -= reservation.micros
 
-    def _check_turn(self, reservation: Claim) -> None:
-        turn, metered = self._settings.turn, self._ctx.tally.metered
+    def _check_turn(self, reservation: AttemptReservation) -> None:
+        turn, metered = self._settings.turn, self._ctx.totals.metered
         tokens = metered.input_tokens + metered.output_tokens + self._reserved_tokens
         if turn.tokens is not None and tokens + reservation.tokens > turn.tokens:
             raise _turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)
@@ -115,38 +115,38 @@ class TurnMeter:
 
     def _check_time(self) -> None:
         allowed = self._settings.turn.active_time
-        if allowed is not None and (seconds := self._ctx.watch.seconds) > allowed.total_seconds():
+        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed.total_seconds():
             raise _turn_limit_error("ActiveTime", seconds, allowed.total_seconds(), 0)
 
 
-def limits_of(provider: str, settings: BudgetSettings) -> Limits:
+def limits_for_provider(provider: str, settings: BudgetSettings) -> ProviderLimits:
     """Return a provider's limits: its own entry, else the one of `*`."""
     entry = settings.providers.get(provider) or settings.providers.get("*")
     if entry is None or (entry.daily_tokens is None and entry.monthly_cost is None):
         return UNLIMITED
     cost = entry.monthly_cost
-    return Limits(entry.daily_tokens, None if cost is None else round(cost * MICROS))
+    return ProviderLimits(entry.daily_tokens, None if cost is None else round(cost * MICROS))
 
 
-def over(
-    provider: str, spent: Spent, limits: Limits, now: datetime, time_zone: str, *, claim: Usage | None = None
+def exceeded_budget(
+    provider: str, spent: Spending, limits: ProviderLimits, now: datetime, time_zone: str, *, worst_case: Usage | None = None
 ) -> BudgetExceeded | None:
-    """Return the error for the limit that is reached, or that `claim` would exceed; None if there is none."""
-    tokens, micros = (claim.total_tokens, claim.cost_micros) if claim is not None else (0, 0)
-    least = int(claim is None)
+    """Return the error for the limit that is reached, or that `worst_case` would exceed; None if there is none."""
+    tokens, micros = (worst_case.total_tokens, worst_case.cost_micros) if worst_case is not None else (0, 0)
+    least = int(worst_case is None)
     if limits.daily_tokens is not None and spent.tokens + tokens + least > limits.daily_tokens:
-        resets = day_ends(now, time_zone).isoformat()
+        resets = end_of_day(now, time_zone).isoformat()
         return BudgetExceeded(
             "DailyTokens", spent.tokens, limits.daily_tokens, needed=tokens, provider=provider, resets_at=resets
         )
     if limits.monthly_micros is not None and spent.micros + micros + least > limits.monthly_micros:
-        resets = month_ends(now, time_zone).isoformat()
+        resets = end_of_month(now, time_zone).isoformat()
         used, allowed, needed = (each / MICROS for each in (spent.micros, limits.monthly_micros, micros))
         return BudgetExceeded("MonthlyCost", used, allowed, needed=needed, provider=provider, resets_at=resets)
     return None
 
 
-def alerts(provider: str, spent: Spent, usage: Usage, limits: Limits) -> list[BudgetAlert]:
+def build_alerts(provider: str, spent: Spending, usage: Usage, limits: ProviderLimits) -> list[BudgetAlert]:
     """Return an alert for each share of a limit that this usage has just crossed."""
     found: list[BudgetAlert] = []
     for name, now, added, limit, unit in (

@@ -5,25 +5,25 @@ from collections.abc import Sequence
 from sophon.context import Context
 from sophon.messages import Message, ToolCall
 from sophon.stores.contracts import JournalEntry
-from sophon.transcript import LOST_RESULT
+from sophon.transcript import LOST_RESULT_TEXT
 
-NOT_RUN = "error: not run, because the turn ended"
+NOT_RUN_RESULT = "error: not run, because the turn ended"
 
 
-async def close_round(ctx: Context) -> None:
+async def settle_unfinished_calls(ctx: Context) -> None:
     """Append a result for every unanswered call, from the journal where it is known: the calls may have had effects."""
     last = ctx.messages[-1] if ctx.messages else None
     if last is None or (last.role != "tool" and not last.tool_calls):
         return  # fast path: a reply without calls
-    calls = left_open(ctx.messages[ctx.recorded_upto() :])
+    calls = find_unfinished_calls(ctx.messages[ctx.count_recorded() :])
     if not calls:
         return
-    journal = await ctx.services.store.journal.entries(ctx.run_id)
+    journal = await ctx.services.store.journal.load_entries(ctx.run_id)
     for call in calls:
         ctx.messages.append(Message("tool", _result_text(ctx, call, journal.get(call.id)), tool_call_id=call.id))
 
 
-def left_open(messages: Sequence[Message]) -> list[ToolCall]:
+def find_unfinished_calls(messages: Sequence[Message]) -> list[ToolCall]:
     """Return the calls at the end of a transcript that have no result."""
     answered: set[str | None] = set()
     for message in reversed(messages):
@@ -37,4 +37,4 @@ def _result_text(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> st
     result = ctx.results.get(call.id) or (entry.result if entry is not None else None)
     if result is not None:
         return result.text
-    return NOT_RUN if entry is None else LOST_RESULT
+    return NOT_RUN_RESULT if entry is None else LOST_RESULT_TEXT

@@ -7,19 +7,19 @@ from zoneinfo import ZoneInfo
 from sophon.stores.contracts import Period
 
 
-def period_of(now: datetime, time_zone: str) -> Period:
+def budget_period(now: datetime, time_zone: str) -> Period:
     """Return the day and month of a moment, in a time zone."""
     local = now.astimezone(_zone(time_zone))
     return _period(local.year, local.month, local.day)
 
 
-def day_ends(now: datetime, time_zone: str) -> datetime:
+def end_of_day(now: datetime, time_zone: str) -> datetime:
     """Return the next midnight of the time zone, in UTC."""
     local = now.astimezone(_zone(time_zone)) + timedelta(days=1)
     return datetime(local.year, local.month, local.day, tzinfo=_zone(time_zone)).astimezone(UTC)
 
 
-def month_ends(now: datetime, time_zone: str) -> datetime:
+def end_of_month(now: datetime, time_zone: str) -> datetime:
     """Return the first midnight of the time zone's next month, in UTC."""
     local = now.astimezone(_zone(time_zone))
     year, month = (local.year + 1, 1) if local.month == 12 else (local.year, local.month + 1)

@@ -5,13 +5,13 @@ from sophon.events import PlanProposed
 from sophon.extensions import Key
 from sophon.pipeline import Next
 from sophon.plans import PlanProgress
-from sophon_middlewares.outer.plan.leave import may_run
-from sophon_middlewares.outer.plan.making import plan_for
+from sophon_middlewares.outer.plan.leave import approve_plan
+from sophon_middlewares.outer.plan.making import create_plan
 from sophon_middlewares.outer.plan.running import run_steps
-from sophon_middlewares.outer.plan.synthesis import synthesise
-from sophon_middlewares.outer.plan.work import WORK, PlanWork
+from sophon_middlewares.outer.plan.synthesis import synthesise_response
+from sophon_middlewares.outer.plan.work import PLAN_STATE, PlanState
 
-FLAT: Key[bool] = Key("planning.flat", dump=bool, load=bool)
+NO_PLAN: Key[bool] = Key("planning.flat", dump=bool, load=bool)
 """Set when the turn needs no plan; a resumed turn does not decide again."""
 
 
@@ -42,20 +42,20 @@ class Planning:
         work = await _load_or_create(ctx)
         if work is None:
             await next(ctx)
-        elif await may_run(ctx, work) and await run_steps(ctx, work):
-            await synthesise(ctx, work.progress)
+        elif await approve_plan(ctx, work) and await run_steps(ctx, work):
+            await synthesise_response(ctx, work.progress)
 
 
-async def _load_or_create(ctx: Context) -> PlanWork | None:
+async def _load_or_create(ctx: Context) -> PlanState | None:
     """Return the turn's plan state, or create it; None without a plan. Decided once per turn."""
-    work = ctx.get(WORK)
-    if work is not None or ctx.get(FLAT):
+    work = ctx.get(PLAN_STATE)
+    if work is not None or ctx.get(NO_PLAN):
         return work
-    plan = await plan_for(ctx)
+    plan = await create_plan(ctx)
     if plan is None:
-        ctx.put(FLAT, True)
+        ctx.put(NO_PLAN, True)
         return None
-    work = PlanWork(PlanProgress(plan))
-    ctx.put(WORK, work)
+    work = PlanState(PlanProgress(plan))
+    ctx.put(PLAN_STATE, work)
     ctx.emit(PlanProposed(plan=plan.to_json()))
     return work

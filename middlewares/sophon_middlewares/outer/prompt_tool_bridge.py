@@ -6,8 +6,8 @@ from dataclasses import replace
 from sophon.context import Context
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
 from sophon.pipeline import Next
-from sophon_middlewares.outer.bridge.tool_call_scanner import ToolCallScanner, scan
-from sophon_middlewares.outer.bridge.tool_dialect import ToolDialect, added_text, mentions_tools, tool_prompt
+from sophon_middlewares.outer.bridge.tool_call_scanner import ToolCallScanner, scan_reply
+from sophon_middlewares.outer.bridge.tool_dialect import HistoryRenderer, overhead_text, has_tool_messages, build_tool_prompt
 
 
 class PromptToolBridge:
@@ -30,7 +30,7 @@ class PromptToolBridge:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        ctx.overheads.append(overhead)
+        ctx.request_overheads.append(bridge_overhead)
         ctx.call_layers.append(BridgeLayer())
         await next(ctx)
 
@@ -41,25 +41,25 @@ class BridgeLayer:
     __slots__ = ("_dialect",)
 
     def __init__(self) -> None:
-        self._dialect = ToolDialect()
+        self._dialect = HistoryRenderer()
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
         # Returned without await: the bridge costs nothing for a model with function calling.
         return call(request) if request.model.function_calling else self._call_with_text_tools(request, call)
 
     async def _call_with_text_tools(self, request: ModelRequest, call: Call) -> ModelResponse:
-        listener = BridgedListener(request.on_text) if request.on_text is not None else None
+        listener = VisibleTextListener(request.on_text) if request.on_text is not None else None
         messages = request.messages
-        if speaks_of_tools(request):
-            messages = self._dialect.rendered(messages, tool_prompt(tuple(request.tools)))
-        bridged = request.with_(messages=messages, tools=(), tool_choice="none", on_text=listener)
-        response = understood(await call(bridged))
+        if needs_rendering(request):
+            messages = self._dialect.render(messages, build_tool_prompt(tuple(request.tools)))
+        bridged = request.copy_with(messages=messages, tools=(), tool_choice="none", on_text=listener)
+        response = parse_response(await call(bridged))
         if listener is not None:
-            listener.conclude(response.text)
+            listener.finish(response.text)
         return response
 
 
-class BridgedListener:
+class VisibleTextListener:
     """Passes only visible text to the listener. `restart` is called before each attempt."""
 
     __slots__ = ("_on_text", "_scanner", "_shown")
@@ -76,7 +76,7 @@ class BridgedListener:
         """Reset for a new attempt: buffered text of a failed attempt is discarded."""
         self._scanner = ToolCallScanner()
 
-    def conclude(self, visible: str) -> None:
+    def finish(self, visible: str) -> None:
         """Flush the buffered visible text at the end of the reply."""
         shown = "".join(self._shown)
         if visible.startswith(shown):
@@ -88,19 +88,19 @@ class BridgedListener:
             self._on_text(text)
 
 
-def speaks_of_tools(request: ModelRequest) -> bool:
+def needs_rendering(request: ModelRequest) -> bool:
     """Return whether a request needs rendering; the last call of a turn does too, although it offers no tools."""
-    return bool(request.tools) or mentions_tools(request.messages)
+    return bool(request.tools) or has_tool_messages(request.messages)
 
 
-def overhead(request: ModelRequest) -> str:
+def bridge_overhead(request: ModelRequest) -> str:
     """Return the text that the bridge will add to a request; "" for a model with function calling."""
-    return "" if request.model.function_calling else added_text(request.tools, request.messages)
+    return "" if request.model.function_calling else overhead_text(request.tools, request.messages)
 
 
-def understood(response: ModelResponse) -> ModelResponse:
+def parse_response(response: ModelResponse) -> ModelResponse:
     """Return the response with blocks as calls and only the rest as text; native calls take precedence over blocks."""
-    text, calls = scan(response.text)
+    text, calls = scan_reply(response.text)
     calls = response.tool_calls or calls
     return replace(
         response, text=text, tool_calls=calls, finish_reason="tool_calls" if calls else response.finish_reason

@@ -16,18 +16,18 @@ from sophon.extensions import Key
 from sophon.messages import Message, Response
 from sophon.pipeline import Next
 from sophon.stores.contracts import History, SessionRecord
-from sophon.transcript import is_sound, repaired
-from sophon_middlewares.outer.open_round import close_round
+from sophon.transcript import is_valid_transcript, repair_transcript
+from sophon_middlewares.outer.open_round import settle_unfinished_calls
 
 log = logging.getLogger("sophon")
 
-SOUND = "sound"
-"""Key, in a session's `known`, of the number of messages that were found valid."""
+VALIDATED_PREFIX = "sound"
+"""Key, in a session's `prefix_cache`, of the number of messages that were found valid."""
 
-COVERED: Key[int] = Key("session_events.covered", dump=int, load=int)
+STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""
 
-BEGUN_BEFORE: Key[int] = Key("session_events.begun_before", dump=int, load=int)
+RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
 """Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
 
 
@@ -63,20 +63,20 @@ class SessionEvents:
         await _delete_journal(ctx)
 
 
-def describe(error: Exception, run_id: str) -> dict[str, str]:
+def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
     """Return the error payload of an event; `id` finds the error in the log."""
     code = error.code if isinstance(error, SophonError) else "internal"
     return {"code": code, "message": str(error) or type(error).__name__, "id": run_id}
 
 
-def news(ctx: Context) -> list[SessionRecord]:
+def collect_new_records(ctx: Context) -> list[SessionRecord]:
     """Return the records that the turn added: its messages, repaired if needed, and a compaction."""
-    start = ctx.recorded_upto()
-    if not is_sound(ctx.messages, start):
-        ctx.messages[start:] = repaired(ctx.messages, start)
+    start = ctx.count_recorded()
+    if not is_valid_transcript(ctx.messages, start):
+        ctx.messages[start:] = repair_transcript(ctx.messages, start)
     records = [SessionRecord("message", ctx.run_id, message) for message in ctx.messages[start:]]
     compaction = ctx.compaction
-    if compaction is not None and (ctx.get(COVERED) or 0) < compaction.covers <= ctx.stored + len(records):
+    if compaction is not None and (ctx.get(STORED_COVERS) or 0) < compaction.covers <= ctx.stored_count + len(records):
         records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records
 
@@ -85,19 +85,19 @@ async def _start_turn(ctx: Context) -> None:
     assert ctx.started_at is not None
     # The system prompt in front of the message belongs to the chain and is not stored.
     ctx.mark_recorded(len(ctx.messages) - 1)
-    if ctx.observed:
+    if ctx.has_listeners:
         ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
-    history = await ctx.services.store.sessions.history(ctx.session_id)
-    begun_before = ctx.get(BEGUN_BEFORE)
+    history = await ctx.services.store.sessions.load_history(ctx.session_id)
+    begun_before = ctx.get(RECORDED_SEQ)
     if begun_before:
         history.messages.pop()
-        history.known.clear()
+        history.prefix_cache.clear()
     _insert_history(ctx, history)
     user = ctx.messages[-1]
     if begun_before:
         ctx.mark_recorded(len(ctx.messages))
     seq = begun_before or await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
-    if ctx.observed:
+    if ctx.has_listeners:
         ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
 
 
@@ -110,19 +110,19 @@ def _insert_history(ctx: Context, history: History) -> None:
     messages = history.messages
     if not messages:
         return
-    known, _ = history.known.get(SOUND, (0, 0))
-    if is_sound(messages, known):
-        history.known[SOUND] = (len(messages), 1)
+    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
+    if is_valid_transcript(messages, known):
+        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
     else:
-        messages = repaired(messages)
-        history.known.clear()
-    ctx.known = history.known
+        messages = repair_transcript(messages)
+        history.prefix_cache.clear()
+    ctx.prefix_cache = history.prefix_cache
     front = ctx.recorded
     ctx.messages[front:front] = messages
     ctx.mark_recorded(front + len(messages))
     if history.compaction is not None:
         ctx.compaction = history.compaction
-        ctx.put(COVERED, history.compaction.covers)
+        ctx.put(STORED_COVERS, history.compaction.covers)
 
 
 async def _finish_turn(ctx: Context, response: Response) -> None:
@@ -132,10 +132,10 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
             ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response), ctx.emit
         )
         return
-    await close_round(ctx)
+    await settle_unfinished_calls(ctx)
     if response.text:
         _set_reply(ctx, response.text)
-    records = news(ctx)
+    records = collect_new_records(ctx)
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
@@ -144,7 +144,7 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
 
 def _final_events(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
     """Return the events of the reply, if there is one, and of the outcome; `seq` is that of the last record."""
-    if not ctx.observed:
+    if not ctx.has_listeners:
         return []
     end = TaskCompleted(
         text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_elapsed_ms(ctx)
@@ -158,26 +158,26 @@ def _final_events(ctx: Context, response: Response, records: Sequence[SessionRec
 def _set_reply(ctx: Context, text: str) -> None:
     """Make the response text the last assistant message, also if the model's last reply was different."""
     last = ctx.messages[-1]
-    if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.recorded_upto():
+    if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.count_recorded():
         ctx.messages.append(Message("assistant", text))
     elif last.content != text:
         ctx.messages[-1] = Message("assistant", text)
 
 
 async def _record_cancellation(ctx: Context) -> None:
-    event = TaskCancelled(text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
+    event = TaskCancelled(text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx))
     await _conclude_shielded(
         ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event])
     )
 
 
 async def _record_failure(ctx: Context, error: Exception) -> None:
-    failure = describe(error, ctx.run_id)
+    failure = error_to_json(error, ctx.run_id)
     if isinstance(error, SophonError):
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
-    event = TaskFailed(error=failure, text="".join(ctx.shown), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
+    event = TaskFailed(error=failure, text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx))
     end = TurnEnd("failed", error=failure, events=lambda _: [event])
     await _conclude_shielded(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
 
@@ -190,10 +190,10 @@ async def _conclude_shielded(ctx: Context, record: SessionRecord, end: TurnEnd) 
     with anyio.CancelScope(shield=True):
         records = [record]
         try:
-            await close_round(ctx)
-            if ctx.shown:
-                record.data = {**record.data, "shown": "".join(ctx.shown)}
-            records = [*news(ctx), record]
+            await settle_unfinished_calls(ctx)
+            if ctx.streamed_chunks:
+                record.data = {**record.data, "shown": "".join(ctx.streamed_chunks)}
+            records = [*collect_new_records(ctx), record]
         except Exception:
             log.exception("the records of run %s could not be collected", ctx.run_id)
         try:
@@ -204,7 +204,7 @@ async def _conclude_shielded(ctx: Context, record: SessionRecord, end: TurnEnd) 
 
 async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> None:
     """Write the end through the turn log; the messages count as recorded unless that end was not accepted."""
-    before = ctx.recorded_upto()
+    before = ctx.count_recorded()
     ctx.mark_recorded(len(ctx.messages))
     try:
         counts = await ctx.services.turn_log.conclude(ctx, records, end, ctx.emit)
@@ -220,7 +220,7 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
 
     The store completes the write even if the caller is cancelled, so only an error undoes the mark.
     """
-    before = ctx.recorded_upto()
+    before = ctx.count_recorded()
     ctx.mark_recorded(len(ctx.messages))
     try:
         return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
@@ -231,13 +231,13 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
 
 async def _delete_journal(ctx: Context) -> None:
     """Delete the journal of a finished turn, which no resumed run needs; a failure to delete is harmless."""
-    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.tally.tool_calls or ctx.resumed):
+    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.totals.tool_calls or ctx.resumed):
         return
     try:
-        await ctx.services.store.journal.forget(ctx.run_id)
+        await ctx.services.store.journal.delete(ctx.run_id)
     except StoreError:
         log.warning("the journal of run %s was not deleted", ctx.run_id, exc_info=True)
 
 
 def _elapsed_ms(ctx: Context) -> int:
-    return round(ctx.watch.seconds * 1000)
+    return round(ctx.stopwatch.seconds * 1000)

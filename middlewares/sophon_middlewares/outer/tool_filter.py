@@ -8,10 +8,10 @@ from sophon.messages import Message
 from sophon.pipeline import Next
 from sophon.tools.tool import Tool
 
-ALWAYS = ("datetime.now", "memory.search")
+ALWAYS_OFFERED = ("datetime.now", "memory.search")
 """Tools that are always offered; they count towards the limit. Source: reference/sophon.md 5.5."""
 
-KNOWN_CHOICES = 256
+MAX_CACHED_SELECTIONS = 256
 
 
 class ToolFilter:
@@ -34,15 +34,15 @@ class ToolFilter:
         if len(ctx.tools) > top and not _is_restored(ctx):
             relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
-            asked = [*relevance.named(ctx.text), *hints, *used(ctx.messages[ctx.recorded :])]
-            scores = tuple(relevance.scores(ctx.text).items())
+            asked = [*relevance.find_named_tools(ctx.text), *hints, *list_called_tools(ctx.messages[ctx.recorded :])]
+            scores = tuple(relevance.score_tools(ctx.text).items())
             ctx.tools = list(_cached_selection(tuple(ctx.tools), scores, tuple(asked), top))
         await next(ctx)
 
 
-def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[str], top: int) -> list[Tool]:
-    """Return the tools to offer, in registration order; `asked` are included beyond `top`, all others within it."""
-    wanted = {*ALWAYS, *asked}
+def select_tools(tools: Sequence[Tool], scores: Mapping[str, float], required: Sequence[str], top: int) -> list[Tool]:
+    """Return the tools to offer, in registration order; `required` are included beyond `top`, all others within it."""
+    wanted = {*ALWAYS_OFFERED, *required}
     chosen = {tool.name for tool in tools if tool.name in wanted}
     free = top - len(chosen)
     if free > 0:
@@ -57,17 +57,17 @@ def choose(tools: Sequence[Tool], scores: Mapping[str, float], asked: Sequence[s
     return [tool for tool in tools if tool.name in chosen]
 
 
-def used(messages: Sequence[Message]) -> list[str]:
+def list_called_tools(messages: Sequence[Message]) -> list[str]:
     """Return the names of the tools that were called in these messages."""
     return [call.name for message in messages for call in message.tool_calls]
 
 
-@lru_cache(maxsize=KNOWN_CHOICES)
+@lru_cache(maxsize=MAX_CACHED_SELECTIONS)
 def _cached_selection(
     tools: tuple[Tool, ...], scores: tuple[tuple[str, float], ...], asked: tuple[str, ...], top: int
 ) -> tuple[Tool, ...]:
     """Cache the selection; it is the same for all messages with the same scores, as most have none."""
-    return tuple(choose(tools, dict(scores), asked, top))
+    return tuple(select_tools(tools, dict(scores), asked, top))
 
 
 def _is_restored(ctx: Context) -> bool:

@@ -8,7 +8,7 @@ once, so that the running time is linear in the length of the text.
 import re
 from dataclasses import dataclass
 
-MOST_CLAUSES = 20
+MAX_CLAUSES = 20
 """Equal to the default maximum of plan steps; the rest of a longer text stays in the last clause."""
 
 _SEQUENCE_WORDS = (
@@ -62,22 +62,22 @@ _GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day))
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One question, instruction or statement. `follows`: the wording puts it after the previous clause ("then")."""
+    """One question, instruction or statement. `is_sequential`: the wording puts it after the previous clause ("then")."""
 
     text: str
-    follows: bool = False
+    is_sequential: bool = False
 
 
-def cut(text: str) -> list[Clause]:
+def split_clauses(text: str) -> list[Clause]:
     """Split a text into its clauses, at most 20 and in order; an empty text has none."""
     normalised = _normalise_whitespace(text)
     text_after_colon = _TEXT_AFTER_COLON.search(normalised)
     clauses: list[Clause] = []
     follows = False
     before_colon = normalised[: text_after_colon.start()] if text_after_colon else normalised
-    for piece in _split_items(before_colon, MOST_CLAUSES - bool(text_after_colon)):
+    for piece in _split_items(before_colon, MAX_CLAUSES - bool(text_after_colon)):
         clause = _strip_introduction(piece, follows)
-        follows = clause.follows and not clause.text
+        follows = clause.is_sequential and not clause.text
         if clause.text:
             clauses.append(clause)
     if text_after_colon:

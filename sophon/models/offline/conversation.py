@@ -5,100 +5,100 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sophon.messages import Message
-from sophon.models.offline.introduction import CONNECT, SHORT, WHAT, introduction
-from sophon.models.offline.reading import Reading
-from sophon.models.offline.summaries import summary
-from sophon.models.offline.words import content_words, ended, to_you
+from sophon.models.offline.introduction import CONNECT_TEXT, SHORT_INTRODUCTION, IDENTITY_TEXT, full_introduction
+from sophon.models.offline.reading import ParsedTranscript
+from sophon.models.offline.summaries import summarise_texts
+from sophon.models.offline.words import extract_content_words, ensure_full_stop, to_second_person
 
 _MAX_QUOTE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """Answer without a tool. `introduces`: it says what the model is, so that the closing note is not needed."""
+class DirectAnswer:
+    """Answer without a tool. `is_introduction`: it says what the model is, so that the closing note is not needed."""
 
     text: str
-    introduces: bool = False
+    is_introduction: bool = False
 
 
-def is_talk(clause: str) -> bool:
+def is_small_talk(clause: str) -> bool:
     """Return whether a clause is about the model or the conversation itself, so that no intent is matched."""
     return any(pattern.match(clause) for pattern, _ in _SMALL_TALK_RULES)
 
 
-def remark(clause: str, reading: Reading, material: Sequence[str]) -> Remark | None:
+def answer_without_tool(clause: str, transcript: ParsedTranscript, previous_results: Sequence[str]) -> DirectAnswer | None:
     """Return the answer to a clause that needs no tool, or None if no rule matches."""
     for pattern, answer in (*_SMALL_TALK_RULES, *_OTHER_RULES):
         match = pattern.match(clause)
         if match is not None:
-            return answer(match, reading, material)
+            return answer(match, transcript, previous_results)
     return None
 
 
-def unknown(clauses: Sequence[str], reading: Reading) -> Remark:
+def answer_unknown_request(clauses: Sequence[str], transcript: ParsedTranscript) -> DirectAnswer:
     """Return the answer to clauses that no rule matches; long in the first reply, short in later ones."""
     listed = " and ".join(f"“{_shorten(clause)}”" for clause in clauses)
-    return Remark(f"I have no rule for {listed}. {introduction() if reading.first else SHORT}", introduces=True)
+    return DirectAnswer(f"I have no rule for {listed}. {full_introduction() if transcript.is_first_reply else SHORT_INTRODUCTION}", is_introduction=True)
 
 
-def said_before(query: str, reading: Reading) -> str | None:
+def recall_user_statement(query: str, transcript: ParsedTranscript) -> str | None:
     """Return the user's earlier statement that shares the most words with a query, as a sentence; None without any."""
-    query_words = set(content_words(query))
+    query_words = set(extract_content_words(query))
     best: tuple[int, str] = (0, "")
-    for message in reading.earlier:
+    for message in transcript.earlier_messages:
         if message.role == "user" and not message.origin and not message.content.rstrip().endswith("?"):
-            hits = len(query_words & set(content_words(message.content[:2000])))
+            hits = len(query_words & set(extract_content_words(message.content[:2000])))
             best = max(best, (hits, message.content), key=lambda pair: (pair[0], pair[0] > 0))
-    return ended(f"Earlier in this conversation you said: {to_you(_shorten(best[1]))}") if best[0] else None
+    return ensure_full_stop(f"Earlier in this conversation you said: {to_second_person(_shorten(best[1]))}") if best[0] else None
 
 
-def _greet(*_: object) -> Remark:
-    return Remark(f"Hello! {introduction()}", introduces=True)
+def _greet(*_: object) -> DirectAnswer:
+    return DirectAnswer(f"Hello! {full_introduction()}", is_introduction=True)
 
 
-def _introduce(*_: object) -> Remark:
-    return Remark(introduction(), introduces=True)
+def _introduce(*_: object) -> DirectAnswer:
+    return DirectAnswer(full_introduction(), is_introduction=True)
 
 
-def _explain_connection(*_: object) -> Remark:
-    return Remark(f"{WHAT}\n\n{CONNECT}", introduces=True)
+def _explain_connection(*_: object) -> DirectAnswer:
+    return DirectAnswer(f"{IDENTITY_TEXT}\n\n{CONNECT_TEXT}", is_introduction=True)
 
 
-def _quote_last_user_message(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
-    return Remark(_quote_last(reading.earlier, "user", "You asked", "This is the first thing you have said to me."))
+def _quote_last_user_message(_: re.Match[str], reading: ParsedTranscript, __: Sequence[str]) -> DirectAnswer:
+    return DirectAnswer(_quote_last(reading.earlier_messages, "user", "You asked", "This is the first thing you have said to me."))
 
 
-def _quote_first_user_message(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
-    earlier = reading.earlier[::-1]
-    return Remark(_quote_last(earlier, "user", "First you said", "This is the first thing you have said to me."))
+def _quote_first_user_message(_: re.Match[str], reading: ParsedTranscript, __: Sequence[str]) -> DirectAnswer:
+    earlier = reading.earlier_messages[::-1]
+    return DirectAnswer(_quote_last(earlier, "user", "First you said", "This is the first thing you have said to me."))
 
 
-def _quote_last_reply(_: re.Match[str], reading: Reading, __: Sequence[str]) -> Remark:
-    return Remark(_quote_last(reading.earlier, "assistant", "I said", "I have not said anything yet."))
+def _quote_last_reply(_: re.Match[str], reading: ParsedTranscript, __: Sequence[str]) -> DirectAnswer:
+    return DirectAnswer(_quote_last(reading.earlier_messages, "assistant", "I said", "I have not said anything yet."))
 
 
-def _summarise(found: re.Match[str], reading: Reading, material: Sequence[str]) -> Remark:
+def _summarise(found: re.Match[str], reading: ParsedTranscript, material: Sequence[str]) -> DirectAnswer:
     given, clause = (found["text"] or "").strip(), found[0].partition(":")[0]
     if given:
         texts: Sequence[str] = [given]
     elif _ABOUT_CONVERSATION.search(clause) or not material:
-        texts = [ended(m.content) for m in reading.earlier if m.role == "user" and m.content]
+        texts = [ensure_full_stop(m.content) for m in reading.earlier_messages if m.role == "user" and m.content]
     else:
         texts = material
     if not texts:
-        return Remark("There is nothing to summarise yet.")
-    return Remark(summary(texts, clause))
+        return DirectAnswer("There is nothing to summarise yet.")
+    return DirectAnswer(summarise_texts(texts, clause))
 
 
-def _acknowledge_statement(found: re.Match[str], *_: object) -> Remark:
-    return Remark(
-        f"I keep that for this conversation only: {to_you(_shorten(found[0].rstrip('.!')))}. "
+def _acknowledge_statement(found: re.Match[str], *_: object) -> DirectAnswer:
+    return DirectAnswer(
+        f"I keep that for this conversation only: {to_second_person(_shorten(found[0].rstrip('.!')))}. "
         "Say “remember that ...” and I write it to memory."
     )
 
 
-def _fixed_answer(text: str) -> Callable[..., Remark]:
-    return lambda *_: Remark(text)
+def _fixed_answer(text: str) -> Callable[..., DirectAnswer]:
+    return lambda *_: DirectAnswer(text)
 
 
 def _quote_last(messages: Sequence[Message], role: str, lead: str, fallback: str) -> str:
@@ -112,7 +112,7 @@ def _shorten(text: str) -> str:
 
 
 _ABOUT_CONVERSATION = re.compile(r"\b(?:conversation|chat|so far|we (?:talked|said|discussed))\b", re.IGNORECASE)
-_Answer = Callable[[re.Match[str], Reading, Sequence[str]], Remark]
+_Answer = Callable[[re.Match[str], ParsedTranscript, Sequence[str]], DirectAnswer]
 _Rule = tuple[re.Pattern[str], _Answer]
 
 

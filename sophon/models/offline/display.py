@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.models.offline.skill import Finding, Trouble, Wish
-from sophon.models.offline.words import ended
-from sophon.tools.fencing import unfence
+from sophon.models.offline.skill import CallResult, CallFailure, PlannedCall
+from sophon.models.offline.words import ensure_full_stop
+from sophon.tools.fencing import unfence_text
 
-LONGEST_SHOWN = 1500
+MAX_SHOWN_CHARACTERS = 1500
 """Characters of one result that a reply shows."""
 _MAX_INLINE_REASON = 300
 
@@ -22,32 +22,32 @@ _FAILURE_PREFIX = re.compile(r"\s*(?:denied|error):")
 denial never is, so that external text cannot forge one."""
 
 
-def found(wish: Wish, result: str, clause: str = "") -> Finding:
+def parse_tool_result(call: PlannedCall, result: str, clause: str = "") -> CallResult:
     """Parse the result of a call; if an approver edited the arguments, the returned call has the edited ones."""
     edited = _EDITED.match(result)
     if edited is not None:
-        wish, result = Wish(wish.tool, _parse_arguments(edited[1]) or wish.arguments), result[edited.end() :]
-    return Finding(wish, unfence(result), trouble(result), clause, edited is not None)
+        call, result = PlannedCall(call.tool, _parse_arguments(edited[1]) or call.arguments), result[edited.end() :]
+    return CallResult(call, unfence_text(result), classify_call_failure(result), clause, edited is not None)
 
 
-def trouble(result: str) -> Trouble:
+def classify_call_failure(result: str) -> CallFailure:
     """Return whether the prefix of a result says that the call was denied or failed; "" for neither."""
     if _DENIED.match(result):
         return "denied"
-    return "failed" if _FAILED.match(unfence(result)) else ""
+    return "failed" if _FAILED.match(unfence_text(result)) else ""
 
 
-def reason(text: str) -> str:
+def format_failure_reason(text: str) -> str:
     """Return why a call was denied or failed, without the prefix: as the end of a sentence, or as a block."""
     text = _FAILURE_PREFIX.sub("", text, count=1).strip()
-    return ended(text) if "\n" not in text and len(text) < _MAX_INLINE_REASON else f"\n{block(text)}"
+    return ensure_full_stop(text) if "\n" not in text and len(text) < _MAX_INLINE_REASON else f"\n{format_block(text)}"
 
 
-def block(text: str) -> str:
+def format_block(text: str) -> str:
     """Return a text as a fenced block; a long one is shortened with a note."""
     text = text.strip("\n")
-    if len(text) > LONGEST_SHOWN:
-        text = f"{text[:LONGEST_SHOWN].rstrip()}\n[{len(text) - LONGEST_SHOWN} more characters are not shown]"
+    if len(text) > MAX_SHOWN_CHARACTERS:
+        text = f"{text[:MAX_SHOWN_CHARACTERS].rstrip()}\n[{len(text) - MAX_SHOWN_CHARACTERS} more characters are not shown]"
     fence = "```" if "```" not in text else "~~~"
     return f"{fence}\n{text or '(nothing)'}\n{fence}"
 

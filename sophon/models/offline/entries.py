@@ -12,14 +12,14 @@ _EMPTY_RESULT_PREFIXES = ("the memory is empty", "nothing", "no ", "none", "not 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryHit:
     """One entry found in memory; `id` is "" if the result has none."""
 
     text: str
     id: str = ""
 
 
-def entries(result: str) -> list[Entry]:
+def parse_memory_hits(result: str) -> list[MemoryHit]:
     """Parse the entries in the order of the result; a text like "nothing found" has none."""
     try:
         data = orjson.loads(result)
@@ -39,18 +39,18 @@ def _find_list(data: object) -> list[object]:
     return []
 
 
-def _parse_entry(item: object) -> Entry | None:
+def _parse_entry(item: object) -> MemoryHit | None:
     if isinstance(item, str):
-        return Entry(item)
+        return MemoryHit(item)
     if not isinstance(item, dict):
         return None
     fields = cast(Mapping[str, Any], item)
     text = next((fields[name] for name in _TEXT_FIELDS if isinstance(fields.get(name), str)), None)
-    return Entry(text, str(fields.get("id") or "")) if text else None
+    return MemoryHit(text, str(fields.get("id") or "")) if text else None
 
 
-def _parse_lines(result: str) -> list[Entry]:
+def _parse_lines(result: str) -> list[MemoryHit]:
     lines = [line.strip().removeprefix("- ") for line in result.splitlines() if line.strip()]
     if not lines or lines[0].lower().startswith(_EMPTY_RESULT_PREFIXES):
         return []
-    return [Entry(line) for line in lines]
+    return [MemoryHit(line) for line in lines]

@@ -3,12 +3,12 @@
 import re
 
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.offline.usage import CHARACTERS_PER_TOKEN, usage
+from sophon.models.offline.usage import CHARACTERS_PER_TOKEN, estimate_usage
 
 CONTEXT_WINDOW = 32_000
 """Tokens. The rules have no limit; a realistic window exercises the same context management as any other model."""
 
-INFO = ModelInfo(
+OFFLINE_MODEL_INFO = ModelInfo(
     name="offline",
     provider="offline",
     context_window=CONTEXT_WINDOW,
@@ -32,21 +32,21 @@ class OfflineModel:
     @property
     def info(self) -> ModelInfo:
         """`offline/offline`, 32,000 tokens of context, function calling, free."""
-        return INFO
+        return OFFLINE_MODEL_INFO
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Return the response to a request of any purpose; raises no errors of its own."""
         # Lazy: importing the rules compiles a hundred patterns, and `import sophon` must stay fast.
-        from sophon.models.offline.purposes import answer
+        from sophon.models.offline.purposes import answer_request
 
-        reply = answer(request)
+        reply = answer_request(request)
         text = reply.text[: request.max_tokens * CHARACTERS_PER_TOKEN]
-        if request.on_text is not None and not reply.calls:
+        if request.on_text is not None and not reply.tool_calls:
             for match in _WORDS.finditer(text):
                 request.on_text(match[0])
         return ModelResponse(
             text=text,
-            tool_calls=list(reply.calls),
-            usage=usage(request, text, reply.calls),
-            finish_reason="tool_calls" if reply.calls else "stop" if text == reply.text else "length",
+            tool_calls=list(reply.tool_calls),
+            usage=estimate_usage(request, text, reply.tool_calls),
+            finish_reason="tool_calls" if reply.tool_calls else "stop" if text == reply.text else "length",
         )

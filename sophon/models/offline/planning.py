@@ -6,15 +6,15 @@ from typing import Any
 
 import orjson
 
-from sophon.memory.search import folded_words
+from sophon.memory.search import tokenize
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
-from sophon.models.offline.clauses import Clause, cut
-from sophon.models.offline.errands import refers_back
-from sophon.models.offline.reading import step_parts
-from sophon.models.offline.skill import Ask, Skill
-from sophon.models.offline.table import skill_for, skill_of
-from sophon.models.offline.words import capitalised, content_words
+from sophon.models.offline.clauses import Clause, split_clauses
+from sophon.models.offline.errands import refers_to_previous_results
+from sophon.models.offline.reading import split_step_prompt
+from sophon.models.offline.skill import IntentInput, Intent
+from sophon.models.offline.table import match_intent, intent_for_tool
+from sophon.models.offline.words import capitalise, extract_content_words
 from sophon.tools.tool import Risk, Tool
 
 _TOOL_LINE = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critical)\)", re.MULTILINE)
@@ -23,14 +23,14 @@ _REQUEST_MARK = "\n\nRequest:\n"
 _SUMMARISING = re.compile(r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer)\b", re.IGNORECASE)
 
 
-def plan(request: ModelRequest) -> str:
+def build_plan_json(request: ModelRequest) -> str:
     """Build the plan of the request's last question as JSON (goal, steps), in the format that planning expects."""
-    goal, _ = step_parts(_find_request(request.messages))
+    goal, _ = split_step_prompt(_find_request(request.messages))
     risks = _tool_risks(request)
     steps: list[dict[str, Any]] = []
-    intents: list[Skill | None] = []
-    for clause in cut(goal):
-        matched = skill_for(Ask(clause.text, "", {tool.name: tool for tool in request.tools}))
+    intents: list[Intent | None] = []
+    for clause in split_clauses(goal):
+        matched = match_intent(IntentInput(clause.text, "", {tool.name: tool for tool in request.tools}))
         intent = matched[0] if matched else None
         hints = _tool_hints(clause, matched[1].tool if matched else "", intent, request.tools, risks)
         dependencies = [f"step{index + 1}" for index in _dependencies(clause, intent, intents)]
@@ -39,10 +39,10 @@ def plan(request: ModelRequest) -> str:
     return orjson.dumps({"goal": goal.strip(), "steps": steps}).decode()
 
 
-def vote(request: ModelRequest) -> str:
+def vote_on_planning(request: ModelRequest) -> str:
     """Return "yes" for a request of at least three clauses, or of two if one depends on the other; else "no"."""
-    clauses = cut(step_parts(_find_request(request.messages))[0])
-    ordered = any(clause.follows or refers_back(clause.text) for clause in clauses[1:])
+    clauses = split_clauses(split_step_prompt(_find_request(request.messages))[0])
+    ordered = any(clause.is_sequential or refers_to_previous_results(clause.text) for clause in clauses[1:])
     return "yes" if len(clauses) >= 3 or ordered else "no"
 
 
@@ -51,15 +51,15 @@ def _step_to_json(
 ) -> dict[str, Any]:
     return {
         "id": f"step{index + 1}",
-        "description": capitalised(clause.text),
+        "description": capitalise(clause.text),
         "depends_on": dependencies,
         "tool_hints": hints,
-        "estimated_risk": max((risks.get(n, skill_of(n).risk) for n in hints), default=Risk.LOW).label,
+        "estimated_risk": max((risks.get(n, intent_for_tool(n).risk) for n in hints), default=Risk.LOW).label,
         "model_hint": None,
     }
 
 
-def _dependencies(clause: Clause, intent: Skill | None, earlier: Sequence[Skill | None]) -> list[int]:
+def _dependencies(clause: Clause, intent: Intent | None, earlier: Sequence[Intent | None]) -> list[int]:
     """Return the indices of the steps that a step depends on.
 
     A step that refers back or summarises depends on all steps before it; a sequential one ("then") on the last; a
@@ -67,30 +67,30 @@ def _dependencies(clause: Clause, intent: Skill | None, earlier: Sequence[Skill 
     """
     if not earlier:
         return []
-    if refers_back(clause.text) or (intent is None and _SUMMARISING.match(clause.text)):
+    if refers_to_previous_results(clause.text) or (intent is None and _SUMMARISING.match(clause.text)):
         return list(range(len(earlier)))
-    dependencies = {len(earlier) - 1} if clause.follows else set[int]()
-    resource = intent.store if intent is not None else ""
+    dependencies = {len(earlier) - 1} if clause.is_sequential else set[int]()
+    resource = intent.resource if intent is not None else ""
     dependencies |= {
         index
         for index, other in enumerate(earlier)
-        if resource and other is not None and other.writes and other.store == resource
+        if resource and other is not None and other.is_writer and other.resource == resource
     }
     return sorted(dependencies)
 
 
 def _tool_hints(
-    clause: Clause, tool: str, intent: Skill | None, tools: Iterable[Tool], risks: Mapping[str, Risk]
+    clause: Clause, tool: str, intent: Intent | None, tools: Iterable[Tool], risks: Mapping[str, Risk]
 ) -> list[str]:
     """Return the intent's tools, or those whose name or tag the clause mentions; only tools that are available."""
     if intent is not None:
-        return [name for name in (tool, intent.leads_to) if name and (name in risks or not risks)]
-    words = set(folded_words(clause.text))
+        return [name for name in (tool, intent.follow_up_tool) if name and (name in risks or not risks)]
+    words = set(tokenize(clause.text))
     return [
         t.name
         for t in tools
-        if set(folded_words(t.name.replace("_", " "))) <= words
-        or any(set(folded_words(tag)) <= words for tag in t.tags if content_words(tag))
+        if set(tokenize(t.name.replace("_", " "))) <= words
+        or any(set(tokenize(tag)) <= words for tag in t.tags if extract_content_words(tag))
     ]
 
 

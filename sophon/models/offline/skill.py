@@ -6,15 +6,15 @@ from typing import Any, Literal, TypeAlias
 
 from sophon.tools.tool import Risk, Tool
 
-Trouble: TypeAlias = Literal["", "denied", "failed"]
+CallFailure: TypeAlias = Literal["", "denied", "failed"]
 """How a call failed: "" not at all, "denied" without running, "failed" with an error."""
 
-Store: TypeAlias = Literal["", "memory", "files", "machine"]
+IntentResource: TypeAlias = Literal["", "memory", "files", "machine"]
 """What an intent reads or changes; a reader waits for an earlier writer of the same resource."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlannedCall:
     """A tool call that a clause asks for."""
 
     tool: str
@@ -22,44 +22,44 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Input of the matchers: a clause, the results of the clauses before it (`material`) and the available tools."""
+class IntentInput:
+    """Input of the matchers: a clause, the results of the clauses before it (`previous_results`) and the available tools."""
 
     clause: str
-    material: str = ""
+    previous_results: str = ""
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CallResult:
     """Result of a call: the tool's text without fences, and the clause that asked for it ("" if unknown).
 
-    `edited`: an approver changed the arguments; `wish` is the call that ran.
+    `is_edited`: an approver changed the arguments; `call` is the call that ran.
     """
 
-    wish: Wish
+    call: PlannedCall
     text: str
-    trouble: Trouble = ""
+    failure: CallFailure = ""
     clause: str = ""
-    edited: bool = False
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Skill:
+class Intent:
     """One entry of the registry: a tool, a matcher for clauses, and texts about the call and its result.
 
-    `match` returns the call for a clause, or None. `tell` describes a result. `deed` describes the call as an
-    infinitive ("read notes.txt"), for failures. `after` may return one more call, of the tool `leads_to`, from the
-    first result. `risk` and `group` are those of the built-in tool. `writes`: the call changes its `store`.
+    `match_clause` returns the call for a clause, or None. `describe_result` describes a result. `describe_call` describes the call as an
+    infinitive ("read notes.txt"), for failures. `follow_up` may return one more call, of the tool `follow_up_tool`, from the
+    first result. `risk` and `group` are those of the built-in tool. `is_writer`: the call changes its `resource`.
     """
 
     tool: str
     group: str
-    match: Callable[[Ask], Wish | None]
-    tell: Callable[[Finding], str]
-    deed: Callable[[Wish], str]
+    match_clause: Callable[[IntentInput], PlannedCall | None]
+    describe_result: Callable[[CallResult], str]
+    describe_call: Callable[[PlannedCall], str]
     risk: Risk = Risk.LOW
-    store: Store = ""
-    writes: bool = False
-    after: Callable[[Finding], Wish | None] | None = None
-    leads_to: str = ""
+    resource: IntentResource = ""
+    is_writer: bool = False
+    follow_up: Callable[[CallResult], PlannedCall | None] | None = None
+    follow_up_tool: str = ""

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sophon.messages import Message
-from sophon.models.offline.words import capitalised, content_words, ended, sentences
+from sophon.models.offline.words import capitalise, extract_content_words, ensure_full_stop, split_sentences
 
-TITLE_WORDS = 6
-LONGEST_SUMMARY = 2000
+MAX_TITLE_WORDS = 6
+MAX_SUMMARY_CHARACTERS = 2000
 """Maximum length of a compaction summary in characters."""
 
 _MIN_CHARACTERS_PER_MESSAGE = 60
@@ -29,63 +29,63 @@ _ONE_TO_TEN = "one two three four five six seven eight nine ten"
 _NUMBER_WORDS = {word: n for n, word in enumerate(_ONE_TO_TEN.split(), 1)}
 
 
-def key_sentences(text: str, count: int) -> list[str]:
+def extract_key_sentences(text: str, count: int) -> list[str]:
     """Return up to `count` sentences of a text, those with the highest scores, in their original order."""
-    parts = list(dict.fromkeys(sentences(text)))[:_MAX_SCORED_SENTENCES]
+    parts = list(dict.fromkeys(split_sentences(text)))[:_MAX_SCORED_SENTENCES]
     if len(parts) <= count:
         return parts
-    words = [content_words(part) for part in parts]
+    words = [extract_content_words(part) for part in parts]
     weight = Counter(word for part in words for word in part)
     scores = [sum(weight[word] for word in part) / (len(part) + 1) ** 0.5 for part in words]
     best = sorted(range(len(parts)), key=lambda at: (-scores[at], at))[:count]
     return [parts[at] for at in sorted(best)]
 
 
-def summary(texts: Sequence[str], clause: str) -> str:
+def summarise_texts(texts: Sequence[str], clause: str) -> str:
     """Summarise the texts in as many items or sentences as the clause asks for, by default three.
 
     If the texts have fewer sentences than requested, the summary says so.
     """
     requested = _COUNT.search(clause)
     count = _parse_count(requested["count"]) if requested else _DEFAULT_COUNT
-    chosen = key_sentences("\n".join(texts), max(count, 1))
+    chosen = extract_key_sentences("\n".join(texts), max(count, 1))
     if requested is None or requested["unit"].lower().startswith("sentence"):
-        return " ".join(ended(capitalised(part)) for part in chosen)
+        return " ".join(ensure_full_stop(capitalise(part)) for part in chosen)
     if len(chosen) < count:
         covered = {1: "the one result", 2: "both results"}.get(len(texts), f"all {len(texts)} results")
         chosen.append(f"That covers {covered}; there is nothing more to sum up")
-    return "\n".join(f"{at}. {ended(capitalised(part.lstrip('- ')))}" for at, part in enumerate(chosen, 1))
+    return "\n".join(f"{at}. {ensure_full_stop(capitalise(part.lstrip('- ')))}" for at, part in enumerate(chosen, 1))
 
 
-def compacted(messages: Sequence[Message], most: int = LONGEST_SUMMARY) -> str:
+def compact_messages(messages: Sequence[Message], max_characters: int = MAX_SUMMARY_CHARACTERS) -> str:
     """Compact a conversation to at most half its length: one line per message with its role.
 
     If there are too many messages, those of the user are preferred. The input is either the messages themselves or a
     single message that contains them as `<message role="...">` elements.
     """
-    turns = [m for m in _unpack_messages(messages) if sentences(m[1])]
+    turns = [m for m in _unpack_messages(messages) if split_sentences(m[1])]
     if not turns:
         return "Nothing has been said."
-    most = min(most, max(sum(len(text) for _, text in turns) // 2, _MIN_CHARACTERS_PER_MESSAGE))
+    max_characters = min(max_characters, max(sum(len(text) for _, text in turns) // 2, _MIN_CHARACTERS_PER_MESSAGE))
     if len(turns) > 1 and turns[-1][0] == "user" and _INSTRUCTION.match(turns[-1][1]):
         turns.pop()
     if len(turns) == 1:
-        return _shorten("\n".join(key_sentences(turns[0][1], most // _MAX_CHARACTERS_PER_MESSAGE + 1)), most)
-    kept = _reduce_messages(turns, max(most // _MIN_CHARACTERS_PER_MESSAGE, 2))
-    share = min(_MAX_CHARACTERS_PER_MESSAGE, most // max(len(kept), 1) - 10)
+        return _shorten("\n".join(extract_key_sentences(turns[0][1], max_characters // _MAX_CHARACTERS_PER_MESSAGE + 1)), max_characters)
+    kept = _reduce_messages(turns, max(max_characters // _MIN_CHARACTERS_PER_MESSAGE, 2))
+    share = min(_MAX_CHARACTERS_PER_MESSAGE, max_characters // max(len(kept), 1) - 10)
     lines = [f"{_ROLE_LABELS.get(role, role)}: {_shorten(' '.join(text.split()), share)}" for role, text in kept]
-    return _shorten("\n".join(lines), most)
+    return _shorten("\n".join(lines), max_characters)
 
 
-def title(messages: Sequence[Message]) -> str:
+def make_title(messages: Sequence[Message]) -> str:
     """Return a title: up to six words of the first user message."""
     first = next((m.content for m in messages if m.role == "user" and m.content.strip() and not m.origin), "")
-    words = _PREFIX.sub("", " ".join(first[:500].split()), count=1).split()[:TITLE_WORDS]
-    return capitalised(" ".join(words).strip(" .,;:!?\"'")) or "Conversation"
+    words = _PREFIX.sub("", " ".join(first[:500].split()), count=1).split()[:MAX_TITLE_WORDS]
+    return capitalise(" ".join(words).strip(" .,;:!?\"'")) or "Conversation"
 
 
 def _reduce_messages(turns: Sequence[tuple[str, str]], most: int) -> Sequence[tuple[str, str]]:
-    """Reduce to `most` messages: drop tool results, then replies, then all but the first and the newest."""
+    """Reduce to `max_characters` messages: drop tool results, then replies, then all but the first and the newest."""
     for role in ("tool", "assistant"):
         if len(turns) > most:
             turns = [(who, text) for who, text in turns if who != role]

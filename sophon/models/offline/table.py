@@ -1,40 +1,40 @@
 """Intent registry: all intents in matching order; the first that matches a clause is used."""
 
-from sophon.models.offline.skill import Ask, Skill, Wish
+from sophon.models.offline.skill import IntentInput, Intent, PlannedCall
 from sophon.models.offline.skills.arithmetic import ARITHMETIC
-from sophon.models.offline.skills.dates import DATES
+from sophon.models.offline.skills.dates import DATE_TIME
 from sophon.models.offline.skills.files import LIST_FILES, READ_FILE, WRITE_FILE
-from sophon.models.offline.skills.memory import FORGET, FORGOTTEN, RECALL, REMEMBER
-from sophon.models.offline.skills.named import NAMED
+from sophon.models.offline.skills.memory import FIND_ENTRY_TO_FORGET, FORGET_ENTRY, RECALL, REMEMBER
+from sophon.models.offline.skills.named import EXPLICIT_CALL
 from sophon.models.offline.skills.shell import SHELL
 from sophon.models.offline.skills.web import FETCH, SEND
 
-SKILLS: tuple[Skill, ...] = (
-    NAMED,
+INTENTS: tuple[Intent, ...] = (
+    EXPLICIT_CALL,
     SHELL,
     WRITE_FILE,
     REMEMBER,
-    FORGET,
+    FIND_ENTRY_TO_FORGET,
     SEND,
     FETCH,
     LIST_FILES,
     READ_FILE,
     ARITHMETIC,
-    DATES,
+    DATE_TIME,
     RECALL,
 )
-_BY_TOOL = {intent.tool: intent for intent in (*SKILLS, FORGOTTEN) if intent is not FORGET}
+_BY_TOOL = {intent.tool: intent for intent in (*INTENTS, FORGET_ENTRY) if intent is not FIND_ENTRY_TO_FORGET}
 
 
-def skill_for(ask: Ask) -> tuple[Skill, Wish] | None:
+def match_intent(intent_input: IntentInput) -> tuple[Intent, PlannedCall] | None:
     """Return the first intent that matches the clause, and its call, or None."""
-    for intent in SKILLS:
-        call = intent.match(ask)
+    for intent in INTENTS:
+        call = intent.match_clause(intent_input)
         if call is not None:
             return intent, call
     return None
 
 
-def skill_of(tool: str) -> Skill:
-    """Return the intent that describes a tool's results; `NAMED` for any tool without an intent of its own."""
-    return _BY_TOOL.get(tool, NAMED)
+def intent_for_tool(tool: str) -> Intent:
+    """Return the intent that describes a tool's results; `EXPLICIT_CALL` for any tool without an intent of its own."""
+    return _BY_TOOL.get(tool, EXPLICIT_CALL)

@@ -13,26 +13,26 @@ _TOKENS_PER_MESSAGE = 4
 _TOKENS_PER_PARAMETER = 16
 
 
-def usage(request: ModelRequest, text: str, calls: Iterable[ToolCall]) -> Usage:
+def estimate_usage(request: ModelRequest, text: str, calls: Iterable[ToolCall]) -> Usage:
     """Estimate the tokens of a request and its reply, with a small overhead per message, call and tool."""
-    messages = sum(_TOKENS_PER_MESSAGE + tokens(m.content) + _tool_call_tokens(m.tool_calls) for m in request.messages)
+    messages = sum(_TOKENS_PER_MESSAGE + approximate_tokens(m.content) + _tool_call_tokens(m.tool_calls) for m in request.messages)
     return Usage(
-        messages + sum(_definition_tokens(tool) for tool in request.tools), tokens(text) + _tool_call_tokens(calls)
+        messages + sum(_definition_tokens(tool) for tool in request.tools), approximate_tokens(text) + _tool_call_tokens(calls)
     )
 
 
-def tokens(text: str) -> int:
+def approximate_tokens(text: str) -> int:
     """Estimate the tokens of a text: one per four characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _tool_call_tokens(calls: Iterable[ToolCall]) -> int:
-    return sum(_TOKENS_PER_MESSAGE - (-len(call.canonical()) // CHARACTERS_PER_TOKEN) for call in calls)
+    return sum(_TOKENS_PER_MESSAGE - (-len(call.canonical_arguments()) // CHARACTERS_PER_TOKEN) for call in calls)
 
 
 def _definition_tokens(tool: Tool) -> int:
     return (
         _TOKENS_PER_MESSAGE
-        + tokens(tool.description)
+        + approximate_tokens(tool.description)
         + _TOKENS_PER_PARAMETER * len(tool.parameters.get("properties") or ())
     )

@@ -31,12 +31,12 @@ _SECOND_PERSON = {
 _FIRST_PERSON = re.compile(r"(?<![\w'’])(?:i am|i was|i['’](?:m|ve|ll|d)|i|my|mine|me|myself)(?![\w'’])", re.IGNORECASE)
 
 
-def capitalised(text: str) -> str:
+def capitalise(text: str) -> str:
     """Return the text with its first letter in upper case and the rest unchanged."""
     return text[:1].upper() + text[1:]
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """Return the text without the pair of quotes or backticks around it."""
     text = text.strip()
     if len(text) >= 2 and (text[0] + text[-1] in ('""', "''", "``", "“”", "‘’")):
@@ -44,23 +44,23 @@ def unquoted(text: str) -> str:
     return text
 
 
-def content_words(text: str) -> list[str]:
+def extract_content_words(text: str) -> list[str]:
     """Return the words other than stop words, in lower case and in order, without duplicates."""
     words = (match[0].lower() for match in _WORD.finditer(text))
     return list(dict.fromkeys(w.removesuffix("'s").removesuffix("’s") for w in words if w not in _STOP_WORDS))
 
 
-def to_you(text: str) -> str:
+def to_second_person(text: str) -> str:
     """Convert first person to second person: "my cat" becomes "your cat"."""
     return _FIRST_PERSON.sub(lambda match: _SECOND_PERSON.get(match[0].lower(), match[0]), text)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split a text into sentences and lines, without those that consist of punctuation only."""
     return [part.strip() for part in _SENTENCE.split(text) if part.strip(" .-*#>`~")]
 
 
-def ended(text: str) -> str:
+def ensure_full_stop(text: str) -> str:
     """Return the text with a full stop at the end, unless it ends in `.`, `!`, `?`, `:` or a backtick."""
     text = text.rstrip()
     return text if not text or text[-1] in ".!?:`" else text + "."

@@ -8,14 +8,14 @@ from sophon.errors import NotFound
 from sophon.stores.contracts import ApprovalRecord
 
 
-class InMemoryApprovals:
+class InMemoryApprovalStore:
     """The approvals of an `InMemoryStore`; see `ApprovalStore`."""
 
     def __init__(self) -> None:
         self._records: dict[str, ApprovalRecord] = {}
 
-    async def ask(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
-        """See `ApprovalStore.ask`."""
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """See `ApprovalStore.get_or_create`."""
         return self._records.setdefault(request.id, ApprovalRecord(request, at))
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.search import rank
+from sophon.memory.search import rank_entries
 from sophon.stores.contracts import MemoryEntry
 
 
-class InMemoryEntries:
+class InMemoryMemoryStore:
     """The memory entries of an `InMemoryStore`; see `MemoryStore`."""
 
     def __init__(self, clock: Clock) -> None:
@@ -23,15 +23,15 @@ class InMemoryEntries:
 
     async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryStore.search`."""
-        return rank(query, await self.all(scope=scope), limit)
+        return rank_entries(query, await self.list_all(scope=scope), limit)
 
-    async def forget(self, entry_id: str) -> None:
-        """See `MemoryStore.forget`."""
+    async def delete(self, entry_id: str) -> None:
+        """See `MemoryStore.delete`."""
         if self._entries.pop(entry_id, None) is None:
             raise NotFound("memory entry", entry_id)
 
-    async def all(self, *, scope: str | None = None) -> list[MemoryEntry]:
-        """See `MemoryStore.all`."""
+    async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
+        """See `MemoryStore.list_all`."""
         found = [entry for entry in self._entries.values() if scope is None or entry.scope == scope]
         return sorted(found, key=_created_at)
 

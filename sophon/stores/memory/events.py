@@ -7,8 +7,8 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.stores.event_contracts import LoggedEvent
-from sophon.stores.log import no_session
-from sophon.stores.memory.sessions import InMemorySessions
+from sophon.stores.log import session_not_found
+from sophon.stores.memory.sessions import InMemorySessionStore
 
 
 @dataclass(slots=True)
@@ -23,10 +23,10 @@ class _SessionLog:
         return count
 
 
-class InMemoryEvents:
+class InMemoryEventLog:
     """The event log of an `InMemoryStore`; see `EventLog`."""
 
-    def __init__(self, clock: Clock, sessions: InMemorySessions) -> None:
+    def __init__(self, clock: Clock, sessions: InMemorySessionStore) -> None:
         self._clock = clock
         self._sessions = sessions
         self._logs: defaultdict[str, _SessionLog] = defaultdict(_SessionLog)
@@ -35,7 +35,7 @@ class InMemoryEvents:
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
         """See `EventLog.append`."""
         if session_id not in self._sessions:
-            raise no_session(session_id, self._sessions)
+            raise session_not_found(session_id, self._sessions)
         log, now = self._logs[session_id], self._clock.now()
         log.events += [
             LoggedEvent(event.name, dict(event.data), event.task_id, seq, now)
@@ -44,16 +44,16 @@ class InMemoryEvents:
         log.last += len(events)
         return log.last
 
-    async def after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
-        """See `EventLog.after`."""
+    async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
+        """See `EventLog.list_after`."""
         log = self._logs.get(session_id)
         if log is None:
             return []
         start = max(0, seq - log.last + len(log.events))
         return [_copy(event) for event in log.events[start : start + max(limit, 0)]]
 
-    async def last(self, session_id: str) -> int:
-        """See `EventLog.last`."""
+    async def last_seq(self, session_id: str) -> int:
+        """See `EventLog.last_seq`."""
         log = self._logs.get(session_id)
         return log.last if log else 0
 

@@ -20,13 +20,13 @@ class InMemoryJournal:
         """See `Journal.finish`."""
         self._run(run_id)[result.call_id] = JournalEntry(result.call_id, result.tool, result)
 
-    async def entries(self, run_id: str) -> dict[str, JournalEntry]:
-        """See `Journal.entries`."""
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
+        """See `Journal.load_entries`."""
         turn = self._turns.get(_turn_of(run_id))
         return dict(turn.get(run_id, {})) if turn else {}
 
-    async def forget(self, run_id: str) -> None:
-        """See `Journal.forget`."""
+    async def delete(self, run_id: str) -> None:
+        """See `Journal.delete`."""
         turn_id = _turn_of(run_id)
         if turn_id == run_id:
             self._turns.pop(turn_id, None)

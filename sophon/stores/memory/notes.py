@@ -4,35 +4,35 @@ from dataclasses import replace
 from datetime import datetime
 
 from sophon.clock import Clock
-from sophon.stores.note_contracts import Note
+from sophon.stores.note_contracts import ChannelStateEntry
 
 _EntryKey = tuple[str, str, str, str]
 
 
-class InMemoryNotes:
-    """The notes of an `InMemoryStore`; see `ChannelNotes`."""
+class InMemoryChannelStateStore:
+    """The notes of an `InMemoryStore`; see `ChannelStateStore`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._notes: dict[_EntryKey, Note] = {}
+        self._notes: dict[_EntryKey, ChannelStateEntry] = {}
 
-    async def put(self, note: Note) -> None:
-        """See `ChannelNotes.put`."""
-        self._store(note)
+    async def put(self, entry: ChannelStateEntry) -> None:
+        """See `ChannelStateStore.put`."""
+        self._store(entry)
 
-    async def add(self, note: Note) -> bool:
-        """See `ChannelNotes.add`."""
-        if _key(note) in self._notes:
+    async def add(self, entry: ChannelStateEntry) -> bool:
+        """See `ChannelStateStore.add`."""
+        if _key(entry) in self._notes:
             return False
-        self._store(note)
+        self._store(entry)
         return True
 
-    async def get(self, channel: str, account: str, kind: str, key: str) -> Note | None:
-        """See `ChannelNotes.get`."""
+    async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
+        """See `ChannelStateStore.get`."""
         return self._notes.get((channel, account, kind, key))
 
-    async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[Note]:
-        """See `ChannelNotes.list`."""
+    async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
+        """See `ChannelStateStore.list`."""
         return [
             note
             for note in self._notes.values()
@@ -40,11 +40,11 @@ class InMemoryNotes:
         ]
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
-        """See `ChannelNotes.remove`."""
+        """See `ChannelStateStore.remove`."""
         return self._notes.pop((channel, account, kind, key), None) is not None
 
     async def expire(self, kind: str, before: datetime) -> int:
-        """See `ChannelNotes.expire`."""
+        """See `ChannelStateStore.expire`."""
         old = [
             key for key, note in self._notes.items() if note.kind == kind and note.at is not None and note.at < before
         ]
@@ -52,9 +52,9 @@ class InMemoryNotes:
             del self._notes[key]
         return len(old)
 
-    def _store(self, note: Note) -> None:
+    def _store(self, note: ChannelStateEntry) -> None:
         self._notes[_key(note)] = replace(note, value=dict(note.value), at=self._clock.now())
 
 
-def _key(note: Note) -> _EntryKey:
+def _key(note: ChannelStateEntry) -> _EntryKey:
     return note.channel, note.account, note.kind, note.key

@@ -11,8 +11,8 @@ from sophon.stores import outbound_moves as transitions
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
 
 
-class InMemoryOutbound:
-    """The outbox of an `InMemoryStore`; see `OutboundLedger`. `runs` holds the ids of the existing runs."""
+class InMemoryOutbox:
+    """The outbox of an `InMemoryStore`; see `Outbox`. `runs` holds the ids of the existing runs."""
 
     def __init__(self, clock: Clock, runs: Collection[str]) -> None:
         self._clock = clock
@@ -22,8 +22,8 @@ class InMemoryOutbound:
         self._by_run: defaultdict[str, list[str]] = defaultdict(list)
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
-        """See `OutboundLedger.add`."""
-        new = transitions.kept(entries, self._clock.now())
+        """See `Outbox.add`."""
+        new = transitions.prepare_entries(entries, self._clock.now())
         for entry in new:
             if entry.run_id is not None and entry.run_id not in self._runs:
                 raise NotFound("run", entry.run_id)
@@ -36,8 +36,8 @@ class InMemoryOutbound:
                     self._by_run[entry.run_id].append(entry.id)
         return len(self._entries) - before
 
-    async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
-        """See `OutboundLedger.due`."""
+    async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+        """See `Outbox.list_due`."""
         first: dict[tuple[str, str], OutboundEntry] = {}
         for entry in map(self._entries.__getitem__, self._open):
             if entry.channel == channel:
@@ -49,37 +49,37 @@ class InMemoryOutbound:
         ]
         return due[: max(limit, 0)]
 
-    async def sending(self, entry_id: str) -> OutboundEntry:
-        """See `OutboundLedger.sending`."""
-        return self._store(transitions.sending(self._get(entry_id)))
+    async def mark_sending(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_sending`."""
+        return self._store(transitions.mark_sending(self._get(entry_id)))
 
-    async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
-        """See `OutboundLedger.sent`."""
-        return self._store(transitions.sent(self._get(entry_id), platform_id))
+    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+        """See `Outbox.mark_sent`."""
+        return self._store(transitions.mark_sent(self._get(entry_id), platform_id))
 
-    async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
-        """See `OutboundLedger.refused`."""
-        return self._store(transitions.refused(self._get(entry_id), retry_at, error))
+    async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+        """See `Outbox.mark_refused`."""
+        return self._store(transitions.mark_refused(self._get(entry_id), retry_at, error))
 
-    async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
-        """See `OutboundLedger.ambiguous`."""
-        return self._store(transitions.ambiguous(self._get(entry_id), error, retry_at))
+    async def mark_ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
+        """See `Outbox.mark_ambiguous`."""
+        return self._store(transitions.mark_ambiguous(self._get(entry_id), error, retry_at))
 
-    async def dead(self, entry_id: str, error: str) -> OutboundEntry:
-        """See `OutboundLedger.dead`."""
-        return self._store(transitions.dead(self._get(entry_id), error))
+    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+        """See `Outbox.mark_dead`."""
+        return self._store(transitions.mark_dead(self._get(entry_id), error))
 
-    async def interrupted(self, channel: str) -> list[OutboundEntry]:
-        """See `OutboundLedger.interrupted`."""
+    async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
+        """See `Outbox.recover_interrupted`."""
         interrupted = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
         return [
-            self._store(transitions.ambiguous(entry, transitions.LEFT_BEHIND, None))
+            self._store(transitions.mark_ambiguous(entry, transitions.INTERRUPTED_ERROR, None))
             for entry in interrupted
             if entry.channel == channel
         ]
 
     async def get(self, entry_id: str) -> OutboundEntry:
-        """See `OutboundLedger.get`."""
+        """See `Outbox.get`."""
         return self._get(entry_id)
 
     async def list(
@@ -90,7 +90,7 @@ class InMemoryOutbound:
         status: OutboundStatus | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
-        """See `OutboundLedger.list`."""
+        """See `Outbox.list`."""
         selected = (
             entry
             for entry in self._entries.values()
@@ -100,7 +100,7 @@ class InMemoryOutbound:
         )
         return list(itertools.islice(selected, max(limit, 0)))
 
-    def forget(self, run_id: str) -> None:
+    def delete_run(self, run_id: str) -> None:
         """Delete the entries of a run."""
         for entry_id in self._by_run.pop(run_id, []):
             del self._entries[entry_id]

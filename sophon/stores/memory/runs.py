@@ -9,39 +9,39 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.stores.contracts import SessionRecord
-from sophon.stores.memory.events import InMemoryEvents
-from sophon.stores.memory.outbound import InMemoryOutbound
-from sophon.stores.memory.sessions import InMemorySessions
+from sophon.stores.memory.events import InMemoryEventLog
+from sophon.stores.memory.outbound import InMemoryOutbox
+from sophon.stores.memory.sessions import InMemorySessionStore
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon.stores.outbound_moves import of_run
+from sophon.stores.outbound_moves import assign_run
 from sophon.stores.run_contracts import (
-    Accepted,
-    Begun,
-    Finished,
+    AcceptResult,
+    BeginResult,
+    FinishResult,
     InboundKey,
-    LastEvents,
+    OutcomeEventFactory,
     Run,
     RunOutcome,
     RunStatus,
     no_events,
 )
-from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, finished, no_run, suspended, taken
+from sophon.stores.run_rules import SUGGESTION_POOL_SIZE, accept_run, begin_run, finish_run, run_not_found, suspend_run, run_id_taken
 
 
-class InMemoryRuns:
+class InMemoryRunStore:
     """The runs of an `InMemoryStore`; see `RunStore`. `rows` maps ids to runs in order of acceptance."""
 
     def __init__(
         self,
         clock: Clock,
         rows: dict[str, Run],
-        sessions: InMemorySessions,
-        outbound: InMemoryOutbound,
-        events: InMemoryEvents,
+        sessions: InMemorySessionStore,
+        outbox: InMemoryOutbox,
+        events: InMemoryEventLog,
     ) -> None:
         self._clock = clock
         self._rows = rows
-        self._sessions, self._outbound, self._events = sessions, outbound, events
+        self._sessions, self._outbound, self._events = sessions, outbox, events
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._by_session: defaultdict[str, list[str]] = defaultdict(list)
@@ -49,25 +49,25 @@ class InMemoryRuns:
         self._keys: dict[str, InboundKey] = {}
         sessions.on_delete(self._delete_session)
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
         """See `RunStore.accept`."""
         known = self._inbound.get(key) if key is not None else None
         if known is not None:
-            return Accepted(self._rows[known], created=False)
+            return AcceptResult(self._rows[known], created=False)
         if run.id in self._rows:
-            raise taken(run.id)
-        new = accepted(run, next(self._orders), self._clock.now())
-        await self._sessions.ensure(run.session_id, run.owner)
+            raise run_id_taken(run.id)
+        new = accept_run(run, next(self._orders), self._clock.now())
+        await self._sessions.get_or_create(run.session_id, run.owner)
         self._rows[run.id] = new
         self._unfinished[run.id] = None
         self._by_session[run.session_id].append(run.id)
         if key is not None:
             self._inbound[key], self._keys[run.id] = run.id, key
-        return Accepted(new, created=True)
+        return AcceptResult(new, created=True)
 
-    async def begin(self, run_id: str, at: datetime) -> Begun:
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
         """See `RunStore.begin`."""
-        answer = begun(self._get(run_id), at)
+        answer = begin_run(self._get(run_id), at)
         self._rows[run_id] = answer.run
         return answer
 
@@ -81,7 +81,7 @@ class InMemoryRuns:
 
     async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
         """See `RunStore.suspend`."""
-        run = self._rows[run_id] = suspended(self._get(run_id), state, waiting_for)
+        run = self._rows[run_id] = suspend_run(self._get(run_id), state, waiting_for)
         return run
 
     async def finish(
@@ -91,24 +91,24 @@ class InMemoryRuns:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: LastEvents = no_events,
-    ) -> Finished:
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
         """See `RunStore.finish`."""
         run = self._get(run_id)
-        if run.over:
-            return Finished(first=False, seq=await self._events.last(run.session_id))
+        if run.is_finished:
+            return FinishResult(is_first=False, seq=await self._events.last_seq(run.session_id))
         # The only step that can fail comes first: an invalid record then leaves everything unchanged.
         recorded = await self._sessions.append(run.session_id, records) if records else 0
-        await self._outbound.add(of_run(run_id, outbound))
+        await self._outbound.add(assign_run(run_id, outbound))
         seq = await self._events.append(run.session_id, events(recorded))
-        self._rows[run_id] = finished(run, outcome, self._clock.now())
+        self._rows[run_id] = finish_run(run, outcome, self._clock.now())
         del self._unfinished[run_id]
-        return Finished(True, seq, recorded)
+        return FinishResult(True, seq, recorded)
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""
         run = self._get(run_id)
-        if not run.over:
+        if not run.is_finished:
             run = self._rows[run_id] = replace(run, cancel_requested=True)
         return run
 
@@ -116,15 +116,15 @@ class InMemoryRuns:
         """See `RunStore.get`."""
         return self._get(run_id)
 
-    async def ahead(self, run_id: str) -> int:
-        """See `RunStore.ahead`."""
+    async def count_ahead(self, run_id: str) -> int:
+        """See `RunStore.count_ahead`."""
         if self._get(run_id).status != "queued":
             return 0
         before = itertools.takewhile(lambda each: each != run_id, self._unfinished)
         return sum(self._rows[each].status == "queued" for each in before)
 
-    async def unfinished(self) -> list[Run]:
-        """See `RunStore.unfinished`."""
+    async def list_unfinished(self) -> list[Run]:
+        """See `RunStore.list_unfinished`."""
         return [self._rows[run_id] for run_id in self._unfinished]
 
     async def list(
@@ -147,14 +147,14 @@ class InMemoryRuns:
     def _get(self, run_id: str) -> Run:
         run = self._rows.get(run_id)
         if run is None:
-            raise no_run(run_id, itertools.islice(reversed(self._rows), NEAR_AMONG))
+            raise run_not_found(run_id, itertools.islice(reversed(self._rows), SUGGESTION_POOL_SIZE))
         return run
 
     def _delete_session(self, session_id: str) -> None:
         for run_id in self._by_session.pop(session_id, []):
             del self._rows[run_id]
             self._unfinished.pop(run_id, None)
-            self._outbound.forget(run_id)
+            self._outbound.delete_run(run_id)
             key = self._keys.pop(run_id, None)
             if key is not None:
                 del self._inbound[key]

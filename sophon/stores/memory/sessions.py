@@ -9,7 +9,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
-from sophon.stores.log import check_cut, compaction_of, copied, is_said, no_session, stamped
+from sophon.stores.log import check_fork_position, compaction_from_record, copy_record, is_conversational, session_not_found, assign_seqs
 
 
 @dataclass(slots=True)
@@ -32,12 +32,12 @@ class _Session:
         for record in records:
             if record.kind == "message" and record.message is not None:
                 self.messages.append(record.message)
-                self.message_count += is_said(record)
+                self.message_count += is_conversational(record)
             else:
-                self.compaction = compaction_of(record) or self.compaction
+                self.compaction = compaction_from_record(record) or self.compaction
 
 
-class InMemorySessions:
+class InMemorySessionStore:
     """The sessions of an `InMemoryStore`; see `SessionStore`."""
 
     def __init__(self, clock: Clock) -> None:
@@ -46,8 +46,8 @@ class InMemorySessions:
         self._numbers = itertools.count()
         self._delete_callbacks: list[Callable[[str], None]] = []
 
-    async def history(self, session_id: str) -> History:
-        """See `SessionStore.history`. Makes one shallow copy of the message list."""
+    async def load_history(self, session_id: str) -> History:
+        """See `SessionStore.load_history`. Makes one shallow copy of the message list."""
         session = self._sessions.get(session_id)
         if session is None:
             return History([])
@@ -60,24 +60,24 @@ class InMemorySessions:
         if not records:
             return last_seq
         now = self._clock.now()
-        new = stamped(records, last_seq, now)
+        new = assign_seqs(records, last_seq, now)
         if session is None:
             session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
         session.extend(new)
         session.updated_at = now
         return last_seq + len(new)
 
-    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
-        """See `SessionStore.ensure`."""
+    async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
+        """See `SessionStore.get_or_create`."""
         session = self._sessions.get(session_id)
         if session is None:
             now = self._clock.now()
             session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
         return _summary(session_id, session)
 
-    async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
-        """See `SessionStore.records`."""
-        return [copied(record) for record in self._get(session_id).log[max(after, 0) :]]
+    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """See `SessionStore.list_records`."""
+        return [copy_record(record) for record in self._get(session_id).log[max(after, 0) :]]
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """See `SessionStore.list`."""
@@ -93,19 +93,19 @@ class InMemorySessions:
         """See `SessionStore.rename`."""
         self._get(session_id).title = title
 
-    async def choose_model(self, session_id: str, model: str | None) -> None:
-        """See `SessionStore.choose_model`."""
+    async def set_model(self, session_id: str, model: str | None) -> None:
+        """See `SessionStore.set_model`."""
         self._get(session_id).model = model
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
         """See `SessionStore.fork`."""
         source = self._get(session_id)
-        check_cut(upto)
+        check_fork_position(upto)
         if new_id in self._sessions:
             raise InputError(f"session {new_id!r} exists already; choose another id")
         now = self._clock.now()
         fork = _Session(next(self._numbers), source.owner, now, now, title=source.title, model=source.model)
-        fork.extend([copied(record) for record in source.log if upto is None or record.seq <= upto])
+        fork.extend([copy_record(record) for record in source.log if upto is None or record.seq <= upto])
         self._sessions[new_id] = fork
 
     async def delete(self, session_id: str) -> None:
@@ -115,9 +115,9 @@ class InMemorySessions:
         for forget in self._delete_callbacks:
             forget(session_id)
 
-    def on_delete(self, forget: Callable[[str], None]) -> None:
+    def on_delete(self, callback: Callable[[str], None]) -> None:
         """Register a callback that gets the id of each deleted session, for data that is deleted with it."""
-        self._delete_callbacks.append(forget)
+        self._delete_callbacks.append(callback)
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._sessions
@@ -128,7 +128,7 @@ class InMemorySessions:
     def _get(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
-            raise no_session(session_id, self._sessions)
+            raise session_not_found(session_id, self._sessions)
         return session
 
 

@@ -1,15 +1,15 @@
 """The in-memory store, composed of its nine repositories."""
 
 from sophon.clock import Clock, SystemClock
-from sophon.stores.memory.approvals import InMemoryApprovals
-from sophon.stores.memory.entries import InMemoryEntries
-from sophon.stores.memory.events import InMemoryEvents
+from sophon.stores.memory.approvals import InMemoryApprovalStore
+from sophon.stores.memory.entries import InMemoryMemoryStore
+from sophon.stores.memory.events import InMemoryEventLog
 from sophon.stores.memory.journal import InMemoryJournal
-from sophon.stores.memory.notes import InMemoryNotes
-from sophon.stores.memory.outbound import InMemoryOutbound
-from sophon.stores.memory.runs import InMemoryRuns
-from sophon.stores.memory.sessions import InMemorySessions
-from sophon.stores.memory.usage import InMemoryUsage
+from sophon.stores.memory.notes import InMemoryChannelStateStore
+from sophon.stores.memory.outbound import InMemoryOutbox
+from sophon.stores.memory.runs import InMemoryRunStore
+from sophon.stores.memory.sessions import InMemorySessionStore
+from sophon.stores.memory.usage import InMemoryUsageStore
 from sophon.stores.run_contracts import Run
 
 
@@ -22,16 +22,16 @@ class InMemoryStore:
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
-        self.sessions = InMemorySessions(clock)
-        self.usage = InMemoryUsage()
-        self.approvals = InMemoryApprovals()
+        self.sessions = InMemorySessionStore(clock)
+        self.usage = InMemoryUsageStore()
+        self.approvals = InMemoryApprovalStore()
         self.journal = InMemoryJournal()
-        self.memory = InMemoryEntries(clock)
-        self.events = InMemoryEvents(clock, self.sessions)
-        self.notes = InMemoryNotes(clock)
+        self.memories = InMemoryMemoryStore(clock)
+        self.events = InMemoryEventLog(clock, self.sessions)
+        self.channel_state = InMemoryChannelStateStore(clock)
         runs: dict[str, Run] = {}
-        self.outbound = InMemoryOutbound(clock, runs)
-        self.runs = InMemoryRuns(clock, runs, self.sessions, self.outbound, self.events)
+        self.outbox = InMemoryOutbox(clock, runs)
+        self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
 
     async def open(self) -> None:
         """Do nothing: there is nothing to connect to."""

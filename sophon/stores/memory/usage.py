@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from sophon.messages import Usage
-from sophon.stores.contracts import Limits, Period, Reservation, Spent, UsageRow, UsageTotal
+from sophon.stores.contracts import ProviderLimits, Period, Reservation, Spending, UsageRow, UsageTotal
 
 _TotalKey: TypeAlias = tuple[str, str, str]
 """Day, provider, model."""
@@ -15,7 +15,7 @@ _UsageSums: TypeAlias = list[int]
 """Calls, input tokens, output tokens, micro-USD, cached input tokens."""
 
 
-class InMemoryUsage:
+class InMemoryUsageStore:
     """The usage and budget reservations of an `InMemoryStore`; see `UsageStore`."""
 
     def __init__(self) -> None:
@@ -26,20 +26,20 @@ class InMemoryUsage:
         self._totals: dict[_TotalKey, _UsageSums] = {}
         self._by_session: defaultdict[str, dict[_TotalKey, _UsageSums]] = defaultdict(dict)
 
-    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+    async def reserve(self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits) -> Reservation | Spending:
         """See `UsageStore.reserve`."""
         day, month = (provider, period.day), (provider, period.month)
-        claimed = claim.input_tokens + claim.output_tokens
+        claimed = worst_case.input_tokens + worst_case.output_tokens
         tokens = self._tokens.get(day, 0) + claimed
-        micros = self._micros.get(month, 0) + claim.cost_micros
+        micros = self._micros.get(month, 0) + worst_case.cost_micros
         if _exceeds(tokens, limits.daily_tokens) or _exceeds(micros, limits.monthly_micros):
-            return Spent(tokens - claimed, micros - claim.cost_micros)
+            return Spending(tokens - claimed, micros - worst_case.cost_micros)
         self._tokens[day], self._micros[month] = tokens, micros
-        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, claim.cost_micros)
+        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, worst_case.cost_micros)
         self._open[reservation.id] = reservation
         return reservation
 
-    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """See `UsageStore.settle`."""
         if reservation is not None:
             self._release(reservation.id)
@@ -50,22 +50,22 @@ class InMemoryUsage:
         key = (period.day, provider, row.model)
         _add_usage(self._totals, key, usage)
         _add_usage(self._by_session[row.session_id], key, usage)
-        return Spent(self._tokens[day], self._micros[month])
+        return Spending(self._tokens[day], self._micros[month])
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
         self._release(reservation.id)
 
-    async def spent(self, provider: str, period: Period) -> Spent:
-        """See `UsageStore.spent`."""
-        return Spent(self._tokens.get((provider, period.day), 0), self._micros.get((provider, period.month), 0))
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_spending`."""
+        return Spending(self._tokens.get((provider, period.day), 0), self._micros.get((provider, period.month), 0))
 
     async def reserved(self) -> int:
         """See `UsageStore.reserved`."""
         return sum(reservation.tokens for reservation in self._open.values())
 
-    async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
-        """See `UsageStore.totals`."""
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.list_totals`."""
         sums: Mapping[_TotalKey, _UsageSums] = (
             self._totals if session_id is None else self._by_session.get(session_id, {})
         )

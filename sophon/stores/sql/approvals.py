@@ -10,18 +10,18 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
 from sophon.stores.contracts import ApprovalRecord
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import insert_into
+from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.schema import approvals
 
 
-class SqlApprovals:
+class SqlApprovalStore:
     """The approvals of an `SqlStore`; see `ApprovalStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
-        """See `ApprovalStore.ask`."""
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """See `ApprovalStore.get_or_create`."""
         return await self._database.write(partial(_get_or_create, request=request, at=at))
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
@@ -49,7 +49,7 @@ def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetim
         "request": request.to_json(),
         "asked_at": at,
     }
-    connection.execute(insert_into(connection.dialect.name, approvals).on_conflict_do_nothing(), question)
+    connection.execute(build_insert(connection.dialect.name, approvals).on_conflict_do_nothing(), question)
     return _get(connection, request.id)
 
 

@@ -29,11 +29,11 @@ class SafeText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Escape on write."""
-        return None if value is None else escaped(value)
+        return None if value is None else escape_text(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
         """Unescape on read."""
-        return None if value is None else unescaped(value)
+        return None if value is None else unescape_text(value)
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -58,7 +58,7 @@ class UtcTime(TypeDecorator[datetime]):
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-class Json(TypeDecorator[Any]):
+class JsonText(TypeDecorator[Any]):
     """JSON as text, because PostgreSQL's own JSON type rejects NUL and lone surrogates, and reorders keys."""
 
     impl = Text
@@ -73,13 +73,13 @@ class Json(TypeDecorator[Any]):
         return None if value is None else load_json(value)
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return the text without characters that a database rejects."""
     return _UNSAFE.sub(lambda found: f"{_ESCAPE}{ord(found[0]):04x}", text) if _UNSAFE.search(text) else text
 
 
-def unescaped(text: str) -> str:
-    """Invert `escaped`."""
+def unescape_text(text: str) -> str:
+    """Invert `escape_text`."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if _ESCAPE in text else text
 
 

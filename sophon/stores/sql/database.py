@@ -11,50 +11,50 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.errors import SophonError, StoreError
-from sophon.stores.sql.dialects import READERS, engine_for, make_ready, name_of
-from sophon.stores.sql.faults import store_error
-from sophon.stores.sql.upgrade import is_current, upgrade
-from sophon.stores.sql.writer import Writer
+from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, enable_wal, describe_url
+from sophon.stores.sql.faults import to_store_error
+from sophon.stores.sql.upgrade import is_schema_current, migrate_schema
+from sophon.stores.sql.writer import WriterThread
 
 T = TypeVar("T")
 
 
 class Database:
-    """One writer thread and `READERS` reader threads, each with its own connection.
+    """One writer thread and `READER_COUNT` reader threads, each with its own connection.
 
-    Every later read sees what a completed write wrote. `patience_seconds` is the time-out for a lock of another
-    process. `at_open` runs on each open, once the schema is current.
+    Every later read sees what a completed write wrote. `lock_timeout_seconds` is the time-out for a lock of another
+    process. `on_open` runs on each open, once the schema is current.
     """
 
-    def __init__(self, url: URL, patience_seconds: float, at_open: Callable[[Connection], object]) -> None:
-        self.name = name_of(url)
+    def __init__(self, url: URL, lock_timeout_seconds: float, on_open: Callable[[Connection], object]) -> None:
+        self.name = describe_url(url)
         self._file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-        self._lock_timeout_seconds = patience_seconds
-        self._on_open = at_open
+        self._lock_timeout_seconds = lock_timeout_seconds
+        self._on_open = on_open
         try:
-            self._read_engine = engine_for(url, "read", patience_seconds)
-            self._write_engine = engine_for(url, "write", patience_seconds)
+            self._read_engine = create_engine_for(url, "read", lock_timeout_seconds)
+            self._write_engine = create_engine_for(url, "write", lock_timeout_seconds)
         except (SQLAlchemyError, ModuleNotFoundError) as error:
-            raise store_error(self.name, error) from error
+            raise to_store_error(self.name, error) from error
         # Prepared statements call the driver directly, so its own errors reach us too.
         self._database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
         self._open_lock = asyncio.Lock()
         self._readers: ThreadPoolExecutor | None = None
-        self._writer: Writer | None = None
+        self._writer: WriterThread | None = None
 
     async def open(self) -> None:
         """Create the file and its folder, migrate the schema, start the threads. Raises StoreError."""
         async with self._open_lock:
             if self._writer is not None:
                 return
-            readers = ThreadPoolExecutor(READERS, thread_name_prefix="sophon-reader")
+            readers = ThreadPoolExecutor(READER_COUNT, thread_name_prefix="sophon-reader")
             try:
                 await asyncio.get_running_loop().run_in_executor(readers, self._prepare)
             except BaseException:
                 readers.shutdown(wait=False)
                 raise
             self._readers = readers
-            self._writer = Writer(self._write_engine, partial(self._release, readers))
+            self._writer = WriterThread(self._write_engine, partial(self._release, readers))
 
     async def close(self) -> None:
         """Complete queued writes and running reads, close the connections, end the threads."""
@@ -75,14 +75,14 @@ class Database:
         try:
             return await self._writer.submit(work)
         except self._database_errors as error:
-            raise store_error(self.name, error) from error
+            raise to_store_error(self.name, error) from error
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         try:
             with self._read_engine.connect() as connection:
                 return work(connection)
         except SQLAlchemyError as error:
-            raise store_error(self.name, error) from error
+            raise to_store_error(self.name, error) from error
 
     def _prepare(self) -> None:
         try:
@@ -92,7 +92,7 @@ class Database:
         except SophonError:
             raise
         except Exception as error:
-            raise store_error(self.name, error) from error
+            raise to_store_error(self.name, error) from error
         finally:
             # An open() that is cancelled or fails leaves no connection open.
             self._dispose()
@@ -100,12 +100,12 @@ class Database:
     def _migrate(self) -> None:
         with self._read_engine.connect() as connection:
             # Before anything is written: another program's database must stay unchanged.
-            current = is_current(connection, self.name)
-        make_ready(self._write_engine, self._lock_timeout_seconds)
+            current = is_schema_current(connection, self.name)
+        enable_wal(self._write_engine, self._lock_timeout_seconds)
         with self._write_engine.begin() as connection:
             # Alembic checks again under the lock: of two processes that open a new database, only one migrates it.
             if not current:
-                upgrade(connection)
+                migrate_schema(connection)
             self._on_open(connection)
 
     def _release(self, readers: ThreadPoolExecutor) -> None:

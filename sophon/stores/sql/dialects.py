@@ -2,7 +2,7 @@
 
 Both guarantee that a write transaction has exclusive access from its first statement on, also across processes, so
 that a read followed by a write in it is atomic. SQLite does so by BEGIN IMMEDIATE, PostgreSQL by an advisory lock that
-ends with the transaction. A caller that waits longer than `patience_seconds` gets an error.
+ends with the transaction. A caller that waits longer than `lock_timeout_seconds` gets an error.
 
 SQLite 3.24 (2018) or newer is required: systems still in use ship 3.26 and 3.34, so nothing here uses RETURNING.
 Settings: WAL, so that readers and the writer do not block each other; `synchronous=FULL`, so that a commit has reached
@@ -18,11 +18,11 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-READERS = 2
-WRITE_LOCK = 5070146863
+READER_COUNT = 2
+WRITE_LOCK_KEY = 5070146863
 """Key of PostgreSQL's advisory lock: an arbitrary constant."""
 
-DRIVERS = {
+DRIVER_BY_SCHEME = {
     "sqlite": "sqlite+pysqlite",
     "sqlite+aiosqlite": "sqlite+pysqlite",
     "sqlite+pysqlite": "sqlite+pysqlite",
@@ -36,29 +36,29 @@ DRIVERS = {
 _RETRY_SECONDS = 0.01
 
 
-def engine_for(url: URL, mode: Literal["read", "write"], patience_seconds: float) -> Engine:
-    """Create an engine for one writer or for `READERS` readers; it connects on first use."""
-    size = 1 if mode == "write" else READERS
+def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_seconds: float) -> Engine:
+    """Create an engine for one writer or for `READER_COUNT` readers; it connects on first use."""
+    size = 1 if mode == "write" else READER_COUNT
     if url.get_backend_name() == "sqlite":
-        return _sqlite_engine(url, mode, size, patience_seconds)
+        return _sqlite_engine(url, mode, size, lock_timeout_seconds)
     engine = create_engine(
         url,
         pool_size=size,
         max_overflow=0,
         pool_pre_ping=True,
         isolation_level="READ COMMITTED" if mode == "write" else "REPEATABLE READ",
-        connect_args={"options": f"-c lock_timeout={int(patience_seconds * 1000)}"},
+        connect_args={"options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)}"},
     )
     if mode == "write":
         event.listen(engine, "begin", _take_write_lock)
     return engine
 
 
-def make_ready(engine: Engine, patience_seconds: float) -> None:
+def enable_wal(engine: Engine, lock_timeout_seconds: float) -> None:
     """Switch an SQLite file to WAL mode; needed once per database, before the first write."""
     if engine.dialect.name != "sqlite":
         return
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + lock_timeout_seconds
     connection = engine.raw_connection()
     try:
         # The busy timeout does not apply to concurrent switches of two processes: one fails and must retry.
@@ -68,12 +68,12 @@ def make_ready(engine: Engine, patience_seconds: float) -> None:
         connection.close()
 
 
-def insert_into(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+def build_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
     """Return an INSERT that supports `on_conflict_do_update` and `on_conflict_do_nothing`."""
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
-def name_of(url: URL) -> str:
+def describe_url(url: URL) -> str:
     """Return the database's name for messages: the file, or the URL without its password."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database or ""))
@@ -129,4 +129,4 @@ def _begin(connection: Connection) -> None:
 
 
 def _take_write_lock(connection: Connection) -> None:
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK})")
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY})")

@@ -8,13 +8,13 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.search import rank
+from sophon.memory.search import rank_entries
 from sophon.stores.contracts import MemoryEntry
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import memories
 
 
-class SqlEntries:
+class SqlMemoryStore:
     """The memory entries of an `SqlStore`; see `MemoryStore`. A search reads all entries of the scope."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -28,14 +28,14 @@ class SqlEntries:
 
     async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
         """See `MemoryStore.search`."""
-        return await self._database.read(lambda connection: rank(query, _all(connection, scope), limit))
+        return await self._database.read(lambda connection: rank_entries(query, _all(connection, scope), limit))
 
-    async def forget(self, entry_id: str) -> None:
-        """See `MemoryStore.forget`."""
+    async def delete(self, entry_id: str) -> None:
+        """See `MemoryStore.delete`."""
         await self._database.write(partial(_delete, entry_id=entry_id))
 
-    async def all(self, *, scope: str | None = None) -> list[MemoryEntry]:
-        """See `MemoryStore.all`."""
+    async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
+        """See `MemoryStore.list_all`."""
         return await self._database.read(partial(_all, scope=scope))
 
 

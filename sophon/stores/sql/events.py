@@ -9,19 +9,19 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from sophon.clock import Clock
 from sophon.stores.event_contracts import LoggedEvent
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.prepared import PreparedStatement
 from sophon.stores.sql.schema import event_logs, events, sessions
-from sophon.stores.sql.sessions import missing_session
+from sophon.stores.sql.sessions import session_not_found_error
 
-EXPIRE_AT_ONCE = 5000
+EXPIRE_BATCH_SIZE = 5000
 """Events deleted per transaction; other writers run in between."""
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
-_SELECT_POSITION = Prepared(lambda _: select(event_logs.c.number, event_logs.c.last_seq).where(_BY_SESSION))
-_ADVANCE_SEQ = Prepared(
+_SELECT_POSITION = PreparedStatement(lambda _: select(event_logs.c.number, event_logs.c.last_seq).where(_BY_SESSION))
+_ADVANCE_SEQ = PreparedStatement(
     lambda _: update(event_logs).where(_BY_SESSION).values(last_seq=event_logs.c.last_seq + bindparam("more"))
 )
-_INSERT_EVENTS = Prepared(lambda _: insert(events))
+_INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
 _SELECT_AFTER = (
     select(events.c.name, events.c.data, events.c.task_id, events.c.seq, events.c.at)
     .join(event_logs, events.c.log == event_logs.c.number)
@@ -31,7 +31,7 @@ _SELECT_AFTER = (
 )
 
 
-class SqlEvents:
+class SqlEventLog:
     """The event log of an `SqlStore`; see `EventLog`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -44,16 +44,16 @@ class SqlEvents:
             partial(add_events, session_id=session_id, new=tuple(events), at=self._clock.now())
         )
 
-    async def after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
-        """See `EventLog.after`."""
+    async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
+        """See `EventLog.list_after`."""
         wanted = {"which": session_id, "after": seq, "most": max(limit, 0)}
         return await self._database.read(
             lambda connection: [LoggedEvent(*row) for row in connection.execute(_SELECT_AFTER, wanted)]
         )
 
-    async def last(self, session_id: str) -> int:
-        """See `EventLog.last`."""
-        return await self._database.read(partial(last_event, session_id=session_id))
+    async def last_seq(self, session_id: str) -> int:
+        """See `EventLog.last_seq`."""
+        return await self._database.read(partial(select_last_seq, session_id=session_id))
 
     async def trim(self, session_id: str, keep: int) -> int:
         """See `EventLog.trim`."""
@@ -70,10 +70,10 @@ class SqlEvents:
 def add_events(connection: Connection, session_id: str, new: Sequence[LoggedEvent], at: datetime) -> int:
     """Number events, append them to a session's log and return its last seq. Raises NotFound for an unknown session."""
     growth = {"which": session_id, "more": len(new)}
-    if not _ADVANCE_SEQ.run(connection, growth):
+    if not _ADVANCE_SEQ.execute(connection, growth):
         _create_log(connection, session_id)
-        _ADVANCE_SEQ.run(connection, growth)
-    found = _SELECT_POSITION.row(connection, {"which": session_id})
+        _ADVANCE_SEQ.execute(connection, growth)
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     assert found is not None
     number, last_seq = found
     rows = [
@@ -81,29 +81,29 @@ def add_events(connection: Connection, session_id: str, new: Sequence[LoggedEven
         for seq, event in enumerate(new, start=last_seq - len(new) + 1)
     ]
     if rows:
-        _INSERT_EVENTS.run_many(connection, rows)
+        _INSERT_EVENTS.execute_many(connection, rows)
     return last_seq
 
 
-def last_event(connection: Connection, session_id: str) -> int:
+def select_last_seq(connection: Connection, session_id: str) -> int:
     """Return the last seq of a session's log."""
-    found = _SELECT_POSITION.row(connection, {"which": session_id})
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     return found[1] if found is not None else 0
 
 
 def _create_log(connection: Connection, session_id: str) -> None:
     if connection.execute(select(sessions.c.number).where(sessions.c.id == session_id)).first() is None:
-        raise missing_session(connection, session_id)
+        raise session_not_found_error(connection, session_id)
     connection.execute(insert(event_logs), {"session_id": session_id, "last_seq": 0})
 
 
 def _trim(connection: Connection, session_id: str, keep: int) -> int:
-    found = _SELECT_POSITION.row(connection, {"which": session_id})
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     return _drop(connection, found[0], found[1] - keep) if found is not None else 0
 
 
 def _expire(connection: Connection, before: datetime) -> int:
-    old = select(events.c.log, events.c.seq).where(events.c.at < before).limit(EXPIRE_AT_ONCE).subquery()
+    old = select(events.c.log, events.c.seq).where(events.c.at < before).limit(EXPIRE_BATCH_SIZE).subquery()
     ends = connection.execute(select(old.c.log, func.max(old.c.seq)).group_by(old.c.log)).all()
     return sum(_drop(connection, log, up_to) for log, up_to in ends)
 

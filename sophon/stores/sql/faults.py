@@ -16,7 +16,7 @@ _MESSAGES = (
 """Part of the driver's message -> message for the operator."""
 
 
-def store_error(store: str, error: Exception) -> StoreError:
+def to_store_error(store: str, error: Exception) -> StoreError:
     """Return the StoreError for an error of SQLAlchemy, of a driver, or of the file system."""
     if isinstance(error, ModuleNotFoundError):
         return StoreError(

@@ -8,10 +8,10 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.messages import ToolResult
 from sophon.stores.contracts import JournalEntry
-from sophon.stores.sql.columns import SafeText, escaped
+from sophon.stores.sql.columns import SafeText, escape_text
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import insert_into
-from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared import PreparedStatement
 from sophon.stores.sql.schema import journal
 
 
@@ -31,22 +31,22 @@ class SqlJournal:
             partial(_put, run_id=run_id, call_id=result.call_id, tool=result.tool, result=result.to_json())
         )
 
-    async def entries(self, run_id: str) -> dict[str, JournalEntry]:
-        """See `Journal.entries`."""
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
+        """See `Journal.load_entries`."""
         return await self._database.read(partial(_entries, run_id=run_id))
 
-    async def forget(self, run_id: str) -> None:
-        """See `Journal.forget`."""
+    async def delete(self, run_id: str) -> None:
+        """See `Journal.delete`."""
         await self._database.write(partial(_delete, run_id=run_id))
 
 
 def _put(connection: Connection, run_id: str, call_id: str, tool: str, result: dict[str, Any] | None) -> None:
     row = {"run_id": run_id, "call_id": call_id, "turn": _turn_of(run_id), "tool": tool, "result": result}
-    _UPSERT.run(connection, row)
+    _UPSERT.execute(connection, row)
 
 
 def _build_upsert(dialect: str) -> UpdateBase:
-    put = insert_into(dialect, journal)
+    put = build_insert(dialect, journal)
     now = {"tool": put.excluded.tool, "result": put.excluded.result}
     return put.on_conflict_do_update(index_elements=[journal.c.run_id, journal.c.call_id], set_=now)
 
@@ -64,7 +64,7 @@ def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
 def _delete(connection: Connection, run_id: str) -> None:
     steps = f"{run_id}/"
     # No LIKE: SQLite's is case-insensitive.
-    begins = func.substr(journal.c.run_id, 1, len(escaped(steps)), type_=SafeText) == steps
+    begins = func.substr(journal.c.run_id, 1, len(escape_text(steps)), type_=SafeText) == steps
     connection.execute(
         delete(journal).where(journal.c.turn == _turn_of(run_id), or_(journal.c.run_id == run_id, begins))
     )
@@ -74,4 +74,4 @@ def _turn_of(run_id: str) -> str:
     return run_id.partition("/")[0]
 
 
-_UPSERT = Prepared(_build_upsert)
+_UPSERT = PreparedStatement(_build_upsert)

@@ -6,16 +6,16 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from sophon.errors import StoreError
-from sophon.stores.sql.dialects import DRIVERS
+from sophon.stores.sql.dialects import DRIVER_BY_SCHEME
 
 
-def located(url: str, folder: Path) -> URL:
+def resolve_url(url: str, folder: Path) -> URL:
     """Return the URL with its driver and an absolute SQLite path. Raises StoreError for an unusable URL."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise StoreError(repr(url), "it is no URL; use for example sqlite:///data/sophon.db") from error
-    driver = DRIVERS.get(parsed.drivername)
+    driver = DRIVER_BY_SCHEME.get(parsed.drivername)
     if driver is None:
         known = ", ".join(["memory", "sqlite", "postgresql"])
         raise StoreError(repr(parsed.drivername), f"unknown kind of store; choose from {known}")

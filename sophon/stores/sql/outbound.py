@@ -12,15 +12,15 @@ from sophon.errors import NotFound
 from sophon.stores import outbound_moves as transitions
 from sophon.stores.outbound_contracts import OutboundEntry, OutboundStatus
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import insert_into
-from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared import PreparedStatement
 from sophon.stores.sql.schema import outbound, runs
 
-_INSERT = Prepared(
-    lambda dialect: insert_into(dialect, outbound).on_conflict_do_nothing(),
+_INSERT = PreparedStatement(
+    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
     [column.name for column in outbound.c if column is not outbound.c.number],
 )
-_SELECT_RUN = Prepared(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
+_SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
 _SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
 _UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
 _FIRST_OPEN_PER_CHAT = (
@@ -47,49 +47,49 @@ _SELECT_SENDING = (
 _Transition: TypeAlias = Callable[[OutboundEntry], OutboundEntry]
 
 
-class SqlOutbound:
-    """The outbox of an `SqlStore`; see `OutboundLedger`."""
+class SqlOutbox:
+    """The outbox of an `SqlStore`; see `Outbox`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
-        """See `OutboundLedger.add`."""
-        return await self._database.write(partial(_add, new=transitions.kept(entries, self._clock.now())))
+        """See `Outbox.add`."""
+        return await self._database.write(partial(_add, new=transitions.prepare_entries(entries, self._clock.now())))
 
-    async def due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
-        """See `OutboundLedger.due`."""
+    async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+        """See `Outbox.list_due`."""
         return await self._database.read(
             partial(_find, query=_SELECT_DUE, channel=channel, now=now, most=max(limit, 0))
         )
 
-    async def sending(self, entry_id: str) -> OutboundEntry:
-        """See `OutboundLedger.sending`."""
-        return await self._apply_transition(entry_id, transitions.sending)
+    async def mark_sending(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_sending`."""
+        return await self._apply_transition(entry_id, transitions.mark_sending)
 
-    async def sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
-        """See `OutboundLedger.sent`."""
-        return await self._apply_transition(entry_id, partial(transitions.sent, platform_id=platform_id))
+    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+        """See `Outbox.mark_sent`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_sent, platform_id=platform_id))
 
-    async def refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
-        """See `OutboundLedger.refused`."""
-        return await self._apply_transition(entry_id, partial(transitions.refused, retry_at=retry_at, error=error))
+    async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+        """See `Outbox.mark_refused`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_refused, retry_at=retry_at, error=error))
 
-    async def ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
-        """See `OutboundLedger.ambiguous`."""
-        return await self._apply_transition(entry_id, partial(transitions.ambiguous, error=error, retry_at=retry_at))
+    async def mark_ambiguous(self, entry_id: str, error: str = "", *, retry_at: datetime | None = None) -> OutboundEntry:
+        """See `Outbox.mark_ambiguous`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_ambiguous, error=error, retry_at=retry_at))
 
-    async def dead(self, entry_id: str, error: str) -> OutboundEntry:
-        """See `OutboundLedger.dead`."""
-        return await self._apply_transition(entry_id, partial(transitions.dead, error=error))
+    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+        """See `Outbox.mark_dead`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_dead, error=error))
 
-    async def interrupted(self, channel: str) -> list[OutboundEntry]:
-        """See `OutboundLedger.interrupted`."""
+    async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
+        """See `Outbox.recover_interrupted`."""
         return await self._database.write(partial(_recover_interrupted, channel=channel))
 
     async def get(self, entry_id: str) -> OutboundEntry:
-        """See `OutboundLedger.get`."""
+        """See `Outbox.get`."""
         return await self._database.read(partial(_get, entry_id=entry_id))
 
     async def list(
@@ -100,7 +100,7 @@ class SqlOutbound:
         status: OutboundStatus | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
-        """See `OutboundLedger.list`."""
+        """See `Outbox.list`."""
         query = select(outbound).order_by(outbound.c.number).limit(max(limit, 0))
         for column, value in ((outbound.c.run_id, run_id), (outbound.c.channel, channel), (outbound.c.status, status)):
             if value is not None:
@@ -114,8 +114,8 @@ class SqlOutbound:
 
 
 def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
-    """Insert entries as `kept` returns them, of existing runs; return how many were new."""
-    return sum(_INSERT.run(connection, _to_row(entry)) for entry in new)
+    """Insert entries as `prepare_entries` returns them, of existing runs; return how many were new."""
+    return sum(_INSERT.execute(connection, _to_row(entry)) for entry in new)
 
 
 def _find(connection: Connection, query: Select[Any], **values: Any) -> list[OutboundEntry]:
@@ -124,7 +124,7 @@ def _find(connection: Connection, query: Select[Any], **values: Any) -> list[Out
 
 def _add(connection: Connection, new: Sequence[OutboundEntry]) -> int:
     for run_id in dict.fromkeys(entry.run_id for entry in new):
-        if run_id is not None and _SELECT_RUN.row(connection, {"which": run_id}) is None:
+        if run_id is not None and _SELECT_RUN.fetch_row(connection, {"which": run_id}) is None:
             raise NotFound("run", run_id)
     return add_entries(connection, new)
 
@@ -148,7 +148,7 @@ def _apply_transition(
 
 def _recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
     interrupted = connection.execute(_SELECT_SENDING, {"channel": channel}).all()
-    mark = partial(transitions.ambiguous, error=transitions.LEFT_BEHIND, retry_at=None)
+    mark = partial(transitions.mark_ambiguous, error=transitions.INTERRUPTED_ERROR, retry_at=None)
     return [_apply_transition(connection, row.id, mark) for row in interrupted]
 
 

@@ -18,11 +18,11 @@ _Compiled: TypeAlias = tuple[str, _Binder, Sequence[_Converter | None]]
 """SQL text, parameter binder, and converters of the result columns."""
 
 
-class Prepared:
+class PreparedStatement:
     """A statement with named parameters only, built per dialect by `build`.
 
     `columns` are the columns that an INSERT sets; default: all. Parameter values are converted by their column types;
-    result values are converted by `record` but not by `row`.
+    result values are converted by `fetch_record` but not by `fetch_row`.
     """
 
     def __init__(self, build: Callable[[str], ClauseElement], columns: Sequence[str] | None = None) -> None:
@@ -30,7 +30,7 @@ class Prepared:
         self._columns = columns
         self._compiled: dict[str, _Compiled] = {}
 
-    def run(self, connection: Connection, values: Mapping[str, Any]) -> int:
+    def execute(self, connection: Connection, values: Mapping[str, Any]) -> int:
         """Execute it; return the number of affected rows."""
         text, bind, _ = self._compile(connection.dialect)
         cursor = connection.connection.cursor()
@@ -40,7 +40,7 @@ class Prepared:
         finally:
             cursor.close()
 
-    def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    def execute_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Execute it once per row."""
         text, bind, _ = self._compile(connection.dialect)
         cursor = connection.connection.cursor()
@@ -49,7 +49,7 @@ class Prepared:
         finally:
             cursor.close()
 
-    def row(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[int] | None:
+    def fetch_row(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[int] | None:
         """Execute a SELECT of numbers; return the first row, or None."""
         text, bind, _ = self._compile(connection.dialect)
         cursor = connection.connection.cursor()
@@ -59,9 +59,9 @@ class Prepared:
         finally:
             cursor.close()
 
-    def record(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
+    def fetch_record(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
         """Execute a SELECT; return the first row with its values converted, or None."""
-        found = self.row(connection, values)
+        found = self.fetch_row(connection, values)
         if found is None:
             return None
         _, _, converters = self._compile(connection.dialect)

@@ -7,22 +7,22 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 
 from sophon.stores.run_contracts import Run, RunError
-from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.prepared import PreparedStatement
 from sophon.stores.sql.schema import inbound, runs
 
 BY_ID = runs.c.id == bindparam("which")
 # In the order of Run's fields.
-FACTS = (
+COLUMNS = (
     *(runs.c.id, runs.c.session_id, runs.c.owner, runs.c.channel, runs.c.origin, runs.c.text, runs.c.options),
     *(runs.c.status, runs.c.number, runs.c.created_at, runs.c.started_at, runs.c.finished_at, runs.c.starts),
     *(runs.c.checkpoint, runs.c.waiting_for, runs.c.response, runs.c.error, runs.c.cancel_requested),
 )
-FIND = Prepared(lambda _: select(*FACTS).where(BY_ID))
-PLACE = Prepared(lambda _: select(runs.c.number).where(BY_ID))
-STANDING = Prepared(lambda _: select(runs.c.session_id, runs.c.finished_at).where(BY_ID))
-KNOWN = Prepared(
+SELECT_RUN = PreparedStatement(lambda _: select(*COLUMNS).where(BY_ID))
+SELECT_NUMBER = PreparedStatement(lambda _: select(runs.c.number).where(BY_ID))
+SELECT_OUTCOME = PreparedStatement(lambda _: select(runs.c.session_id, runs.c.finished_at).where(BY_ID))
+SELECT_BY_INBOUND_KEY = PreparedStatement(
     lambda _: (
-        select(*FACTS)
+        select(*COLUMNS)
         .join(inbound, inbound.c.run == runs.c.number)
         .where(
             inbound.c.channel == bindparam("channel"),
@@ -32,27 +32,27 @@ KNOWN = Prepared(
     )
 )
 # All other columns are NULL.
-ADD = Prepared(
+INSERT_RUN = PreparedStatement(
     lambda _: insert(runs),
     [
         *("id", "session_id", "owner", "channel", "origin", "text", "options", "status", "created_at", "starts"),
         *("waiting_for", "cancel_requested"),
     ],
 )
-REMEMBER = Prepared(lambda _: insert(inbound))
-BEGIN = Prepared(
+INSERT_INBOUND_KEY = PreparedStatement(lambda _: insert(inbound))
+UPDATE_BEGIN = PreparedStatement(
     lambda _: (
         update(runs)
         .where(BY_ID)
         .values({name: bindparam(f"new_{name}") for name in ("status", "starts", "started_at", "waiting_for")})
     )
 )
-CHECKPOINT = Prepared(
+UPDATE_CHECKPOINT = PreparedStatement(
     lambda _: update(runs).where(BY_ID, runs.c.status == bindparam("running")).values(checkpoint=bindparam("state"))
 )
-SUSPEND = update(runs).where(BY_ID)
-CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True)
-END = Prepared(
+UPDATE_SUSPEND = update(runs).where(BY_ID)
+UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True)
+UPDATE_FINISH = PreparedStatement(
     lambda _: (
         update(runs)
         .where(BY_ID)
@@ -66,7 +66,7 @@ END = Prepared(
 )
 
 
-def new_row(run: Run, at: datetime) -> dict[str, Any]:
+def row_from_run(run: Run, at: datetime) -> dict[str, Any]:
     """Return the row of a run that is accepted at `at`."""
     return {
         "id": run.id,
@@ -84,13 +84,13 @@ def new_row(run: Run, at: datetime) -> dict[str, Any]:
     }
 
 
-def error_row(error: RunError | None) -> dict[str, str] | None:
+def error_to_json(error: RunError | None) -> dict[str, str] | None:
     """Return the JSON of the column `error`."""
     return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
 
 
-def run_of(values: Sequence[Any]) -> Run:
-    """Return the run from the columns of `FACTS`."""
+def run_from_row(values: Sequence[Any]) -> Run:
+    """Return the run from the columns of `COLUMNS`."""
     *facts, waiting_for, response, error, cancel_requested = values
     failure = RunError(**error) if error is not None else None
     fields: list[Any] = [*facts, tuple(waiting_for), response, failure, bool(cancel_requested)]

@@ -10,28 +10,28 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from sophon.clock import Clock
 from sophon.stores.contracts import SessionRecord
-from sophon.stores.log import stamped
+from sophon.stores.log import assign_seqs
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon.stores.outbound_moves import kept, of_run
+from sophon.stores.outbound_moves import prepare_entries, assign_run
 from sophon.stores.run_contracts import (
-    UNFINISHED,
-    Accepted,
-    Begun,
-    Finished,
+    UNFINISHED_STATUSES,
+    AcceptResult,
+    BeginResult,
+    FinishResult,
     InboundKey,
-    LastEvents,
+    OutcomeEventFactory,
     Run,
     RunOutcome,
     RunStatus,
     no_events,
 )
-from sophon.stores.run_rules import NEAR_AMONG, accepted, begun, no_run, suspended, taken
+from sophon.stores.run_rules import SUGGESTION_POOL_SIZE, accept_run, begin_run, run_not_found, suspend_run, run_id_taken
 from sophon.stores.sql import run_rows as statements
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.events import add_events, last_event
+from sophon.stores.sql.events import add_events, select_last_seq
 from sophon.stores.sql.outbound import add_entries
 from sophon.stores.sql.schema import runs
-from sophon.stores.sql.sessions import add_records, open_session
+from sophon.stores.sql.sessions import add_records, create_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class _Finish:
     at: datetime
     records: Sequence[SessionRecord]
     outbound: Sequence[OutboundEntry]
-    events: LastEvents
+    events: OutcomeEventFactory
 
 
-class SqlRuns:
+class SqlRunStore:
     """The runs of an `SqlStore`; see `RunStore`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> Accepted:
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
         """See `RunStore.accept`."""
         return await self._database.write(partial(_accept, run=run, key=key, at=self._clock.now()))
 
-    async def begin(self, run_id: str, at: datetime) -> Begun:
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
         """See `RunStore.begin`."""
         return await self._database.write(partial(_begin, run_id=run_id, at=at))
 
@@ -73,11 +73,11 @@ class SqlRuns:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: LastEvents = no_events,
-    ) -> Finished:
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
         """See `RunStore.finish`."""
         now = self._clock.now()
-        write = _Finish(outcome, now, stamped(records, 0, now), kept(of_run(run_id, outbound), now), events)
+        write = _Finish(outcome, now, assign_seqs(records, 0, now), prepare_entries(assign_run(run_id, outbound), now), events)
         return await self._database.write(partial(_finish, run_id=run_id, write=write))
 
     async def request_cancel(self, run_id: str) -> Run:
@@ -88,15 +88,15 @@ class SqlRuns:
         """See `RunStore.get`."""
         return await self._database.read(partial(_get, run_id=run_id))
 
-    async def ahead(self, run_id: str) -> int:
-        """See `RunStore.ahead`."""
+    async def count_ahead(self, run_id: str) -> int:
+        """See `RunStore.count_ahead`."""
         return await self._database.read(partial(_count_ahead, run_id=run_id))
 
-    async def unfinished(self) -> list[Run]:
-        """See `RunStore.unfinished`."""
-        query = select(*statements.FACTS).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)
+    async def list_unfinished(self) -> list[Run]:
+        """See `RunStore.list_unfinished`."""
+        query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
         return await self._database.read(
-            lambda connection: [statements.run_of(row) for row in connection.execute(query)]
+            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
         )
 
     async def list(
@@ -108,36 +108,36 @@ class SqlRuns:
         limit: int = 100,
     ) -> list[Run]:
         """See `RunStore.list`."""
-        query = select(*statements.FACTS).order_by(runs.c.number.desc()).limit(max(limit, 0))
+        query = select(*statements.COLUMNS).order_by(runs.c.number.desc()).limit(max(limit, 0))
         for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
             if value is not None:
                 query = query.where(column == value)
         return await self._database.read(
-            lambda connection: [statements.run_of(row) for row in connection.execute(query)]
+            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
         )
 
 
-def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> Accepted:
+def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> AcceptResult:
     source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
-    known = statements.KNOWN.record(connection, source) if source else None
+    known = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, source) if source else None
     if known is not None:
-        return Accepted(statements.run_of(known), created=False)
-    if statements.PLACE.row(connection, {"which": run.id}) is not None:
-        raise taken(run.id)
-    open_session(connection, run.session_id, run.owner, at)
-    statements.ADD.run(connection, statements.new_row(run, at))
-    inserted = statements.PLACE.row(connection, {"which": run.id})
+        return AcceptResult(statements.run_from_row(known), created=False)
+    if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
+        raise run_id_taken(run.id)
+    create_session(connection, run.session_id, run.owner, at)
+    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, at))
+    inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
     if source:
-        statements.REMEMBER.run(connection, {**source, "run": inserted[0]})
-    return Accepted(accepted(run, inserted[0], at), created=True)
+        statements.INSERT_INBOUND_KEY.execute(connection, {**source, "run": inserted[0]})
+    return AcceptResult(accept_run(run, inserted[0], at), created=True)
 
 
-def _begin(connection: Connection, run_id: str, at: datetime) -> Begun:
-    result = begun(_get(connection, run_id), at)
+def _begin(connection: Connection, run_id: str, at: datetime) -> BeginResult:
+    result = begin_run(_get(connection, run_id), at)
     if result.verdict == "begun":
         run = result.run
-        statements.BEGIN.run(
+        statements.UPDATE_BEGIN.execute(
             connection,
             {
                 "which": run_id,
@@ -151,30 +151,30 @@ def _begin(connection: Connection, run_id: str, at: datetime) -> Begun:
 
 
 def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
-    updated = statements.CHECKPOINT.run(connection, {"which": run_id, "running": "running", "state": state})
-    if not updated and statements.PLACE.row(connection, {"which": run_id}) is None:
+    updated = statements.UPDATE_CHECKPOINT.execute(connection, {"which": run_id, "running": "running", "state": state})
+    if not updated and statements.SELECT_NUMBER.fetch_row(connection, {"which": run_id}) is None:
         raise _not_found(connection, run_id)
     return bool(updated)
 
 
 def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
     found = _get(connection, run_id)
-    run = suspended(found, state, waiting_for)
+    run = suspend_run(found, state, waiting_for)
     if run is not found:
         changes = {"status": run.status, "checkpoint": run.checkpoint, "waiting_for": run.waiting_for}
-        connection.execute(statements.SUSPEND.values(changes), {"which": run_id})
+        connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
     return run
 
 
-def _finish(connection: Connection, run_id: str, write: _Finish) -> Finished:
-    found = statements.STANDING.record(connection, {"which": run_id})
+def _finish(connection: Connection, run_id: str, write: _Finish) -> FinishResult:
+    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
     session_id, finished_at = found
     if finished_at is not None:
-        return Finished(first=False, seq=last_event(connection, session_id))
+        return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
     outcome = write.outcome
-    statements.END.run(
+    statements.UPDATE_FINISH.execute(
         connection,
         {
             "which": run_id,
@@ -183,27 +183,27 @@ def _finish(connection: Connection, run_id: str, write: _Finish) -> Finished:
             "new_checkpoint": None,
             "new_waiting_for": (),
             "new_response": outcome.response,
-            "new_error": statements.error_row(outcome.error),
+            "new_error": statements.error_to_json(outcome.error),
         },
     )
     recorded = add_records(connection, session_id, write.records, owner="") if write.records else 0
     add_entries(connection, write.outbound)
     events = write.events(recorded)
     if not events:
-        return Finished(True, last_event(connection, session_id), recorded)
-    return Finished(True, add_events(connection, session_id, events, write.at), recorded)
+        return FinishResult(True, select_last_seq(connection, session_id), recorded)
+    return FinishResult(True, add_events(connection, session_id, events, write.at), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:
-    connection.execute(statements.CANCEL, {"which": run_id})
+    connection.execute(statements.UPDATE_CANCEL, {"which": run_id})
     return _get(connection, run_id)
 
 
 def _get(connection: Connection, run_id: str) -> Run:
-    found = statements.FIND.record(connection, {"which": run_id})
+    found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
-    return statements.run_of(found)
+    return statements.run_from_row(found)
 
 
 def _count_ahead(connection: Connection, run_id: str) -> int:
@@ -215,5 +215,5 @@ def _count_ahead(connection: Connection, run_id: str) -> int:
 
 
 def _not_found(connection: Connection, run_id: str) -> Exception:
-    newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(NEAR_AMONG))
-    return no_run(run_id, newest.scalars())
+    newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(SUGGESTION_POOL_SIZE))
+    return run_not_found(run_id, newest.scalars())

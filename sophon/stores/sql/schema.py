@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
-from sophon.stores.sql.columns import Json, SafeText, UtcTime
+from sophon.stores.sql.columns import JsonText, SafeText, UtcTime
 
 # SQLite generates row numbers only for a column that is declared INTEGER.
 _RowNumber = BigInteger().with_variant(Integer, "sqlite")
@@ -30,8 +30,8 @@ records = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("run_id", SafeText, nullable=False),
-    Column("message", Json),
-    Column("data", Json, nullable=False),
+    Column("message", JsonText),
+    Column("data", JsonText, nullable=False),
     Column("said", Boolean, nullable=False),
     Column("at", UtcTime, nullable=False),
 )
@@ -46,7 +46,7 @@ spending = Table(
     Column("amount", BigInteger, nullable=False),
 )
 
-claims = Table(
+reservations = Table(
     "claims",
     metadata,
     Column("id", Text, primary_key=True),
@@ -87,9 +87,9 @@ approvals = Table(
     Column("number", _RowNumber, primary_key=True),
     Column("id", SafeText, nullable=False, unique=True),
     Column("session_id", SafeText, nullable=False),
-    Column("request", Json, nullable=False),
+    Column("request", JsonText, nullable=False),
     Column("asked_at", UtcTime, nullable=False),
-    Column("decision", Json),
+    Column("decision", JsonText),
     Column("decided_at", UtcTime),
     Index("approvals_by_session", "session_id"),
 )
@@ -102,7 +102,7 @@ journal = Table(
     Column("call_id", SafeText, primary_key=True),
     Column("turn", SafeText, nullable=False),
     Column("tool", SafeText, nullable=False),
-    Column("result", Json),
+    Column("result", JsonText),
     Index("journal_by_turn", "turn"),
 )
 
@@ -128,18 +128,18 @@ runs = Table(
     Column("session_id", SafeText, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("owner", SafeText, nullable=False),
     Column("channel", SafeText, nullable=False),
-    Column("origin", Json, nullable=False),
+    Column("origin", JsonText, nullable=False),
     Column("text", SafeText, nullable=False),
-    Column("options", Json, nullable=False),
+    Column("options", JsonText, nullable=False),
     Column("status", Text, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
     Column("finished_at", UtcTime),
     Column("starts", BigInteger, nullable=False),
-    Column("checkpoint", Json),
-    Column("waiting_for", Json, nullable=False),
-    Column("response", Json),
-    Column("error", Json),
+    Column("checkpoint", JsonText),
+    Column("waiting_for", JsonText, nullable=False),
+    Column("response", JsonText),
+    Column("error", JsonText),
     Column("cancel_requested", Boolean, nullable=False),
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
@@ -168,7 +168,7 @@ outbound = Table(
     Column("account", SafeText, nullable=False),
     Column("chat", SafeText, nullable=False),
     Column("kind", SafeText, nullable=False),
-    Column("payload", Json, nullable=False),
+    Column("payload", JsonText, nullable=False),
     Column("position", BigInteger, nullable=False),
     Column("not_before", UtcTime),
     Column("status", Text, nullable=False),
@@ -199,12 +199,12 @@ events = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
-    Column("data", Json, nullable=False),
+    Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
     Index("events_by_time", "at"),
 )
 
-notes = Table(
+channel_state = Table(
     "notes",
     metadata,
     Column("number", _RowNumber, primary_key=True),
@@ -212,7 +212,7 @@ notes = Table(
     Column("account", SafeText, nullable=False),
     Column("kind", SafeText, nullable=False),
     Column("key", SafeText, nullable=False),
-    Column("value", Json, nullable=False),
+    Column("value", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
     UniqueConstraint("channel", "account", "kind", "key", name="notes_are_unique"),
     Index("notes_by_kind", "kind", "at"),

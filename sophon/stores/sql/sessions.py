@@ -11,12 +11,12 @@ from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.contracts import Compaction, History, SessionRecord, SessionSummary
-from sophon.stores.log import check_cut, is_said, no_session, stamped
+from sophon.stores.log import check_fork_position, is_conversational, session_not_found, assign_seqs
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.prepared import Prepared
+from sophon.stores.sql.prepared import PreparedStatement
 from sophon.stores.sql.schema import records, sessions
 
-NEAR_AMONG = 1000
+SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
 
 # Built once: SQLAlchemy spends more time on building a statement than SQLite on executing it.
@@ -24,8 +24,8 @@ _BY_ID = sessions.c.id == bindparam("which")
 _SELECT_SESSION = select(sessions).where(_BY_ID)
 _NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
 _INSERT_SESSION = insert(sessions)
-_SELECT_POSITION = Prepared(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
-_ADVANCE_SEQ = Prepared(
+_SELECT_POSITION = PreparedStatement(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
+_ADVANCE_SEQ = PreparedStatement(
     lambda _: (
         update(sessions)
         .where(_BY_ID)
@@ -36,7 +36,7 @@ _ADVANCE_SEQ = Prepared(
         )
     )
 )
-_INSERT_RECORDS = Prepared(lambda _: insert(records))
+_INSERT_RECORDS = PreparedStatement(lambda _: insert(records))
 _SELECT_CONVERSATION = (
     select(records.c.kind, records.c.message, records.c.data)
     .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
@@ -47,26 +47,26 @@ _SELECT_RECORDS = (
 ).order_by(records.c.seq)
 
 
-class SqlSessions:
+class SqlSessionStore:
     """The sessions of an `SqlStore`; see `SessionStore`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def history(self, session_id: str) -> History:
-        """See `SessionStore.history`."""
+    async def load_history(self, session_id: str) -> History:
+        """See `SessionStore.load_history`."""
         return await self._database.read(partial(_history, session_id=session_id))
 
     async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
         """See `SessionStore.append`."""
         if not records:
             return await self._database.read(partial(_last_seq, session_id=session_id))
-        new = stamped(records, 0, self._clock.now())
+        new = assign_seqs(records, 0, self._clock.now())
         return await self._database.write(partial(add_records, session_id=session_id, new=new, owner=owner))
 
-    async def ensure(self, session_id: str, owner: str = "") -> SessionSummary:
-        """See `SessionStore.ensure`. An existing session costs a read only."""
+    async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
+        """See `SessionStore.get_or_create`. An existing session costs a read only."""
         found = await self._database.read(
             lambda connection: connection.execute(_SELECT_SESSION, {"which": session_id}).first()
         )
@@ -74,8 +74,8 @@ class SqlSessions:
             return _summary(found)
         return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
 
-    async def records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
-        """See `SessionStore.records`."""
+    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """See `SessionStore.list_records`."""
         return await self._database.read(partial(_records, session_id=session_id, after=after))
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
@@ -92,8 +92,8 @@ class SqlSessions:
         """See `SessionStore.rename`."""
         await self._database.write(partial(_update_column, session_id=session_id, column="title", value=title))
 
-    async def choose_model(self, session_id: str, model: str | None) -> None:
-        """See `SessionStore.choose_model`."""
+    async def set_model(self, session_id: str, model: str | None) -> None:
+        """See `SessionStore.set_model`."""
         await self._database.write(partial(_update_column, session_id=session_id, column="model", value=model))
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
@@ -108,7 +108,7 @@ class SqlSessions:
 
 def add_records(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
     """Append stamped records to a session, creating it if needed; return its last seq."""
-    visible = [is_said(record) for record in new]
+    visible = [is_conversational(record) for record in new]
     number, last_seq = _advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
     before = last_seq - len(new)
     rows = [
@@ -124,26 +124,26 @@ def add_records(connection: Connection, session_id: str, new: Sequence[SessionRe
         }
         for record, is_visible in zip(new, visible, strict=True)
     ]
-    _INSERT_RECORDS.run_many(connection, rows)
+    _INSERT_RECORDS.execute_many(connection, rows)
     return last_seq
 
 
-def open_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
+def create_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
     """Create a session without records unless it exists."""
-    if _SELECT_POSITION.row(connection, {"which": session_id}) is not None:
+    if _SELECT_POSITION.fetch_row(connection, {"which": session_id}) is not None:
         return
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
     _insert_session(connection, {**fresh, "created_at": now, "updated_at": now})
 
 
-def missing_session(connection: Connection, session_id: str) -> Exception:
+def session_not_found_error(connection: Connection, session_id: str) -> Exception:
     """Return the NotFound error for an unknown session, with similar ids among the newest."""
-    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(NEAR_AMONG))
-    return no_session(session_id, newest.scalars())
+    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(SUGGESTION_POOL_SIZE))
+    return session_not_found(session_id, newest.scalars())
 
 
 def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) -> SessionSummary:
-    open_session(connection, session_id, owner, now)
+    create_session(connection, session_id, owner, now)
     return _summary(_find(connection, session_id))
 
 
@@ -172,8 +172,8 @@ def _advance_seq(
 ) -> tuple[int, int]:
     """Advance the last seq, creating the session if needed; return its row number and the last seq."""
     facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
-    _ADVANCE_SEQ.run(connection, facts)
-    grown = _SELECT_POSITION.row(connection, {"which": session_id})
+    _ADVANCE_SEQ.execute(connection, facts)
+    grown = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
     if grown is not None:
         return grown[0], grown[1]
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
@@ -205,12 +205,12 @@ def _records(connection: Connection, session_id: str, after: int) -> list[Sessio
 def _update_column(connection: Connection, session_id: str, column: str, value: str | None) -> None:
     changed = connection.execute(update(sessions).where(_BY_ID).values({column: value}), {"which": session_id})
     if not changed.rowcount:
-        raise missing_session(connection, session_id)
+        raise session_not_found_error(connection, session_id)
 
 
 def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None, now: datetime) -> None:
     source = _find(connection, session_id)
-    check_cut(upto)
+    check_fork_position(upto)
     if connection.execute(_SELECT_SESSION, {"which": new_id}).one_or_none() is not None:
         raise InputError(f"session {new_id!r} exists already; choose another id")
     last_seq = source.last_seq if upto is None else min(upto, source.last_seq)
@@ -227,13 +227,13 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
 def _delete(connection: Connection, session_id: str) -> None:
     # The foreign key cascades to the records.
     if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
-        raise missing_session(connection, session_id)
+        raise session_not_found_error(connection, session_id)
 
 
 def _find(connection: Connection, session_id: str) -> Row[Any]:
     session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
     if session is None:
-        raise missing_session(connection, session_id)
+        raise session_not_found_error(connection, session_id)
     return session
 
 

@@ -15,7 +15,7 @@ VERSION_TABLE = "sophon_version"
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", Text))
 
 
-def is_current(connection: Connection, store: str) -> bool:
+def is_schema_current(connection: Connection, store: str) -> bool:
     """Return whether no migration is needed; StoreError for a newer schema, or for tables of another program."""
     inspector = inspect(connection)
     if not inspector.has_table(VERSION_TABLE):
@@ -34,7 +34,7 @@ def is_current(connection: Connection, store: str) -> bool:
     return version == REVISIONS[-1]
 
 
-def upgrade(connection: Connection) -> None:
+def migrate_schema(connection: Connection) -> None:
     """Run the missing migrations inside the connection's transaction."""
     # Imported lazily: heavy, and needed once per database.
     from alembic import command

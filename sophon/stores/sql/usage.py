@@ -8,27 +8,27 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from sophon.clock import Clock
 from sophon.messages import Usage
-from sophon.stores.contracts import Limits, Period, Reservation, Spent, UsageRow, UsageTotal
-from sophon.stores.sql.claims import charge, drop_stale, end, give_back, take
+from sophon.stores.contracts import ProviderLimits, Period, Reservation, Spending, UsageRow, UsageTotal
+from sophon.stores.sql.claims import add_spending, release_stale_reservations, close_reservation, release_reservation, try_reserve
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.prepared import Prepared
-from sophon.stores.sql.schema import attempts, claims, spending
+from sophon.stores.sql.prepared import PreparedStatement
+from sophon.stores.sql.schema import attempts, reservations, spending
 
-_INSERT_ATTEMPT = Prepared(
+_INSERT_ATTEMPT = PreparedStatement(
     lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number]
 )
 
 
-class SqlUsage:
+class SqlUsageStore:
     """The usage and budget reservations of an `SqlStore`; see `UsageStore`. Reservations hold across processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+    async def reserve(self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits) -> Reservation | Spending:
         """See `UsageStore.reserve`. A cancelled call leaves nothing reserved."""
-        wanted = Reservation(f"rsv_{secrets.token_hex(10)}", provider, period, claim.total_tokens, claim.cost_micros)
+        wanted = Reservation(f"rsv_{secrets.token_hex(10)}", provider, period, worst_case.total_tokens, worst_case.cost_micros)
         try:
             return await self._database.write(partial(_reserve, wanted=wanted, limits=limits, clock=self._clock))
         except asyncio.CancelledError:
@@ -36,7 +36,7 @@ class SqlUsage:
             await self.release(wanted)
             raise
 
-    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spent:
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """See `UsageStore.settle`."""
         return await self._database.write(partial(_settle, reservation=reservation, row=row))
 
@@ -44,42 +44,42 @@ class SqlUsage:
         """See `UsageStore.release`."""
         await self._database.write(
             partial(
-                give_back,
+                release_reservation,
                 reservation_id=reservation.id,
                 provider=reservation.provider,
                 period=reservation.period,
             )
         )
 
-    async def spent(self, provider: str, period: Period) -> Spent:
-        """See `UsageStore.spent`."""
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_spending`."""
         return await self._database.read(partial(_spent, provider=provider, period=period))
 
     async def reserved(self) -> int:
         """See `UsageStore.reserved`."""
-        query = select(func.coalesce(func.sum(claims.c.tokens), 0))
+        query = select(func.coalesce(func.sum(reservations.c.tokens), 0))
         return int(await self._database.read(lambda connection: connection.execute(query).scalar_one()))
 
-    async def totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
-        """See `UsageStore.totals`."""
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.list_totals`."""
         return await self._database.read(partial(_totals, since=since, session_id=session_id))
 
 
-def _reserve(connection: Connection, wanted: Reservation, limits: Limits, clock: Clock) -> Reservation | Spent:
-    if take(connection, wanted, limits, clock):
+def _reserve(connection: Connection, wanted: Reservation, limits: ProviderLimits, clock: Clock) -> Reservation | Spending:
+    if try_reserve(connection, wanted, limits, clock):
         return wanted
-    if drop_stale(connection, clock) and take(connection, wanted, limits, clock):
+    if release_stale_reservations(connection, clock) and try_reserve(connection, wanted, limits, clock):
         return wanted
     return _spent(connection, wanted.provider, wanted.period)
 
 
-def _settle(connection: Connection, reservation: Reservation | None, row: UsageRow) -> Spent:
+def _settle(connection: Connection, reservation: Reservation | None, row: UsageRow) -> Spending:
     usage, period = row.usage, row.period
-    tokens, micros = end(connection, reservation.id) if reservation is not None else (0, 0)
+    tokens, micros = close_reservation(connection, reservation.id) if reservation is not None else (0, 0)
     if reservation is not None and (reservation.provider, reservation.period) != (row.provider, period):
-        charge(connection, reservation.provider, reservation.period, -tokens, -micros)
+        add_spending(connection, reservation.provider, reservation.period, -tokens, -micros)
         tokens = micros = 0
-    _INSERT_ATTEMPT.run(
+    _INSERT_ATTEMPT.execute(
         connection,
         {
             "day": period.day,
@@ -93,15 +93,15 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
             **usage.to_json(),
         },
     )
-    return charge(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
+    return add_spending(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
 
 
-def _spent(connection: Connection, provider: str, period: Period) -> Spent:
+def _spent(connection: Connection, provider: str, period: Period) -> Spending:
     query = select(spending.c.period, spending.c.amount).where(
         spending.c.provider == provider, spending.c.period.in_((period.day, period.month))
     )
     amounts = {row.period: row.amount for row in connection.execute(query)}
-    return Spent(amounts.get(period.day, 0), amounts.get(period.month, 0))
+    return Spending(amounts.get(period.day, 0), amounts.get(period.month, 0))
 
 
 def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:

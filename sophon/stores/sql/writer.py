@@ -39,12 +39,12 @@ class _Job(Generic[T]):
             self.future.set_result(cast(T, self.result))
 
 
-class Writer:
-    """A thread with its own connection and a queue of work. It calls `let_go` last."""
+class WriterThread:
+    """A thread with its own connection and a queue of work. It calls `on_close` last."""
 
-    def __init__(self, engine: Engine, let_go: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, on_close: Callable[[], None]) -> None:
         self._engine = engine
-        self._on_close = let_go
+        self._on_close = on_close
         self._queue: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed_job: _Job[None] | None = None
         # A daemon, so that a program that does not close the store still exits; acknowledged writes are on disk.

@@ -10,9 +10,9 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from sophon.errors import ToolError
-from sophon.tools.builtin.functions import CONSTANTS, FUNCTIONS, Number, checked, power
+from sophon.tools.builtin.functions import CONSTANTS, FUNCTIONS, ArithmeticNumber, check_magnitude, compute_power
 
-MAX_LENGTH = 500
+MAX_EXPRESSION_CHARACTERS = 500
 """Maximum length of an expression, in characters."""
 
 MAX_DEPTH = 260
@@ -21,14 +21,14 @@ MAX_DEPTH = 260
 MAX_EXPONENT = 4000
 """Maximum exponent of a number such as 1e300."""
 
-SHOWN_DIGITS = 15
+SIGNIFICANT_DIGITS = 15
 """Significant digits of a result without a finite decimal form; a finite decimal has up to 40."""
 
 SMALLEST_PLAIN, LARGEST_PLAIN = Fraction(1, 10**10), 10**20
 """Range in which a result is written without an exponent."""
 
 _EXACT = Context(prec=40)
-_ROUNDED = Context(prec=SHOWN_DIGITS)
+_ROUNDED = Context(prec=SIGNIFICANT_DIGITS)
 _TOKEN = re.compile(
     r"\s+|[-+*/%(),]|(?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE](?P<exponent>[+-]?\d+))?)(?![\w.])|[A-Za-z_]\w*",
     re.ASCII,
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 _SPELLINGS = str.maketrans({"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "π": "pi", "\n": " "})
 
 
-def evaluate(expression: str) -> Number:
+def evaluate_expression(expression: str) -> ArithmeticNumber:
     """Evaluate an expression; raises ToolError for an invalid expression or a result that is too large."""
     text = expression.translate(_SPELLINGS).strip()
     if not text:
@@ -56,10 +56,10 @@ def evaluate(expression: str) -> Number:
         raise ToolError("the result is too large") from error
 
 
-def shown(value: Number) -> str:
+def format_number(value: ArithmeticNumber) -> str:
     """Format a result: integers and finite decimals in full, anything else with 15 significant digits."""
     if isinstance(value, float):
-        return f"{value:.{SHOWN_DIGITS}g}"
+        return f"{value:.{SIGNIFICANT_DIGITS}g}"
     if value.denominator == 1:
         return str(value.numerator)
     exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
@@ -68,8 +68,8 @@ def shown(value: Number) -> str:
 
 
 def _check_tokens(text: str) -> None:
-    if len(text) > MAX_LENGTH:
-        raise ToolError(f"the expression has {len(text)} characters; {MAX_LENGTH} is the limit")
+    if len(text) > MAX_EXPRESSION_CHARACTERS:
+        raise ToolError(f"the expression has {len(text)} characters; {MAX_EXPRESSION_CHARACTERS} is the limit")
     at = 0
     while at < len(text):
         token = _TOKEN.match(text, at)
@@ -82,12 +82,12 @@ def _check_tokens(text: str) -> None:
         at = token.end()
 
 
-def _evaluate_node(node: ast.expr, text: str, depth: int) -> Number:
+def _evaluate_node(node: ast.expr, text: str, depth: int) -> ArithmeticNumber:
     if depth == 0:
         raise ToolError(f"the expression is nested more than {MAX_DEPTH} deep")
     match node:
         case ast.Constant() if text[node.col_offset] in ".0123456789":
-            return checked(Fraction(text[node.col_offset : node.end_col_offset]))
+            return check_magnitude(Fraction(text[node.col_offset : node.end_col_offset]))
         case ast.Name():
             return _find_constant(node.id)
         case ast.UnaryOp(op=ast.UAdd() | ast.USub()):
@@ -95,7 +95,7 @@ def _evaluate_node(node: ast.expr, text: str, depth: int) -> Number:
             return -value if isinstance(node.op, ast.USub) else value
         case ast.BinOp(op=operator):
             left, right = _evaluate_node(node.left, text, depth - 1), _evaluate_node(node.right, text, depth - 1)
-            return checked(_apply_operator(operator, left, right))
+            return check_magnitude(_apply_operator(operator, left, right))
         case ast.Call(func=ast.Name(id=name)) if not node.keywords:
             return _apply_function(name, [_evaluate_node(argument, text, depth - 1) for argument in node.args])
         case ast.Tuple():
@@ -104,7 +104,7 @@ def _evaluate_node(node: ast.expr, text: str, depth: int) -> Number:
             raise ToolError(f"{_quote(text[node.col_offset : node.end_col_offset])} is not arithmetic")
 
 
-def _apply_operator(operator: ast.operator, left: Number, right: Number) -> Number:
+def _apply_operator(operator: ast.operator, left: ArithmeticNumber, right: ArithmeticNumber) -> ArithmeticNumber:
     match operator:
         case ast.Add():
             return left + right
@@ -119,26 +119,26 @@ def _apply_operator(operator: ast.operator, left: Number, right: Number) -> Numb
         case ast.Mod():
             return left % right
         case _:  # the token check leaves only ** among the remaining operators
-            return power(left, right)
+            return compute_power(left, right)
 
 
-def _find_constant(name: str) -> Number:
+def _find_constant(name: str) -> ArithmeticNumber:
     if name not in CONSTANTS:
         raise ToolError(f"{name!r} is not a number; known constants are {', '.join(CONSTANTS)}")
     return CONSTANTS[name]
 
 
-def _apply_function(name: str, arguments: list[Number]) -> Number:
+def _apply_function(name: str, arguments: list[ArithmeticNumber]) -> ArithmeticNumber:
     function = FUNCTIONS.get(name)
     if function is None:
         raise ToolError(f"there is no function {name!r}; known functions are {', '.join(FUNCTIONS)}")
     least, most = function.arity
     if not least <= len(arguments) <= most:
-        raise ToolError(f"{name} takes {function.takes}, but {len(arguments)} were given")
+        raise ToolError(f"{name} takes {function.arity_text}, but {len(arguments)} were given")
     try:
-        return checked(function.compute(*arguments))
+        return check_magnitude(function.compute(*arguments))
     except ValueError as error:
-        given = ", ".join(map(shown, arguments))
+        given = ", ".join(map(format_number, arguments))
         raise ToolError(f"{name}({given}) has no real value") from error
 
 

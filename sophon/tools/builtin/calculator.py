@@ -1,6 +1,6 @@
 """Built-in tool `calculator`: exact arithmetic with bounded run time."""
 
-from sophon.tools.builtin.arithmetic import evaluate, shown
+from sophon.tools.builtin.arithmetic import evaluate_expression, format_number
 from sophon.tools.tool import Risk, tool
 
 
@@ -20,4 +20,4 @@ async def calculator(expression: str) -> str:
     Args:
         expression: For example (1200 * 0.19) / 12 or round(sqrt(2), 4); no thousands separators, no units.
     """
-    return shown(evaluate(expression))
+    return format_number(evaluate_expression(expression))

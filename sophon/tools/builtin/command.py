@@ -28,7 +28,7 @@ _PASSWORD_IN_URL = re.compile(r"://[^/\s]*:[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CommandResult:
     """Result of a command: `code` is the exit code, or minus the number of the signal that ended it."""
 
     code: int
@@ -36,7 +36,7 @@ class Finished:
     stderr: str
 
 
-async def run_command(command: str, folder: Path) -> Finished:
+async def run_command(command: str, folder: Path) -> CommandResult:
     """Run `command` with the shell in `folder`, which is created if missing, and wait for its end.
 
     The command has its own session, no input, and an environment without secrets. At the end of the call, also at a
@@ -45,7 +45,7 @@ async def run_command(command: str, folder: Path) -> Finished:
     """
     try:
         await anyio.to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
-        stdout, stderr = await Listener.open(STDOUT_LIMIT), await Listener.open(STDERR_LIMIT)
+        stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
         try:
             code = await _run_process(command, folder, stdout, stderr)
             await _wait_until_closed(stdout, stderr)
@@ -54,10 +54,10 @@ async def run_command(command: str, folder: Path) -> Finished:
             stderr.close()
     except (OSError, ValueError, NotImplementedError) as error:
         raise ToolError(f"the command could not be started: {error}") from error
-    return Finished(code, stdout.text(), stderr.text())
+    return CommandResult(code, stdout.text(), stderr.text())
 
 
-def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+def remove_secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without those whose name suggests a secret or whose value is a URL with a password."""
     return {
         name: value
@@ -66,7 +66,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Listener(asyncio.Protocol):
+class BoundedPipeReader(asyncio.Protocol):
     """Read end of a pipe that keeps the start and the end of the data, at most `limit` bytes."""
 
     def __init__(self, limit: int, write_end: int) -> None:
@@ -123,7 +123,7 @@ class Listener(asyncio.Protocol):
             self._transport.close()
 
 
-async def _run_process(command: str, folder: Path, stdout: Listener, stderr: Listener) -> int:
+async def _run_process(command: str, folder: Path, stdout: BoundedPipeReader, stderr: BoundedPipeReader) -> int:
     process = await asyncio.create_subprocess_exec(
         SHELL,
         "-c",
@@ -132,7 +132,7 @@ async def _run_process(command: str, folder: Path, stdout: Listener, stderr: Lis
         stdout=stdout.write_end,
         stderr=stderr.write_end,
         cwd=folder,
-        env=without_secrets(os.environ),
+        env=remove_secret_variables(os.environ),
         start_new_session=True,
     )
     try:
@@ -150,5 +150,5 @@ def _kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-async def _wait_until_closed(*listeners: Listener) -> None:
+async def _wait_until_closed(*listeners: BoundedPipeReader) -> None:
     await asyncio.wait([listener.closed for listener in listeners], timeout=DRAIN_SECONDS)

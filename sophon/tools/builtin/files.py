@@ -7,13 +7,13 @@ from pydantic import Field
 
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.tools.builtin.folder import Folder
+from sophon.tools.builtin.folder import SandboxedFolder
 from sophon.tools.tool import Risk, tool
 
-PAGE = 7000
+DEFAULT_PAGE_CHARACTERS = 7000
 """Default number of characters of one read: a tool result has 8000, including its fence."""
 
-MAX_PAGE = 200_000
+MAX_PAGE_CHARACTERS = 200_000
 
 
 @tool(
@@ -28,7 +28,7 @@ async def files_read(
     ctx: Context,
     path: str,
     offset: Annotated[int, Field(ge=0)] = 0,
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = PAGE,
+    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
 ) -> str:
     """Read a text file.
 
@@ -37,8 +37,8 @@ async def files_read(
         offset: The character to start at; use it to continue a previous read.
         limit: Maximum number of characters.
     """
-    content = await ctx.services.clock.in_thread(lambda: files_folder(ctx).read(path))
-    return page(as_text(content, path), offset, limit)
+    content = await ctx.services.clock.run_in_thread(lambda: open_files_folder(ctx).read(path))
+    return format_page(decode_text_file(content, path), offset, limit)
 
 
 @tool(
@@ -55,7 +55,7 @@ async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]
     Args:
         path: A folder, relative to the files folder.
     """
-    entries = await ctx.services.clock.in_thread(lambda: files_folder(ctx).list(path))
+    entries = await ctx.services.clock.run_in_thread(lambda: open_files_folder(ctx).list(path))
     return [
         {"name": entry.name, "kind": entry.kind} | ({} if entry.bytes is None else {"bytes": entry.bytes})
         for entry in entries
@@ -77,22 +77,22 @@ async def files_write(ctx: Context, path: str, content: str, append: bool = Fals
         content: The text.
         append: Add to the end of the file instead of replacing it.
     """
-    folder, data = files_folder(ctx), content.encode()
-    await ctx.services.clock.in_thread(lambda: folder.write(path, data, append=append))
+    folder, data = open_files_folder(ctx), content.encode()
+    await ctx.services.clock.run_in_thread(lambda: folder.write(path, data, append=append))
     return f"{'Appended' if append else 'Wrote'} {len(content)} characters to {path}."
 
 
-def files_root(ctx: Context) -> Path:
+def resolve_files_root(ctx: Context) -> Path:
     """Return the root folder of the file tools, resolved against the host's folder."""
     return ctx.services.folder / ctx.settings.tools.files_root
 
 
-def files_folder(ctx: Context) -> Folder:
+def open_files_folder(ctx: Context) -> SandboxedFolder:
     """Return the sandboxed folder of the file tools."""
-    return Folder(files_root(ctx))
+    return SandboxedFolder(resolve_files_root(ctx))
 
 
-def as_text(content: bytes, path: str) -> str:
+def decode_text_file(content: bytes, path: str) -> str:
     """Decode a UTF-8 file, with or without byte order mark; raises ToolError for any other content."""
     try:
         text = content.decode("utf-8-sig")
@@ -103,7 +103,7 @@ def as_text(content: bytes, path: str) -> str:
     return text
 
 
-def page(text: str, offset: int, limit: int) -> str:
+def format_page(text: str, offset: int, limit: int) -> str:
     """Return `limit` characters from `offset` on, with a note on how to continue; raises ToolError past the end."""
     if offset and offset >= len(text):
         raise ToolError(f"the file has {len(text)} characters; an offset of {offset} is past its end")

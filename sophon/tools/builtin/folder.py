@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sophon.errors import ToolError
 
-MAX_BYTES = 10_000_000
+MAX_FILE_BYTES = 10_000_000
 """Maximum size of a file that is read or written."""
 
 MAX_ENTRIES = 2000
@@ -38,7 +38,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """Entry of a folder: `kind` is file, folder, link or other; `bytes` is the size of a file."""
 
     name: str
@@ -46,7 +46,7 @@ class Entry:
     bytes: int | None = None
 
 
-class Folder:
+class SandboxedFolder:
     """Sandboxed access to files below `root`, which is created at the first write.
 
     All methods block and must run in a worker thread. Paths are relative, with `/`; all methods raise ToolError.
@@ -72,7 +72,7 @@ class Folder:
         ):
             return self._root.resolve().joinpath(*_split_path(path)), _stat_file(path, file).st_size
 
-    def list(self, path: str) -> list[Entry]:
+    def list(self, path: str) -> list[FolderEntry]:
         """List a folder, sorted by name; at most 2000 entries. A root that does not exist yet is empty."""
         parts = _split_path(path)
         try:
@@ -93,8 +93,8 @@ class Folder:
         """Replace a file, or append to it, atomically; missing folders are created."""
         with _WRITE_LOCK, self._open_parent(path, make=True) as (folder, name):
             mode, before = _read_existing(path, name, folder, read=append)
-            if len(before) + len(content) > MAX_BYTES:
-                raise ToolError(f"{path!r} would be larger than {MAX_BYTES} bytes")
+            if len(before) + len(content) > MAX_FILE_BYTES:
+                raise ToolError(f"{path!r} would be larger than {MAX_FILE_BYTES} bytes")
             with _tool_errors(path):
                 _replace_atomically(folder, name, before + content, mode)
 
@@ -179,9 +179,9 @@ def _stat_file(path: str, file: int) -> os.stat_result:
 def _read_content(path: str, file: int) -> bytes:
     _stat_file(path, file)
     with _tool_errors(path), os.fdopen(file, "rb", closefd=False) as stream:
-        content = stream.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ToolError(f"{path!r} is larger than {MAX_BYTES} bytes")
+        content = stream.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise ToolError(f"{path!r} is larger than {MAX_FILE_BYTES} bytes")
     return content
 
 
@@ -216,16 +216,16 @@ def _replace_atomically(folder: int, name: str, content: bytes, mode: int | None
     os.fsync(folder)
 
 
-def _build_entry(entry: os.DirEntry[str]) -> Entry:
+def _build_entry(entry: os.DirEntry[str]) -> FolderEntry:
     # A file name may be invalid UTF-8.
     name = os.fsencode(entry.name).decode("utf-8", "replace")
     if entry.is_symlink():
-        return Entry(name, "link")
+        return FolderEntry(name, "link")
     if entry.is_dir(follow_symlinks=False):
-        return Entry(name, "folder")
+        return FolderEntry(name, "folder")
     if entry.is_file(follow_symlinks=False):
-        return Entry(name, "file", entry.stat(follow_symlinks=False).st_size)
-    return Entry(name, "other")
+        return FolderEntry(name, "file", entry.stat(follow_symlinks=False).st_size)
+    return FolderEntry(name, "other")
 
 
 @contextmanager

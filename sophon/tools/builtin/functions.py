@@ -7,26 +7,26 @@ from fractions import Fraction
 
 from sophon.errors import ToolError
 
-Number = Fraction | float
+ArithmeticNumber = Fraction | float
 """Number of the evaluator: an exact Fraction, or a float approximation."""
 
 MAX_BITS = 13_000
 """Maximum size of a numerator or denominator: about 3900 decimal digits, below Python's limit for printing (4300)."""
 
 MAX_FACTORIAL = 1000
-MAX_PLACES = 100
+MAX_ROUND_PLACES = 100
 """Maximum number of places of `round`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ArithmeticFunction:
     """Function of the calculator: `arity` is the minimum and maximum number of arguments."""
 
-    compute: Callable[..., Number]
+    compute: Callable[..., ArithmeticNumber]
     arity: tuple[int, int] = (1, 1)
 
     @property
-    def takes(self) -> str:
+    def arity_text(self) -> str:
         """Number of arguments as text."""
         least, most = self.arity
         if most > 2:
@@ -34,7 +34,7 @@ class Function:
         return f"{least} or {most} arguments" if least != most else f"{least} argument{'s' * (least > 1)}"
 
 
-def checked(value: Number) -> Number:
+def check_magnitude(value: ArithmeticNumber) -> ArithmeticNumber:
     """Return `value`; raises ToolError if it is too large or not finite."""
     if isinstance(value, int):
         value = Fraction(value)
@@ -46,7 +46,7 @@ def checked(value: Number) -> Number:
     return value
 
 
-def power(base: Number, exponent: Number) -> Number:
+def compute_power(base: ArithmeticNumber, exponent: ArithmeticNumber) -> ArithmeticNumber:
     """Return `base ** exponent`, exact for integer exponents; the result's size is checked before computing it."""
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
@@ -70,7 +70,7 @@ def _trivial_power(base: Fraction, exponent: int) -> Fraction:
     return Fraction(base if exponent % 2 else 1)
 
 
-def _square_root(value: Number) -> Number:
+def _square_root(value: ArithmeticNumber) -> ArithmeticNumber:
     if isinstance(value, Fraction) and value >= 0:
         root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
         if root * root == value:
@@ -78,21 +78,21 @@ def _square_root(value: Number) -> Number:
     return math.sqrt(value)
 
 
-def _logarithm(value: Number, base: Number | None = None) -> Number:
+def _logarithm(value: ArithmeticNumber, base: ArithmeticNumber | None = None) -> ArithmeticNumber:
     if base is None:
         return _natural_logarithm(value)
     exact = _integer_logarithm(value, base)
     return _natural_logarithm(value) / _natural_logarithm(base) if exact is None else exact
 
 
-def _natural_logarithm(value: Number) -> float:
+def _natural_logarithm(value: ArithmeticNumber) -> float:
     # A fraction may exceed the range of a float although its logarithm is small.
     if isinstance(value, Fraction) and value > 0:
         return math.log(value.numerator) - math.log(value.denominator)
     return math.log(value)
 
 
-def _integer_logarithm(value: Number, base: Number) -> Number | None:
+def _integer_logarithm(value: ArithmeticNumber, base: ArithmeticNumber) -> ArithmeticNumber | None:
     """Return the logarithm if it is an integer, such as log(1000, 10), for which floats give 2.9999999999999996."""
     if value <= 0 or base <= 1 or isinstance(value, float) or isinstance(base, float):
         return None
@@ -101,24 +101,24 @@ def _integer_logarithm(value: Number, base: Number) -> Number | None:
     return Fraction(near) if bits * abs(near) <= 2 * MAX_BITS and base**near == value else None
 
 
-def _round_half_away_from_zero(value: Number, places: Number = Fraction(0)) -> Number:
+def _round_half_away_from_zero(value: ArithmeticNumber, places: ArithmeticNumber = Fraction(0)) -> ArithmeticNumber:
     """Round half away from zero; a float is rounded as the decimal of its repr."""
-    if places != int(places) or _absolute(places) > MAX_PLACES:
-        raise ToolError(f"round takes a whole number of places between -{MAX_PLACES} and {MAX_PLACES}")
+    if places != int(places) or _absolute(places) > MAX_ROUND_PLACES:
+        raise ToolError(f"round takes a whole number of places between -{MAX_ROUND_PLACES} and {MAX_ROUND_PLACES}")
     exact = Fraction(repr(value)) if isinstance(value, float) else value
     unit = Fraction(10) ** -int(places)
     whole = math.floor(_absolute(exact) / unit + Fraction(1, 2))
     return whole * unit * (-1 if exact < 0 else 1)
 
 
-def _factorial(value: Number) -> Number:
+def _factorial(value: ArithmeticNumber) -> ArithmeticNumber:
     if value != int(value) or not 0 <= value <= MAX_FACTORIAL:
         raise ToolError(f"factorial takes a whole number from 0 to {MAX_FACTORIAL}")
     return Fraction(math.factorial(int(value)))
 
 
-def _trigonometric(function: Callable[[float], float]) -> Callable[[Number], Number]:
-    def compute(angle: Number) -> Number:
+def _trigonometric(function: Callable[[float], float]) -> Callable[[ArithmeticNumber], ArithmeticNumber]:
+    def compute(angle: ArithmeticNumber) -> ArithmeticNumber:
         result = function(float(angle))
         # sin(pi) must be 0 although the float pi is not exactly pi.
         return Fraction(0) if abs(result) < 1e-15 and _absolute(angle) > 1 else result
@@ -126,42 +126,42 @@ def _trigonometric(function: Callable[[float], float]) -> Callable[[Number], Num
     return compute
 
 
-def _absolute(value: Number) -> Number:
+def _absolute(value: ArithmeticNumber) -> ArithmeticNumber:
     return -value if value < 0 else value
 
 
-def _floor(value: Number) -> Number:
+def _floor(value: ArithmeticNumber) -> ArithmeticNumber:
     return Fraction(math.floor(value))
 
 
-def _ceiling(value: Number) -> Number:
+def _ceiling(value: ArithmeticNumber) -> ArithmeticNumber:
     return Fraction(math.ceil(value))
 
 
-def _decimal_logarithm(value: Number) -> Number:
+def _decimal_logarithm(value: ArithmeticNumber) -> ArithmeticNumber:
     return _logarithm(value, Fraction(10))
 
 
-def _binary_logarithm(value: Number) -> Number:
+def _binary_logarithm(value: ArithmeticNumber) -> ArithmeticNumber:
     return _logarithm(value, Fraction(2))
 
 
-CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
-FUNCTIONS: dict[str, Function] = {
-    "sqrt": Function(_square_root),
-    "abs": Function(_absolute),
-    "round": Function(_round_half_away_from_zero, (1, 2)),
-    "min": Function(min, (1, 100)),
-    "max": Function(max, (1, 100)),
-    "floor": Function(_floor),
-    "ceil": Function(_ceiling),
-    "log": Function(_logarithm, (1, 2)),
-    "ln": Function(_natural_logarithm),
-    "log10": Function(_decimal_logarithm),
-    "log2": Function(_binary_logarithm),
-    "exp": Function(math.exp),
-    "sin": Function(_trigonometric(math.sin)),
-    "cos": Function(_trigonometric(math.cos)),
-    "tan": Function(_trigonometric(math.tan)),
-    "factorial": Function(_factorial),
+CONSTANTS: dict[str, ArithmeticNumber] = {"pi": math.pi, "e": math.e, "tau": math.tau}
+FUNCTIONS: dict[str, ArithmeticFunction] = {
+    "sqrt": ArithmeticFunction(_square_root),
+    "abs": ArithmeticFunction(_absolute),
+    "round": ArithmeticFunction(_round_half_away_from_zero, (1, 2)),
+    "min": ArithmeticFunction(min, (1, 100)),
+    "max": ArithmeticFunction(max, (1, 100)),
+    "floor": ArithmeticFunction(_floor),
+    "ceil": ArithmeticFunction(_ceiling),
+    "log": ArithmeticFunction(_logarithm, (1, 2)),
+    "ln": ArithmeticFunction(_natural_logarithm),
+    "log10": ArithmeticFunction(_decimal_logarithm),
+    "log2": ArithmeticFunction(_binary_logarithm),
+    "exp": ArithmeticFunction(math.exp),
+    "sin": ArithmeticFunction(_trigonometric(math.sin)),
+    "cos": ArithmeticFunction(_trigonometric(math.cos)),
+    "tan": ArithmeticFunction(_trigonometric(math.tan)),
+    "factorial": ArithmeticFunction(_factorial),
 }

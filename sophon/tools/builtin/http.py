@@ -15,7 +15,7 @@ from sophon.tools.tool import Risk, tool
 if TYPE_CHECKING:
     from sophon.tools.http_client import FetchedResponse, SafeHttpClient
 
-MAX_BODY = 1_000_000
+MAX_BODY_CHARACTERS = 1_000_000
 """Maximum length of a request body, in characters."""
 
 # One client for each set of services: it keeps the TLS context, which is expensive to create.
@@ -43,7 +43,7 @@ async def http_request(
         method: HEAD returns the headers only.
         headers: Request headers; no credentials.
     """
-    return answer(await _fetch(ctx, method, url, headers, None), with_headers=method == "HEAD")
+    return format_response(await _fetch(ctx, method, url, headers, None), with_headers=method == "HEAD")
 
 
 @tool(
@@ -57,7 +57,7 @@ async def http_send(
     ctx: Context,
     url: str,
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST",
-    body: Annotated[str, Field(max_length=MAX_BODY)] = "",
+    body: Annotated[str, Field(max_length=MAX_BODY_CHARACTERS)] = "",
     headers: dict[str, str] = {},  # noqa: B006 - never changed; None would tell the model that null is welcome
 ) -> str:
     """Send data to a web address, or change or delete something there.
@@ -68,10 +68,10 @@ async def http_send(
         body: The request body; JSON is sent with the JSON content type.
         headers: Request headers; no credentials.
     """
-    return answer(await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False)
+    return format_response(await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False)
 
 
-def answer(response: "FetchedResponse", *, with_headers: bool) -> str:
+def format_response(response: "FetchedResponse", *, with_headers: bool) -> str:
     """Format a response for the model: a status line, then the headers or the body.
 
     The JSON body of a 2xx response is returned alone, so that it can be parsed and truncated as JSON.

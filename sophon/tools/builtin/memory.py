@@ -1,4 +1,4 @@
-"""Built-in tools `memory.write`, `memory.search` and `memory.forget`: long-term memory, scoped to its owner."""
+"""Built-in tools `memories.write`, `memories.search` and `memories.delete`: long-term memory, scoped to its owner."""
 
 from typing import Annotated, Literal
 
@@ -9,10 +9,10 @@ from sophon.errors import NotFound, ToolError
 from sophon.stores.contracts import MemoryEntry
 from sophon.tools.tool import Risk, tool
 
-MAX_LENGTH = 4000
+MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
 
-Category = Literal["fact", "preference", "observation"]
+MemoryCategory = Literal["fact", "preference", "observation"]
 
 
 @tool(
@@ -22,7 +22,7 @@ Category = Literal["fact", "preference", "observation"]
     tags=("remember", "memory", "memorize", "memorise", "note", "store", "save", "preference"),
 )
 async def memory_write(
-    ctx: Context, text: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH)], category: Category = "fact"
+    ctx: Context, text: Annotated[str, Field(min_length=1, max_length=MAX_ENTRY_CHARACTERS)], category: MemoryCategory = "fact"
 ) -> str:
     """Remember something about the user or their world beyond this conversation.
 
@@ -41,7 +41,7 @@ async def memory_write(
         origin=f"{ctx.channel}/{ctx.session_id}",
         created_at=clock.now(),
     )
-    await ctx.services.store.memory.write(entry)
+    await ctx.services.store.memories.write(entry)
     return f"Remembered as {entry.id}."
 
 
@@ -61,7 +61,7 @@ async def memory_search(
         query: Words to look for; an empty text gives the newest entries.
         limit: How many entries at most.
     """
-    found = await ctx.services.store.memory.search(query, scope=_scope(ctx), limit=limit)
+    found = await ctx.services.store.memories.search(query, scope=_scope(ctx), limit=limit)
     if not found:
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
     return [
@@ -88,13 +88,13 @@ async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name 
     Args:
         id: The entry's id, as memory.search shows it.
     """
-    memory = ctx.services.store.memory
+    memory = ctx.services.store.memories
     # Entries of other owners cannot be deleted, and their existence is not disclosed.
-    entry = next((entry for entry in await memory.all(scope=_scope(ctx)) if entry.id == id), None)
+    entry = next((entry for entry in await memory.list_all(scope=_scope(ctx)) if entry.id == id), None)
     if entry is None:
         raise ToolError(f"there is no memory {id!r}; memory.search shows the ids")
     try:
-        await memory.forget(id)
+        await memory.delete(id)
     except NotFound as error:
         raise ToolError(f"memory {id!r} has been forgotten already") from error
     return f"Forgotten: {entry.text}"

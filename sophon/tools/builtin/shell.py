@@ -1,8 +1,8 @@
 """Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
 from sophon.context import Context
-from sophon.tools.builtin.command import Finished, run_command
-from sophon.tools.builtin.files import files_root
+from sophon.tools.builtin.command import CommandResult, run_command
+from sophon.tools.builtin.files import resolve_files_root
 from sophon.tools.tool import Risk, tool
 
 
@@ -21,10 +21,10 @@ async def system_execute(ctx: Context, command: str) -> str:
     Args:
         command: The command for /bin/sh. It gets no input and no secrets from the environment.
     """
-    return shown(await run_command(command, files_root(ctx)))
+    return format_command_result(await run_command(command, resolve_files_root(ctx)))
 
 
-def shown(finished: Finished) -> str:
+def format_command_result(finished: CommandResult) -> str:
     """Format a result; the exit code comes first, so that truncation keeps it."""
     status = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
     parts = [status]

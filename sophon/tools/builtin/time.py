@@ -10,9 +10,9 @@ from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.tools.tool import Risk, tool
 
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Large cities without an entry of their own in the IANA database, by zone.
-CITIES = {
+CITIES_BY_ZONE = {
     "Asia/Calcutta": ("Bangalore", "Bengaluru", "Chennai", "Delhi", "Hyderabad", "Mumbai", "New Delhi"),
     "Asia/Shanghai": ("Beijing", "Guangzhou", "Shenzhen"),
     "Asia/Tokyo": ("Kyoto", "Osaka"),
@@ -55,11 +55,11 @@ async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:
     now = clock.now()
     if timezone.strip().upper() != "UTC":
         # The first use of a zone reads it from disk.
-        now = now.astimezone(await clock.in_thread(lambda: zone(timezone)))
-    return f"{now.isoformat(timespec='seconds')} ({DAYS[now.weekday()]})"
+        now = now.astimezone(await clock.run_in_thread(lambda: find_time_zone(timezone)))
+    return f"{now.isoformat(timespec='seconds')} ({WEEKDAYS[now.weekday()]})"
 
 
-def zone(name: str) -> tzinfo:
+def find_time_zone(name: str) -> tzinfo:
     """Return the time zone of an IANA name, a city or an offset, ignoring case; raises ToolError with similar names."""
     offset = _OFFSET.fullmatch(name.strip())
     if offset:
@@ -88,7 +88,7 @@ def _index_zones() -> dict[str, str]:
     for name in names:
         if not name.startswith(_NON_CITY_PREFIXES):
             zones.setdefault(_normalize_name(name.rpartition("/")[2]), name)
-    for name, cities in CITIES.items():
+    for name, cities in CITIES_BY_ZONE.items():
         for city in cities:
             zones.setdefault(_normalize_name(city), name)
     return zones

@@ -17,13 +17,13 @@ from sophon_channels.contract import (
     Attachment,
     Button,
     Channel,
-    Outgoing,
+    OutboundMessage,
     Person,
-    Place,
-    Pressed,
-    Refused,
-    Sent,
-    Undeliverable,
+    ChatLocation,
+    ButtonPress,
+    SendDeferred,
+    SendSucceeded,
+    SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.channel import TelegramChannel
@@ -37,7 +37,7 @@ NAMES = ["synthetic", "telegram", "whatsapp"]
 
 
 class Nobody:
-    async def receive(self, arrivals: Any) -> None:
+    async def receive(self, events: Any) -> None:
         return
 
 
@@ -95,31 +95,31 @@ async def test_it_says_that_it_runs(channel: Channel) -> None:
 
 
 async def test_what_it_makes_of_a_text_it_can_send(channel: Channel) -> None:
-    for payload in channel.parts(Outgoing("**hello** " * 900)):
+    for payload in channel.render_payloads(OutboundMessage("**hello** " * 900)):
         receipt = await channel.send(entry(channel, orjson.loads(orjson.dumps(payload))))
-        assert isinstance(receipt, Sent | Refused)
+        assert isinstance(receipt, SendSucceeded | SendDeferred)
 
 
 async def test_a_question_is_sent_with_its_buttons_and_tells_its_id(channel: Channel) -> None:
-    outgoing = Outgoing(
-        "May it?", markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2", danger=True))
+    outgoing = OutboundMessage(
+        "May it?", is_markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2", is_dangerous=True))
     )
-    [payload] = channel.parts(outgoing)
+    [payload] = channel.render_payloads(outgoing)
     receipt = await channel.send(entry(channel, payload))
-    assert isinstance(receipt, Sent)
-    assert receipt.platform_id
+    assert isinstance(receipt, SendSucceeded)
+    assert receipt.message_id
 
 
 async def test_the_small_signs_never_raise(channel: Channel) -> None:
-    await channel.busy(Place("10"), "1")
-    await channel.acknowledge(Pressed("p", Person("1"), Place("10"), "ap:1", "press"), "done")
-    shown = await channel.progress(Place("10"), "so far", None, None)
+    await channel.send_typing(ChatLocation("10"), "1")
+    await channel.acknowledge_press(ButtonPress("p", Person("1"), ChatLocation("10"), "ap:1", "press"), "done")
+    shown = await channel.update_preview(ChatLocation("10"), "so far", None, None)
     assert shown is None or isinstance(shown, str)
 
 
 async def test_a_file_that_is_not_there_is_an_error_that_says_so(channel: Channel, tmp_path: Any) -> None:
     with pytest.raises(ChannelError):
-        await channel.fetch(Attachment("gone", "image"), str(tmp_path / "file"), limit=100)
+        await channel.download_attachment(Attachment("gone", "image"), str(tmp_path / "file"), max_bytes=100)
     assert not (tmp_path / "file").exists()
 
 
@@ -128,21 +128,21 @@ async def test_a_file_is_sent_with_its_caption_and_one_that_is_gone_never_will_b
 ) -> None:
     path = tmp_path.resolve() / "report.txt"
     path.write_bytes(b"figures")
-    payloads = channel.parts(Outgoing("**a** " * 1500, file=str(path), media_type="text/plain"))
+    payloads = channel.render_payloads(OutboundMessage("**a** " * 1500, file_path=str(path), media_type="text/plain"))
     assert orjson.loads(orjson.dumps(payloads)) == payloads
     assert len(payloads) > 1
     assert [payload.get("file") for payload in payloads] == [str(path), *[None] * (len(payloads) - 1)]
-    assert isinstance(await channel.send(entry(channel, payloads[0])), Sent)
+    assert isinstance(await channel.send(entry(channel, payloads[0])), SendSucceeded)
     path.unlink()
     receipt = await channel.send(entry(channel, payloads[0], "11"))
-    assert isinstance(receipt, Undeliverable)
+    assert isinstance(receipt, SendUndeliverable)
     assert "report.txt" in receipt.error
 
 
 async def test_its_self_test_finds_nothing_wrong(channel: Channel) -> None:
-    findings = await channel.test()
+    findings = await channel.run_self_test()
     assert findings
-    assert all(finding.what for finding in findings)
+    assert all(finding.summary for finding in findings)
     assert all(finding.ok for finding in findings)
 
 
@@ -156,7 +156,7 @@ async def test_after_its_end_it_sends_nothing_and_ends_again_without_harm(channe
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.text(max_size=300), markdown=st.booleans())
 def test_whatever_the_text_its_parts_are_plain_json_and_none_for_nothing(name: str, text: str, markdown: bool) -> None:
-    found = made(name).parts(Outgoing(text, markdown=markdown))
+    found = made(name).render_payloads(OutboundMessage(text, is_markdown=markdown))
     assert orjson.loads(orjson.dumps(found)) == found
     if not text.strip():
         assert found == []

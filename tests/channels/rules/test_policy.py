@@ -1,14 +1,14 @@
 import pytest
 
-from sophon_channels.contract import Person, Place
-from sophon_channels.rules.policy import Policy, Verdict
+from sophon_channels.contract import Person, ChatLocation
+from sophon_channels.rules.policy import AccessPolicy, AccessDecision
 
 ADA, EVE, BOSS = Person("1"), Person("2"), Person("3")
-DIRECT, GROUP, OURS = Place("10"), Place("-20", "group"), Place("-30", "group")
+DIRECT, GROUP, OURS = ChatLocation("10"), ChatLocation("-20", "group"), ChatLocation("-30", "group")
 
 
-def policy(direct: str = "Pairing", group: str = "MentionOnly") -> Policy:
-    return Policy(frozenset("1"), frozenset("3"), direct, group, frozenset(["-30"]))  # type: ignore[arg-type] # a table
+def policy(direct: str = "Pairing", group: str = "MentionOnly") -> AccessPolicy:
+    return AccessPolicy(frozenset("1"), frozenset("3"), direct, group, frozenset(["-30"]))  # type: ignore[arg-type] # a table
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def policy(direct: str = "Pairing", group: str = "MentionOnly") -> Policy:
         ("Disabled", ADA, True, "ignore"),
     ],
 )
-def test_who_may_write_directly(direct: str, person: Person, paired: bool, expected: Verdict) -> None:
-    assert policy(direct).verdict(person, DIRECT, mentioned=False, paired=paired, chats=["10"]) == expected
+def test_who_may_write_directly(direct: str, person: Person, paired: bool, expected: AccessDecision) -> None:
+    assert policy(direct).decide_access(person, DIRECT, is_mention=False, is_paired=paired, chat_ids=["10"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_who_may_write_directly(direct: str, person: Person, paired: bool, expec
         ("Disabled", OURS, ADA, True, False),
     ],
 )
-def test_what_counts_in_groups(group: str, place: Place, person: Person, mentioned: bool, expected: bool) -> None:
-    found = policy(group=group).verdict(person, place, mentioned=mentioned, paired=True, chats=[place.chat])
+def test_what_counts_in_groups(group: str, place: ChatLocation, person: Person, mentioned: bool, expected: bool) -> None:
+    found = policy(group=group).decide_access(person, place, is_mention=mentioned, is_paired=True, chat_ids=[place.chat])
     assert found == ("let_in" if expected else "ignore")
 
 
 def test_a_group_that_has_a_new_id_is_still_the_group_of_the_settings() -> None:
-    moved = Place("-100", "group")
-    assert policy().verdict(EVE, moved, mentioned=True, paired=False, chats=["-100", "-30"]) == "let_in"
+    moved = ChatLocation("-100", "group")
+    assert policy().decide_access(EVE, moved, is_mention=True, is_paired=False, chat_ids=["-100", "-30"]) == "let_in"

@@ -18,7 +18,7 @@ from aiogram.types.base import TelegramObject
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from sophon_channels.text.units import utf16_units
+from sophon_channels.text.units import utf16_length
 from tests.channels.telegram.telegram_html import Unreadable, read
 
 TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
@@ -291,8 +291,8 @@ def _readable(fields: dict[str, Any], key: str, most: int) -> Iterator[str]:
     except Unreadable as error:
         yield f"can't parse entities: {error}"
         return
-    if not 1 <= utf16_units(text) <= most or not text.strip():
-        yield f"a {key} of {utf16_units(text)} units"
+    if not 1 <= utf16_length(text) <= most or not text.strip():
+        yield f"a {key} of {utf16_length(text)} units"
 
 
 def _answering(fields: dict[str, Any]) -> Iterator[str]:
@@ -307,7 +307,7 @@ def _answering(fields: dict[str, Any]) -> Iterator[str]:
 
 
 def _callback(fields: dict[str, Any]) -> Iterator[str]:
-    if utf16_units(fields.get("text", "")) > 200:
+    if utf16_length(fields.get("text", "")) > 200:
         yield "a note of more than 200 units"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sophon.errors import StoreError
 from sophon.settings import TelegramSettings
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Arrival
+from sophon_channels.contract import InboundEvent
 from tests.channels.telegram.bot_api import TOKEN
 
 ADA = {"id": 111222333, "is_bot": False, "first_name": "Ada", "username": "ada"}
@@ -50,18 +50,18 @@ class Box:
     """An inbox that can be told to fail."""
 
     def __init__(self) -> None:
-        self.arrivals: list[Arrival] = []
+        self.arrivals: list[InboundEvent] = []
         self.failures: list[Exception] = []
         self._changed = asyncio.Condition()
 
-    async def receive(self, arrivals: Sequence[Arrival]) -> None:
+    async def receive(self, events: Sequence[InboundEvent]) -> None:
         if self.failures:
             raise self.failures.pop(0)
         async with self._changed:
-            self.arrivals.extend(arrivals)
+            self.arrivals.extend(events)
             self._changed.notify_all()
 
-    async def holding(self, number: int) -> list[Arrival]:
+    async def holding(self, number: int) -> list[InboundEvent]:
         """The arrivals, once there are so many."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self.arrivals) >= number)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Attachment, Channel, Finding
+from sophon_channels.contract import Attachment, Channel, SelfTestResult
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.channel import TelegramChannel
-from sophon_channels.telegram.downloads import LARGEST
-from sophon_channels.telegram.webhook import PATH
+from sophon_channels.telegram.downloads import MAX_DOWNLOAD_BYTES
+from sophon_channels.telegram.webhook import WEBHOOK_PATH
 from tests.channels.telegram.bot_api import CUT, TOKEN, Answer, BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import ENVIRONMENT, Box, message, settings
@@ -105,14 +105,14 @@ async def test_a_file_is_streamed_to_the_disk(opened: Open, api: BotApi, tmp_pat
     api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": "docs/log 1.txt", "file_size": len(content)}
     api.contents["docs/log 1.txt"] = content
     target = tmp_path / "log.txt"
-    assert await (await opened()).fetch(FILE, str(target), limit=LARGEST) == len(content)
+    assert await (await opened()).download_attachment(FILE, str(target), max_bytes=MAX_DOWNLOAD_BYTES) == len(content)
     assert target.read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("attachment", "told", "actual", "problem"),
     [
-        (Attachment("f1", "video", size=LARGEST + 1), 10, 10, "the video is too large: 20971521 bytes"),
+        (Attachment("f1", "video", size=MAX_DOWNLOAD_BYTES + 1), 10, 10, "the video is too large: 20971521 bytes"),
         (FILE, 2000, 2000, "'log.txt' is too large: 2000 bytes, and at most 1000"),
         (FILE, None, 2000, "too large"),
         (FILE, 900, 800, "is damaged: 800 of 900 bytes arrived"),
@@ -134,7 +134,7 @@ async def test_a_file_that_is_not_as_it_should_be_leaves_nothing_behind(
     if actual is not None:
         api.contents["docs/log.txt"] = b"x" * actual
     with pytest.raises(ChannelError, match=problem) as raised:
-        await (await opened()).fetch(attachment, str(tmp_path / "log.txt"), limit=1000)
+        await (await opened()).download_attachment(attachment, str(tmp_path / "log.txt"), max_bytes=1000)
     assert list(tmp_path.iterdir()) == []
     assert TOKEN not in str(raised.value)
 
@@ -143,23 +143,23 @@ async def test_a_file_that_cannot_be_written_says_so(opened: Open, api: BotApi, 
     api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": "log.txt"}
     api.contents["log.txt"] = b"x"
     with pytest.raises(ChannelError, match="could not be saved: No such file"):
-        await (await opened()).fetch(FILE, str(tmp_path / "nowhere" / "log.txt"), limit=1000)
+        await (await opened()).download_attachment(FILE, str(tmp_path / "nowhere" / "log.txt"), max_bytes=1000)
 
 
-async def findings(api: BotApi, *, webhook_url: str | None = None, **fields: Any) -> list[Finding]:
+async def findings(api: BotApi, *, webhook_url: str | None = None, **fields: Any) -> list[SelfTestResult]:
     environment = {**ENVIRONMENT, **fields.pop("environment", {})}
     channel = TelegramChannel(settings(api.base, **fields), environment, VirtualClock(), webhook_url=webhook_url)
-    return await channel.test()
+    return await channel.run_self_test()
 
 
 async def test_the_doctor_finds_nothing_wrong_and_changes_nothing(api: BotApi) -> None:
     found = await findings(api)
     assert all(finding.ok for finding in found)
-    assert found[0].what == "the token belongs to @sophon_bot"
+    assert found[0].summary == "the token belongs to @sophon_bot"
     assert {call.method for call in api.calls} == {"getMe", "getWebhookInfo"}
 
 
-HOOK = f"https://bot.example{PATH}"
+HOOK = f"https://bot.example{WEBHOOK_PATH}"
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ HOOK = f"https://bot.example{PATH}"
         ({}, {"Mode": "Webhook", "WebhookSecret": "a b"}, "characters that Telegram rejects"),
         ({"url": "https://old.example/x"}, {"Mode": "Webhook", "webhook_url": HOOK}, "is set to old.example"),
         ({"url": "http://bot.example/x"}, {"Mode": "Webhook"}, "not https"),
-        ({"url": f"https://bot.example:8080{PATH}"}, {"Mode": "Webhook"}, "does not deliver to port 8080"),
-        ({"url": "https://bot.example/hook"}, {"Mode": "Webhook"}, f"path of the webhook URL is not {PATH}"),
+        ({"url": f"https://bot.example:8080{WEBHOOK_PATH}"}, {"Mode": "Webhook"}, "does not deliver to port 8080"),
+        ({"url": "https://bot.example/hook"}, {"Mode": "Webhook"}, f"path of the webhook URL is not {WEBHOOK_PATH}"),
         ({"url": HOOK, "last_error_message": "Wrong response: 401"}, {"Mode": "Webhook"}, "Wrong response: 401"),
         ({"url": HOOK, "allowed_updates": ["message"]}, {"Mode": "Webhook"}, "does not deliver messages and button presses"),
     ],
@@ -188,13 +188,13 @@ async def test_the_doctor_names_the_usual_mistakes(
     api.webhook.update(told)
     wrong = [finding for finding in await findings(api, **fields) if not finding.ok]
     assert len(wrong) == 1
-    assert problem in wrong[0].what
-    assert wrong[0].fix or ";" in wrong[0].what
+    assert problem in wrong[0].summary
+    assert wrong[0].fix or ";" in wrong[0].summary
 
 
 async def test_a_bot_that_may_not_join_groups_is_named(api: BotApi) -> None:
     api.me["can_join_groups"] = False
-    assert any("cannot be added to groups" in finding.what for finding in await findings(api))
+    assert any("cannot be added to groups" in finding.summary for finding in await findings(api))
     assert all(finding.ok for finding in await findings(api, GroupPolicy="Disabled"))
 
 

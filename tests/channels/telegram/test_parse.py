@@ -7,30 +7,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Attachment, Moved, Person, Place, Pressed, Written
-from sophon_channels.telegram.mentions import Identity
-from sophon_channels.telegram.parse import arrivals
+from sophon_channels.contract import Attachment, ChatMigrated, Person, ChatLocation, ButtonPress, InboundMessage
+from sophon_channels.telegram.mentions import BotIdentity
+from sophon_channels.telegram.parse import parse_update
 from tests.channels.telegram.parts import ADA, DIRECT, GROUP, SENT_AT, message, press
 
-BOT = Identity(123456, "sophon_bot")
+BOT = BotIdentity(123456, "sophon_bot")
 NOW = datetime.fromtimestamp(SENT_AT, UTC)
 HERE = {"id": BOT.id, "is_bot": True, "first_name": "Sophon"}
 
 
-def written(update: dict[str, Any], now: datetime = NOW) -> Written:
-    (arrival,) = arrivals(update, BOT, now)
-    assert isinstance(arrival, Written)
+def written(update: dict[str, Any], now: datetime = NOW) -> InboundMessage:
+    (arrival,) = parse_update(update, BOT, now)
+    assert isinstance(arrival, InboundMessage)
     return arrival
 
 
 def test_a_message_tells_who_wrote_what_where_and_when() -> None:
-    assert written(message("hello", number=42)) == Written(
+    assert written(message("hello", number=42)) == InboundMessage(
         external_id="message:111222333:42",
         person=Person("111222333", "Ada"),
-        place=Place("111222333"),
+        location=ChatLocation("111222333"),
         text="hello",
         message_id="42",
-        at=NOW,
+        sent_at=NOW,
     )
 
 
@@ -52,7 +52,7 @@ def test_a_chat_renumbered_after_a_week_loses_no_message() -> None:
 
 @pytest.mark.parametrize(("minutes", "late"), [(0, False), (10, False), (11, True), (1440, True)])
 def test_what_waited_long_at_telegram_is_late(minutes: int, late: bool) -> None:
-    assert written(message(), NOW + timedelta(minutes=minutes)).late is late
+    assert written(message(), NOW + timedelta(minutes=minutes)).is_late is late
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_waited_long_at_telegram_is_late(minutes: int, late: bool) -> None:
     ],
 )
 def test_only_a_topics_messages_are_in_a_thread(fields: dict[str, Any], thread: str | None) -> None:
-    assert written(message(chat=GROUP, **fields)).place == Place("-1001234567890", "group", thread, "Ops")
+    assert written(message(chat=GROUP, **fields)).location == ChatLocation("-1001234567890", "group", thread, "Ops")
 
 
 @pytest.mark.parametrize(
@@ -88,22 +88,22 @@ def test_a_mention_is_found_by_its_utf16_offsets(
 ) -> None:
     listed = [{"type": kind, "offset": offset, "length": length, "user": HERE} for kind, offset, length in entities]
     arrival = written(message(text, chat=GROUP, entities=listed))
-    assert (arrival.mentioned, arrival.text) == (mentioned, spoken)
+    assert (arrival.is_mention, arrival.text) == (mentioned, spoken)
 
 
 def test_an_answer_to_the_bot_speaks_to_it_and_quotes() -> None:
     arrival = written(message("yes", reply_to_message={"message_id": 3, "from": HERE, "text": "Shall I?"}))
-    assert (arrival.mentioned, arrival.quoted) == (True, "Shall I?")
+    assert (arrival.is_mention, arrival.quoted_text) == (True, "Shall I?")
 
 
 def test_only_the_stretch_that_was_chosen_is_quoted() -> None:
     answered = {"message_id": 3, "from": ADA, "text": "one two three"}
-    assert written(message(reply_to_message=answered, quote={"text": "two"})).quoted == "two"
+    assert written(message(reply_to_message=answered, quote={"text": "two"})).quoted_text == "two"
 
 
 def test_a_topic_that_the_bot_made_does_not_make_every_message_in_it_a_mention() -> None:
     made = {"message_id": 7, "from": HERE, "forum_topic_created": {"name": "Builds"}}
-    assert not written(message(chat=GROUP, reply_to_message=made)).mentioned
+    assert not written(message(chat=GROUP, reply_to_message=made)).is_mention
 
 
 def test_a_photo_comes_in_its_largest_size_with_its_caption_and_album() -> None:
@@ -116,7 +116,7 @@ def test_a_photo_comes_in_its_largest_size_with_its_caption_and_album() -> None:
     arrival = written(
         message(text=None, photo=sizes, caption="@sophon_bot see", caption_entities=entities, media_group_id="9")
     )
-    assert (arrival.text, arrival.album, arrival.mentioned) == ("see", "9", True)
+    assert (arrival.text, arrival.media_group_id, arrival.is_mention) == ("see", "9", True)
     assert arrival.attachments == (Attachment("l", "image", media_type="image/jpeg", size=90000),)
 
 
@@ -157,34 +157,34 @@ def test_text_that_no_store_could_keep_is_made_storable() -> None:
 
 
 def test_a_press_names_its_prompt() -> None:
-    assert arrivals(press(), BOT, NOW) == [
-        Pressed(
+    assert parse_update(press(), BOT, NOW) == [
+        ButtonPress(
             external_id="press:4382001122334455",
             person=Person("111222333", "Ada"),
-            place=Place("111222333"),
+            location=ChatLocation("111222333"),
             data="ap:7Q4K2M9X:once",
             press_id="4382001122334455",
-            prompt_id="43",
+            prompt_message_id="43",
         )
     ]
 
 
 def test_a_press_on_an_inaccessible_message_still_names_chat_and_prompt() -> None:
-    (arrival,) = arrivals(press(message={"message_id": 43, "date": 0, "chat": GROUP}), BOT, NOW)
-    assert isinstance(arrival, Pressed)
-    assert (arrival.place.chat, arrival.prompt_id) == ("-1001234567890", "43")
+    (arrival,) = parse_update(press(message={"message_id": 43, "date": 0, "chat": GROUP}), BOT, NOW)
+    assert isinstance(arrival, ButtonPress)
+    assert (arrival.location.chat, arrival.prompt_message_id) == ("-1001234567890", "43")
 
 
 def test_a_press_without_its_message_is_one_of_the_direct_chat() -> None:
-    (arrival,) = arrivals(press(message=None), BOT, NOW)
-    assert isinstance(arrival, Pressed)
-    assert (arrival.place, arrival.prompt_id) == (Place("111222333"), None)
+    (arrival,) = parse_update(press(message=None), BOT, NOW)
+    assert isinstance(arrival, ButtonPress)
+    assert (arrival.location, arrival.prompt_message_id) == (ChatLocation("111222333"), None)
 
 
 @pytest.mark.parametrize("fields", [{"migrate_to_chat_id": -1009}, {"chat": {"id": -1009}, "migrate_from_chat_id": -5}])
 def test_both_messages_of_a_move_are_one_move(fields: dict[str, Any]) -> None:
     update = message(text=None, **{"chat": {"id": -5, "type": "group"}, **fields})
-    assert arrivals(update, BOT, NOW) == [Moved("moved:-5:-1009", "-5", "-1009")]
+    assert parse_update(update, BOT, NOW) == [ChatMigrated("moved:-5:-1009", "-5", "-1009")]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_both_messages_of_a_move_are_one_move(fields: dict[str, Any]) -> None:
     ],
 )
 def test_what_does_not_count_is_let_go(update: dict[str, Any]) -> None:
-    assert arrivals(update, BOT, NOW) == []
+    assert parse_update(update, BOT, NOW) == []
 
 
 JSON = st.recursive(
@@ -243,4 +243,4 @@ KEYS = st.sampled_from(
 @given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON), st.sampled_from(["message", "callback_query"]))
 def test_nothing_that_arrives_raises(fields: dict[str, Any], chat: dict[str, Any], kind: str) -> None:
     update = {"update_id": 1, kind: {**message()["message"], "data": "x", "chat": {**DIRECT, **chat}, **fields}}
-    assert len(arrivals(update, BOT, NOW)) <= 1
+    assert len(parse_update(update, BOT, NOW)) <= 1

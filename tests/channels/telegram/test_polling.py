@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Written
-from sophon_channels.telegram.polling import WATCHDOG_SECONDS, confirmed
+from sophon_channels.contract import InboundMessage
+from sophon_channels.telegram.polling import POLL_WATCHDOG_SECONDS, next_offset
 from tests.channels.telegram.bot_api import CUT, HANG, Answer, BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import Box, broken_store, message, press
@@ -17,8 +17,8 @@ async def test_updates_are_kept_first_and_confirmed_after(opened: Open, api: Bot
     await api.deliver(message("one", number=1), message("two", number=2))
     arrivals = await box.holding(2)
     await api.until_confirmed(812345003)
-    assert [arrival.text for arrival in arrivals if isinstance(arrival, Written)] == ["one", "two"]
-    assert channel.health.last_arrival is not None
+    assert [arrival.text for arrival in arrivals if isinstance(arrival, InboundMessage)] == ["one", "two"]
+    assert channel.health.last_received_at is not None
     assert channel.health.counts == {"received": 2}
 
 
@@ -91,7 +91,7 @@ async def test_a_poll_that_hangs_is_begun_anew_after_two_minutes(
     api.script("getUpdates", HANG)
     channel = await opened()
     await api.called("getUpdates")
-    await clock.advance(WATCHDOG_SECONDS + 1)
+    await clock.advance(POLL_WATCHDOG_SECONDS + 1)
     await api.deliver(message())
     await box.holding(1)
     await api.until_confirmed(812345002)
@@ -137,5 +137,5 @@ async def test_a_revoked_token_ends_the_polling(
 
 
 def test_the_offset_is_one_more_than_the_last() -> None:
-    assert confirmed([{"update_id": 5}, {"update_id": 9}, {}]) == 10
-    assert confirmed([{}]) is None
+    assert next_offset([{"update_id": 5}, {"update_id": 9}, {}]) == 10
+    assert next_offset([{}]) is None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Button, Outgoing
-from sophon_channels.telegram.render import PART_LIMIT, REPEAT_MARK, keyboard, payloads
-from sophon_channels.text.units import utf16_units
+from sophon_channels.contract import Button, OutboundMessage
+from sophon_channels.telegram.render import PART_LIMIT, REPEAT_MARK, build_keyboard, render_payloads
+from sophon_channels.text.units import utf16_length
 from tests.channels.telegram.telegram_html import read
 
 HOSTILE = (
@@ -21,7 +21,7 @@ MARKDOWN = st.lists(st.sampled_from(HOSTILE) | WORD, max_size=120).map("".join)
 
 
 def html(markdown: str) -> str:
-    return "".join(payload["html"] for payload in payloads(Outgoing(markdown)))
+    return "".join(payload["html"] for payload in render_payloads(OutboundMessage(markdown)))
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_markdown_becomes_the_html_that_telegram_reads(markdown: str, expected: 
 
 
 def test_plain_text_of_the_host_is_not_taken_for_markdown() -> None:
-    assert payloads(Outgoing("a **b** <c>", markdown=False)) == [{"html": "a **b** &lt;c&gt;", "plain": "a **b** <c>"}]
+    assert render_payloads(OutboundMessage("a **b** <c>", is_markdown=False)) == [{"html": "a **b** &lt;c&gt;", "plain": "a **b** <c>"}]
 
 
 @given(MARKDOWN)
 def test_whatever_a_model_writes_telegram_can_read(markdown: str) -> None:
-    for payload in payloads(Outgoing(markdown * 3)):
+    for payload in render_payloads(OutboundMessage(markdown * 3)):
         assert read(payload["html"]) == payload["plain"]
         assert payload["plain"].strip()
 
 
 @given(MARKDOWN)
 def test_no_word_of_a_model_is_lost(markdown: str) -> None:
-    shown = "".join(payload["plain"] for payload in payloads(Outgoing(markdown)))
+    shown = "".join(payload["plain"] for payload in render_payloads(OutboundMessage(markdown)))
     assert sorted(re.findall("[abcxyz]{4,9}", markdown.replace("javascript", ""))) == sorted(
         re.findall("[abcxyz]{4,9}", shown.replace("javascript", ""))
     )
@@ -82,29 +82,29 @@ def test_no_word_of_a_model_is_lost(markdown: str) -> None:
 
 @given(st.lists(MARKDOWN, min_size=3, max_size=6), st.integers(20, 90))
 def test_parts_fit_whatever_is_in_them(pieces: list[str], times: int) -> None:
-    made = payloads(Outgoing("\n\n".join(pieces) * times))
-    assert all(utf16_units(read(payload["html"])) <= PART_LIMIT for payload in made)
+    made = render_payloads(OutboundMessage("\n\n".join(pieces) * times))
+    assert all(utf16_length(read(payload["html"])) <= PART_LIMIT for payload in made)
 
 
 @pytest.mark.parametrize("deep", ["> " * 500 + "word", "- " * 500 + "word", "[" * 3000 + "word", "*" * 3000 + "word"])
 def test_what_is_nested_too_deep_is_shown_as_it_was_written(deep: str) -> None:
-    made = payloads(Outgoing(deep))
+    made = render_payloads(OutboundMessage(deep))
     assert "word" in "".join(read(payload["html"]) for payload in made)
 
 
 def test_emphasis_and_code_go_on_in_the_next_part() -> None:
-    first, second = payloads(Outgoing("```py\n" + "line of code\n" * 600 + "```"))[:2]
+    first, second = render_payloads(OutboundMessage("```py\n" + "line of code\n" * 600 + "```"))[:2]
     assert first["html"].endswith("line of code</code></pre>")
     assert second["html"].startswith('<pre><code class="language-py">line of code\n')
 
 
 def test_a_part_leaves_room_for_the_mark_of_a_repeat() -> None:
-    (first, *_) = payloads(Outgoing("a" * 5000))
-    assert utf16_units(REPEAT_MARK + first["plain"]) == 4096
+    (first, *_) = render_payloads(OutboundMessage("a" * 5000))
+    assert utf16_length(REPEAT_MARK + first["plain"]) == 4096
 
 
 def test_the_first_part_answers_and_the_last_one_asks() -> None:
-    made = payloads(Outgoing("word " * 2000, buttons=(Button("Allow", "ap:1:once"),), reply_to="7", replaces="9"))
+    made = render_payloads(OutboundMessage("word " * 2000, buttons=(Button("Allow", "ap:1:once"),), reply_to_message_id="7", replaces_message_id="9"))
     assert [sorted(payload) for payload in (made[0], made[1], made[-1])] == [
         ["html", "plain", "replaces", "reply_to"],
         ["html", "plain"],
@@ -114,11 +114,11 @@ def test_the_first_part_answers_and_the_last_one_asks() -> None:
 
 @pytest.mark.parametrize("blank", ["", "  \n", "```\n```", "***\n***"[:0]])
 def test_nothing_to_read_is_no_message(blank: str) -> None:
-    assert payloads(Outgoing(blank)) == []
+    assert render_payloads(OutboundMessage(blank)) == []
 
 
 def test_buttons_stand_two_in_a_row_and_danger_is_red() -> None:
-    rows = keyboard([Button("Allow", "a"), Button("Deny", "b", danger=True), Button("Later", "c")])
+    rows = build_keyboard([Button("Allow", "a"), Button("Deny", "b", is_dangerous=True), Button("Later", "c")])
     assert [[button["text"] for button in row] for row in rows] == [["Allow", "Deny"], ["Later"]]
     assert rows[0][1] == {"text": "Deny", "callback_data": "b", "style": "danger"}
 
@@ -128,4 +128,4 @@ def test_buttons_stand_two_in_a_row_and_danger_is_red() -> None:
 )
 def test_buttons_that_telegram_would_refuse_are_refused_here(buttons: list[Button]) -> None:
     with pytest.raises(ValueError, match="button"):
-        keyboard(buttons)
+        build_keyboard(buttons)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from sophon_channels.contract import Button, Doubtful, Outgoing, Refused, Sent, Undeliverable
+from sophon_channels.contract import Button, SendAmbiguous, OutboundMessage, SendDeferred, SendSucceeded, SendUndeliverable
 from sophon_channels.telegram.channel import TelegramChannel
-from sophon_channels.telegram.render import CAPTION_LIMIT, payloads
-from sophon_channels.telegram.uploads import LARGEST, LARGEST_PHOTO
+from sophon_channels.telegram.render import CAPTION_LIMIT, render_payloads
+from sophon_channels.telegram.uploads import MAX_UPLOAD_BYTES, MAX_PHOTO_BYTES
 from tests.channels.telegram.bot_api import CUT, Answer, BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import entry
@@ -29,7 +29,7 @@ def a_file(folder: Path, name: str, size: int = 5) -> str:
 
 
 def one(path: str, media_type: str, text: str = "", **fields: Any) -> dict[str, Any]:
-    (payload,) = payloads(Outgoing(text, file=path, media_type=media_type, **fields))
+    (payload,) = render_payloads(OutboundMessage(text, file_path=path, media_type=media_type, **fields))
     return payload
 
 
@@ -37,17 +37,17 @@ def one(path: str, media_type: str, text: str = "", **fields: Any) -> dict[str, 
     ("media_type", "size", "method"),
     [
         ("image/png", 5, "sendPhoto"),
-        ("image/jpeg", LARGEST_PHOTO, "sendPhoto"),
-        ("image/webp", LARGEST_PHOTO + 1, "sendDocument"),
+        ("image/jpeg", MAX_PHOTO_BYTES, "sendPhoto"),
+        ("image/webp", MAX_PHOTO_BYTES + 1, "sendDocument"),
         ("image/gif", 5, "sendDocument"),
-        ("application/pdf", LARGEST, "sendDocument"),
+        ("application/pdf", MAX_UPLOAD_BYTES, "sendDocument"),
     ],
 )
 async def test_a_picture_is_a_photo_and_all_else_a_document(
     channel: TelegramChannel, api: BotApi, tmp_path: Path, media_type: str, size: int, method: str
 ) -> None:
     path = a_file(tmp_path, "file", size)
-    assert await channel.send(entry(one(path, media_type))) == Sent("1000")
+    assert await channel.send(entry(one(path, media_type))) == SendSucceeded("1000")
     (upload,) = api.uploads
     assert upload == ("file", media_type, Path(path).read_bytes())
     assert [call.method for call in api.calls if call.method.startswith("send")] == [method]
@@ -58,7 +58,7 @@ async def test_a_file_has_a_caption_an_answer_and_buttons(
 ) -> None:
     path = a_file(tmp_path, "a.pdf")
     buttons = (Button("Yes", "ap:1"),)
-    named = one(path, "application/pdf", "**Look**", reply_to="42", buttons=buttons, file_name='Bericht "März".pdf')
+    named = one(path, "application/pdf", "**Look**", reply_to_message_id="42", buttons=buttons, file_name='Bericht "März".pdf')
     await channel.send(entry(named, "-1001234567890/7"))
     (fields,) = api.of("sendDocument")
     assert (fields["caption"], fields["parse_mode"]) == ("<b>Look</b>", "HTML")
@@ -68,14 +68,14 @@ async def test_a_file_has_a_caption_an_answer_and_buttons(
 
 
 def test_what_does_not_fit_into_the_caption_follows_it() -> None:
-    first, *rest = payloads(Outgoing("word " * 2000, file="/a/b.txt"))
+    first, *rest = render_payloads(OutboundMessage("word " * 2000, file_path="/a/b.txt"))
     assert CAPTION_LIMIT // 2 < len(first["plain"]) <= CAPTION_LIMIT
     assert len(rest) == 3
     assert " ".join(part["plain"] for part in (first, *rest)).split() == ["word"] * 2000
 
 
 def test_a_file_without_a_text_is_a_message_and_takes_the_place_of_none() -> None:
-    assert payloads(Outgoing("", file="/a/b.txt", replaces="5")) == [
+    assert render_payloads(OutboundMessage("", file_path="/a/b.txt", replaces_message_id="5")) == [
         {"file": "/a/b.txt", "file_name": "b.txt", "media_type": "application/octet-stream"}
     ]
 
@@ -84,7 +84,7 @@ async def test_a_picture_that_is_no_photo_is_sent_as_a_document(
     channel: TelegramChannel, api: BotApi, tmp_path: Path
 ) -> None:
     api.script("sendPhoto", Answer.error(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"))
-    assert isinstance(await channel.send(entry(one(a_file(tmp_path, "a.png"), "image/png", "look"))), Sent)
+    assert isinstance(await channel.send(entry(one(a_file(tmp_path, "a.png"), "image/png", "look"))), SendSucceeded)
     assert api.of("sendDocument")[0]["caption"] == "look"
 
 
@@ -100,7 +100,7 @@ async def test_a_caption_that_telegram_cannot_read_is_sent_as_plain_text(
 async def test_a_file_that_may_be_a_repeat_says_so(channel: TelegramChannel, api: BotApi, tmp_path: Path) -> None:
     path = a_file(tmp_path, "a")
     await channel.send(entry(one(path, "x/y"), doubtful=True))
-    long, *_ = payloads(Outgoing("a" * 3000, file=path))
+    long, *_ = render_payloads(OutboundMessage("a" * 3000, file_path=path))
     await channel.send(entry(long, doubtful=True))
     assert [call["caption"][:24] for call in api.of("sendDocument")] == [
         "♻️ This may be a repeat:",
@@ -111,10 +111,10 @@ async def test_a_file_that_may_be_a_repeat_says_so(channel: TelegramChannel, api
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (Answer.error(500, "Internal Server Error"), Refused),
-        (Answer.error(400, "Bad Request: chat not found"), Undeliverable),
-        (Answer(413, b"<html>Request Entity Too Large"), Undeliverable),
-        (CUT, Doubtful),
+        (Answer.error(500, "Internal Server Error"), SendDeferred),
+        (Answer.error(400, "Bad Request: chat not found"), SendUndeliverable),
+        (Answer(413, b"<html>Request Entity Too Large"), SendUndeliverable),
+        (CUT, SendAmbiguous),
     ],
 )
 async def test_a_failed_file_is_what_a_failed_text_is(
@@ -125,12 +125,12 @@ async def test_a_failed_file_is_what_a_failed_text_is(
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(LARGEST + 1, "is too large: 52428801 bytes, and at most 52428800 can be sent"), (0, "it is empty")]
+    ("size", "said"), [(MAX_UPLOAD_BYTES + 1, "is too large: 52428801 bytes, and at most 52428800 can be sent"), (0, "it is empty")]
 )
 async def test_a_file_that_telegram_would_not_take_is_not_even_begun(
     channel: TelegramChannel, api: BotApi, tmp_path: Path, size: int, said: str
 ) -> None:
     receipt = await channel.send(entry(one(a_file(tmp_path, "a", size), "x/y")))
-    assert isinstance(receipt, Undeliverable)
+    assert isinstance(receipt, SendUndeliverable)
     assert said in receipt.error
     assert api.of("sendDocument") == []

@@ -8,14 +8,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from sophon_channels.contract import Written
+from sophon_channels.contract import InboundMessage
 from sophon_channels.telegram.channel import TelegramChannel
-from sophon_channels.telegram.webhook import LARGEST_BODY, PATH, SECRET_HEADER, is_secret
+from sophon_channels.telegram.webhook import MAX_BODY_BYTES, WEBHOOK_PATH, SECRET_HEADER, is_valid_secret
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import SECRET, Box, broken_store, message
 
-URL = f"https://bot.example{PATH}"
+URL = f"https://bot.example{WEBHOOK_PATH}"
 RIGHT = {SECRET_HEADER: SECRET}
 
 Client = TestClient[web.Request, web.Application]
@@ -28,7 +28,7 @@ async def channel(opened: Open) -> TelegramChannel:
 
 @pytest.fixture
 async def client(channel: TelegramChannel) -> AsyncGenerator[Client]:
-    app = web.Application(client_max_size=64 * LARGEST_BODY)
+    app = web.Application(client_max_size=64 * MAX_BODY_BYTES)
     app.add_routes(channel.routes())
     async with TestClient(TestServer(app)) as client:
         yield client
@@ -50,14 +50,14 @@ async def test_the_webhook_is_registered_with_its_secret_and_drops_nothing(
 
 
 async def test_an_update_is_kept_before_it_is_answered(client: Client, box: Box) -> None:
-    response = await client.post(PATH, json=message("hello"), headers=RIGHT)
+    response = await client.post(WEBHOOK_PATH, json=message("hello"), headers=RIGHT)
     assert response.status == 200
-    assert [arrival.text for arrival in box.arrivals if isinstance(arrival, Written)] == ["hello"]
+    assert [arrival.text for arrival in box.arrivals if isinstance(arrival, InboundMessage)] == ["hello"]
 
 
 async def test_an_update_that_could_not_be_kept_is_asked_for_again(client: Client, box: Box) -> None:
     box.failures = [broken_store()]
-    statuses = [(await client.post(PATH, json=message(), headers=RIGHT)).status for _ in range(2)]
+    statuses = [(await client.post(WEBHOOK_PATH, json=message(), headers=RIGHT)).status for _ in range(2)]
     assert statuses == [503, 200]
     assert len(box.arrivals) == 1
 
@@ -65,13 +65,13 @@ async def test_an_update_that_could_not_be_kept_is_asked_for_again(client: Clien
 @pytest.mark.parametrize("shown", [None, "", "wrong", SECRET + "x", SECRET[:-1], "sécret"])
 async def test_without_the_secret_nothing_is_read(client: Client, box: Box, shown: str | None) -> None:
     headers = {} if shown is None else {SECRET_HEADER: shown}
-    response = await client.post(PATH, json=message(), headers=headers)
+    response = await client.post(WEBHOOK_PATH, json=message(), headers=headers)
     assert response.status == 401
     assert box.arrivals == []
 
 
 async def test_five_megabytes_without_the_secret_are_refused(client: Client, box: Box) -> None:
-    response = await client.post(PATH, data=BytesIO(b"x" * 5 * LARGEST_BODY), headers={"Connection": "close"})
+    response = await client.post(WEBHOOK_PATH, data=BytesIO(b"x" * 5 * MAX_BODY_BYTES), headers={"Connection": "close"})
     assert response.status == 401
 
 
@@ -79,10 +79,10 @@ async def test_five_megabytes_without_the_secret_are_refused(client: Client, box
 async def test_a_body_of_more_than_a_megabyte_is_refused(client: Client, box: Box, is_told: bool) -> None:
     async def pieces() -> AsyncGenerator[bytes]:
         for _ in range(17):
-            yield b"x" * (LARGEST_BODY // 16)
+            yield b"x" * (MAX_BODY_BYTES // 16)
 
-    body = BytesIO(b"x" * (LARGEST_BODY + 1)) if is_told else pieces()
-    response = await client.post(PATH, data=body, headers=RIGHT)
+    body = BytesIO(b"x" * (MAX_BODY_BYTES + 1)) if is_told else pieces()
+    response = await client.post(WEBHOOK_PATH, data=body, headers=RIGHT)
     assert response.status == 413
 
 
@@ -90,14 +90,14 @@ async def test_a_body_of_more_than_a_megabyte_is_refused(client: Client, box: Bo
     "rubbish", [b"", b"x", b"[]", b"1", b"\xff\xfe", b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"]
 )
 async def test_rubbish_is_a_bad_request(client: Client, box: Box, rubbish: bytes) -> None:
-    response = await client.post(PATH, data=rubbish, headers=RIGHT)
+    response = await client.post(WEBHOOK_PATH, data=rubbish, headers=RIGHT)
     assert response.status == 400
     assert box.arrivals == []
 
 
 @pytest.mark.parametrize("update", [{}, {"update_id": 1}, {"message": 5}, {"message": {"text": "\ud83d"}}])
 async def test_what_is_unknown_is_taken_and_forgotten(client: Client, box: Box, update: dict[str, object]) -> None:
-    response = await client.post(PATH, data=json.dumps(update), headers=RIGHT)
+    response = await client.post(WEBHOOK_PATH, data=json.dumps(update), headers=RIGHT)
     assert response.status == 200
     assert box.arrivals == []
 
@@ -106,7 +106,7 @@ async def test_a_channel_that_does_not_run_asks_telegram_to_come_again(
     channel: TelegramChannel, client: Client, box: Box
 ) -> None:
     await channel.stop()
-    assert (await client.post(PATH, json=message(), headers=RIGHT)).status == 503
+    assert (await client.post(WEBHOOK_PATH, json=message(), headers=RIGHT)).status == 503
 
 
 async def test_polling_has_no_webhook(opened: Open) -> None:
@@ -117,4 +117,4 @@ async def test_polling_has_no_webhook(opened: Open) -> None:
     ("secret", "fine"), [("a", True), ("aZ_-9" * 51, True), ("", False), ("ü", False), ("a" * 257, False)]
 )
 def test_a_secret_has_the_characters_that_telegram_takes(secret: str, fine: bool) -> None:
-    assert is_secret(secret) is fine
+    assert is_valid_secret(secret) is fine

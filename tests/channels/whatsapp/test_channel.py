@@ -12,28 +12,28 @@ from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     Attachment,
     Button,
-    Doubtful,
-    Outgoing,
-    Place,
-    Receipt,
-    Refused,
-    Sent,
-    Undeliverable,
+    SendAmbiguous,
+    OutboundMessage,
+    ChatLocation,
+    SendResult,
+    SendDeferred,
+    SendSucceeded,
+    SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
-from sophon_channels.whatsapp.rate import BURST, Gate
+from sophon_channels.whatsapp.rate import PAIR_BURST, WhatsAppRateLimiter
 from tests.channels.whatsapp.graph_api import NUMBER_ID, TOKEN, GraphApi
 
 
 class Nobody:
-    async def receive(self, arrivals: Any) -> None:
+    async def receive(self, events: Any) -> None:
         return
 
 
-async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> Receipt:
-    [payload] = channel.parts(Outgoing(text, **more))
+async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> SendResult:
+    [payload] = channel.parts(OutboundMessage(text, **more))
     entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1)
-    receipt: Receipt = await channel.send(entry)
+    receipt: SendResult = await channel.send(entry)
     return receipt
 
 
@@ -45,7 +45,7 @@ async def channel(make: Any) -> Any:
 
 
 async def test_a_message_is_sent_as_an_answer(channel: Any, graph: GraphApi) -> None:
-    assert await sent(channel, reply_to="wamid.AAA1") == Sent("wamid.OUT1")
+    assert await sent(channel, reply_to_message_id="wamid.AAA1") == SendSucceeded("wamid.OUT1")
     assert graph.messages == [
         {
             "messaging_product": "whatsapp",
@@ -78,20 +78,20 @@ async def test_what_may_be_a_repeat_says_so(channel: Any, graph: GraphApi) -> No
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ((400, 131047), Undeliverable),
-        ((400, 131030), Undeliverable),
-        ((400, 131026), Undeliverable),
-        ((400, 132000), Undeliverable),
-        ((429, 130429), Refused),
-        ((400, 131056), Refused),
-        ((401, 190), Refused),
-        ((500, 131016), Refused),
-        ((503, 2), Refused),
-        (GraphApi.CUT, Doubtful),
+        ((400, 131047), SendUndeliverable),
+        ((400, 131030), SendUndeliverable),
+        ((400, 131026), SendUndeliverable),
+        ((400, 132000), SendUndeliverable),
+        ((429, 130429), SendDeferred),
+        ((400, 131056), SendDeferred),
+        ((401, 190), SendDeferred),
+        ((500, 131016), SendDeferred),
+        ((503, 2), SendDeferred),
+        (GraphApi.CUT, SendAmbiguous),
     ],
 )
 async def test_each_refusal_is_what_it_means(
-    channel: Any, graph: GraphApi, answer: Any, expected: type[Receipt]
+    channel: Any, graph: GraphApi, answer: Any, expected: type[SendResult]
 ) -> None:
     graph.answers.append(answer)
     receipt = await sent(channel)
@@ -102,23 +102,23 @@ async def test_each_refusal_is_what_it_means(
 async def test_the_24_hour_window_is_told_honestly(channel: Any, graph: GraphApi) -> None:
     graph.answers.append((400, 131047))
     receipt = await sent(channel)
-    assert isinstance(receipt, Undeliverable)
+    assert isinstance(receipt, SendUndeliverable)
     assert "more than 24 hours" in receipt.error
 
 
 async def test_limits_of_the_number_hold_everybody_and_of_the_pair_nobody_else(channel: Any, graph: GraphApi) -> None:
     graph.answers.extend([(429, 130429), (400, 131056)])
     assert [await sent(channel), await sent(channel)] == [
-        Refused("130429: details 130429", timedelta(seconds=4), everywhere=True),
-        Refused("131056: details 131056", timedelta(seconds=8)),
+        SendDeferred("130429: details 130429", timedelta(seconds=4), is_account_wide=True),
+        SendDeferred("131056: details 131056", timedelta(seconds=8)),
     ]
 
 
 async def test_an_expired_token_is_told_in_the_health(channel: Any, graph: GraphApi) -> None:
     graph.answers.append((401, 190))
     receipt = await sent(channel)
-    assert isinstance(receipt, Refused)
-    assert receipt.everywhere
+    assert isinstance(receipt, SendDeferred)
+    assert receipt.is_account_wide
     assert channel.health.state == "failing"
     assert "24 hours" in channel.health.detail
 
@@ -129,7 +129,7 @@ async def test_no_answer_leaves_it_in_doubt(make: Any, graph: GraphApi) -> None:
     await channel.start(Nobody())
     graph.answers.append(GraphApi.HANG)
     graph.asked.clear()
-    assert isinstance(await sent(channel), Doubtful)
+    assert isinstance(await sent(channel), SendAmbiguous)
 
 
 async def test_nobody_there_is_no_doubt(make: Any, graph: GraphApi) -> None:
@@ -137,15 +137,15 @@ async def test_nobody_there_is_no_doubt(make: Any, graph: GraphApi) -> None:
     await channel.start(Nobody())
     await graph.server.close()
     receipt = await sent(channel)
-    assert isinstance(receipt, Refused)
-    assert not receipt.everywhere
+    assert isinstance(receipt, SendDeferred)
+    assert not receipt.is_account_wide
 
 
 async def test_busy_marks_as_read_and_shows_that_an_answer_is_written(channel: Any, graph: GraphApi) -> None:
-    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
     assert graph.reads == ["wamid.AAA1"]
     graph.answers.append((500, 1))
-    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
 
 
 async def test_a_file_is_fetched_whole(channel: Any, graph: GraphApi, tmp_path: Any) -> None:
@@ -192,16 +192,16 @@ async def test_a_channel_that_is_set_up_wrongly_refuses_and_says_why(
     with pytest.raises(ChannelError, match=said.replace("(", "\\(")):
         await channel.start(Nobody())
     assert channel.health.state == "refused"
-    [finding] = await channel.test()
+    [finding] = await channel.run_self_test()
     assert not finding.ok
-    assert said in finding.what
+    assert said in finding.summary
 
 
 async def test_doctor_names_the_number_and_the_usual_mistakes(make: Any, graph: GraphApi) -> None:
-    assert "+1 555 000 1111 (Sophon)" in (await make().test())[0].what
+    assert "+1 555 000 1111 (Sophon)" in (await make().run_self_test())[0].summary
     graph.knows_number = False
-    assert "Meta has no number with the id" in (await make().test())[0].what
-    assert "access token" in (await make({"TOKEN": "expired"}).test())[0].what
+    assert "Meta has no number with the id" in (await make().run_self_test())[0].summary
+    assert "access token" in (await make({"TOKEN": "expired"}).run_self_test())[0].summary
 
 
 async def test_no_token_in_any_line_of_the_log(make: Any, graph: GraphApi, caplog: Any) -> None:
@@ -210,19 +210,19 @@ async def test_no_token_in_any_line_of_the_log(make: Any, graph: GraphApi, caplo
     graph.answers.extend([(500, 1), (401, 190), (400, 100)])
     await channel.start(Nobody())
     await sent(channel)
-    await channel.busy(Place("1"), "m")
+    await channel.busy(ChatLocation("1"), "m")
     assert TOKEN not in caplog.text
 
 
 def test_the_gate_keeps_the_pace_of_a_pair_and_of_the_number() -> None:
     clock = VirtualClock(auto=False)
-    gate = Gate(clock)
-    assert [gate.final("ada")[0] for _ in range(BURST)] == [timedelta(0)] * BURST
-    assert gate.final("ada") == (timedelta(seconds=6), False)
-    assert gate.final("bob") == (timedelta(0), False)
+    gate = WhatsAppRateLimiter(clock)
+    assert [gate.acquire_message("ada")[0] for _ in range(PAIR_BURST)] == [timedelta(0)] * PAIR_BURST
+    assert gate.acquire_message("ada") == (timedelta(seconds=6), False)
+    assert gate.acquire_message("bob") == (timedelta(0), False)
     clock.advance(6)
-    assert gate.final("ada")[0] == timedelta(0)
-    waits = [gate.final(f"person {number}") for number in range(200)]
+    assert gate.acquire_message("ada")[0] == timedelta(0)
+    waits = [gate.acquire_message(f"person {number}") for number in range(200)]
     assert sum(wait == timedelta(0) for wait, _ in waits) <= 80
     assert waits[-1][1]
 
@@ -233,7 +233,7 @@ async def test_stop_may_be_called_at_any_time(make: Any) -> None:
     await channel.start(Nobody())
     await channel.stop()
     await channel.stop()
-    assert isinstance(await sent(channel), Refused)
+    assert isinstance(await sent(channel), SendDeferred)
     assert asyncio.get_running_loop().is_running()
 
 
@@ -242,7 +242,7 @@ async def test_typing_is_shown_again_when_it_has_ended_and_not_before(make: Any,
     channel = make(clock=clock)
     await channel.start(Nobody())
     for _ in range(5):
-        await channel.busy(Place("15550002222"), "wamid.AAA1")
+        await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
         clock.advance(4)
-    await channel.busy(Place("15550002222"), "wamid.AAA1")
+    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
     assert graph.reads == ["wamid.AAA1", "wamid.AAA1"]

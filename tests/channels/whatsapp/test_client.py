@@ -8,13 +8,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from sophon.clock import SystemClock
-from sophon_channels.contract import Doubtful, Place
-from sophon_channels.whatsapp.client import Client
-from sophon_channels.whatsapp.failures import Failure, receipt
+from sophon_channels.contract import SendAmbiguous, ChatLocation
+from sophon_channels.whatsapp.client import WhatsAppClient
+from sophon_channels.whatsapp.failures import WhatsAppApiError, send_result_from_error
 from tests.channels.whatsapp.graph_api import TOKEN, GraphApi
 from tests.channels.whatsapp.test_channel import Nobody, sent
 
-Serve = Callable[[web.Response], Awaitable[tuple[Client, list[str]]]]
+Serve = Callable[[web.Response], Awaitable[tuple[WhatsAppClient, list[str]]]]
 TEXT = {"type": "text", "text": {"preview_url": False, "body": "hello"}}
 
 
@@ -23,7 +23,7 @@ async def serve() -> AsyncIterator[Serve]:
     """A client of a server that answers everything alike, and the paths that it was asked for."""
     opened: list[Any] = []
 
-    async def serve(answer: web.Response) -> tuple[Client, list[str]]:
+    async def serve(answer: web.Response) -> tuple[WhatsAppClient, list[str]]:
         asked: list[str] = []
 
         async def handle(request: web.Request) -> web.Response:
@@ -34,7 +34,7 @@ async def serve() -> AsyncIterator[Serve]:
         app.router.add_route("*", "/{path:.*}", handle)
         server = TestServer(app)
         await server.start_server()
-        client = Client("1", TOKEN, str(server.make_url("/v1/")), SystemClock())
+        client = WhatsAppClient("1", TOKEN, str(server.make_url("/v1/")), SystemClock())
         opened.extend([client, server])
         return client, asked
 
@@ -46,29 +46,29 @@ async def serve() -> AsyncIterator[Serve]:
 @pytest.mark.parametrize("answer", ["", "<html>Welcome to our network</html>", "{}", '{"messages": []}', "[" * 100_000])
 async def test_a_success_that_names_no_message_is_a_doubt(serve: Serve, answer: str) -> None:
     client, _ = await serve(web.Response(text=answer))
-    with pytest.raises(Failure) as raised:
-        await client.send("15550002222", TEXT)
-    assert isinstance(receipt(raised.value, 1), Doubtful)
+    with pytest.raises(WhatsAppApiError) as raised:
+        await client.send_message("15550002222", TEXT)
+    assert isinstance(send_result_from_error(raised.value, 1), SendAmbiguous)
 
 
 async def test_a_redirect_is_not_followed_with_the_token(serve: Serve) -> None:
     client, asked = await serve(web.Response(status=302, headers={"Location": "/elsewhere"}))
-    with pytest.raises(Failure, match="302"):
-        await client.number()
+    with pytest.raises(WhatsAppApiError, match="302"):
+        await client.get_phone_number()
     assert len(asked) == 1
 
 
 async def test_the_id_of_a_file_cannot_name_another_address(serve: Serve) -> None:
     client, asked = await serve(web.json_response({}))
-    await client.media("../me/accounts?fields=access_token#")
+    await client.get_media("../me/accounts?fields=access_token#")
     assert asked == ["/v1/..%2Fme%2Faccounts%3Ffields%3Daccess_token%23"]
 
 
 @pytest.mark.parametrize("address", ["", "not an address", "file:///etc/passwd", "http://[", "http://127.0.0.1:1/x"])
 async def test_an_address_that_leads_nowhere_is_a_failure(serve: Serve, address: str) -> None:
     client, _ = await serve(web.Response())
-    with pytest.raises(Failure):
-        async with client.download(address, 10):
+    with pytest.raises(WhatsAppApiError):
+        async with client.stream_file(address, 10):
             pass
 
 
@@ -90,8 +90,8 @@ async def test_an_expired_token_is_noticed_by_a_read_receipt_too_and_said_once(
     await channel.start(Nobody())
     graph.answers.extend([(401, 190)] * 3)
     for number in range(3):
-        await channel.busy(Place("15550002222"), f"wamid.{number}")
+        await channel.busy(ChatLocation("15550002222"), f"wamid.{number}")
     assert channel.health.state == "failing"
     assert [record.levelname for record in caplog.records].count("WARNING") == 1
-    await channel.busy(Place("15550002222"), "wamid.AAA2")
+    await channel.busy(ChatLocation("15550002222"), "wamid.AAA2")
     assert channel.health.state == "running"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Attachment, Delivery, Moved, Pressed, Written
-from sophon_channels.whatsapp.parse import arrivals
+from sophon_channels.contract import Attachment, DeliveryReceipt, ChatMigrated, ButtonPress, InboundMessage
+from sophon_channels.whatsapp.parse import parse_webhook
 
 NUMBER = "106500000000001"
 NOW = datetime.fromtimestamp(1795000060, UTC)
@@ -41,10 +41,10 @@ def message(kind: str = "text", **more: Any) -> dict[str, Any]:
 
 
 def test_a_text_is_of_a_person_by_their_stable_id_and_of_a_chat_by_its_number() -> None:
-    [found] = arrivals(body(message()), NUMBER, NOW)
-    assert isinstance(found, Written)
-    assert (found.person.id, found.person.name, found.place.chat) == ("US.13490000000000001", "Ada", "15550002222")
-    assert (found.text, found.external_id, found.late) == ("deploy please", "wamid.AAA1", False)
+    [found] = parse_webhook(body(message()), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
+    assert (found.person.id, found.person.name, found.location.chat) == ("US.13490000000000001", "Ada", "15550002222")
+    assert (found.text, found.external_id, found.is_late) == ("deploy please", "wamid.AAA1", False)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_what_a_message_does_not_tell_of_a_person_their_contact_may(
     missing: str, contacts: Any, person: str, chat: str
 ) -> None:
     odd = {key: value for key, value in message().items() if key != missing}
-    [found] = arrivals(body(odd, contacts=contacts), NUMBER, NOW)
-    assert isinstance(found, Written)
-    assert (found.person.id, found.place.chat) == (person, chat)
+    [found] = parse_webhook(body(odd, contacts=contacts), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
+    assert (found.person.id, found.location.chat) == (person, chat)
 
 
 def test_who_has_neither_is_left_out_and_costs_nobody_else_anything() -> None:
     nobody = {"id": "wamid.X", "type": "text", "text": {"body": "?"}}
-    assert len(arrivals(body(nobody, message(), {"odd": 1}), NUMBER, NOW)) == 1
+    assert len(parse_webhook(body(nobody, message(), {"odd": 1}), NUMBER, NOW)) == 1
 
 
 def test_every_entry_change_message_and_status_of_a_batch_is_read() -> None:
     batch = body(message(), message(id="wamid.AAA2"), statuses=[{"id": "wamid.OUT7", "status": "read"}])
     batch["entry"] += body(message(id="wamid.AAA3"))["entry"]
     batch["entry"][0]["changes"] += body(message(id="wamid.AAA4"))["entry"][0]["changes"]
-    found = [each.external_id for each in arrivals(batch, NUMBER, NOW)]
+    found = [each.external_id for each in parse_webhook(batch, NUMBER, NOW)]
     assert found == ["wamid.AAA1", "wamid.AAA2", "wamid.OUT7:read", "wamid.AAA4", "wamid.AAA3"]
 
 
@@ -92,16 +92,16 @@ def test_every_entry_change_message_and_status_of_a_batch_is_read() -> None:
     ],
 )
 def test_buttons_rows_and_quick_replies_are_presses(kind: str, content: dict[str, Any], data: str) -> None:
-    [found] = arrivals(body(message(kind, context={"id": "wamid.OUT7"}, **content)), NUMBER, NOW)
-    assert isinstance(found, Pressed)
-    assert (found.data, found.prompt_id, found.place.chat) == (data, "wamid.OUT7", "15550002222")
+    [found] = parse_webhook(body(message(kind, context={"id": "wamid.OUT7"}, **content)), NUMBER, NOW)
+    assert isinstance(found, ButtonPress)
+    assert (found.data, found.prompt_message_id, found.location.chat) == (data, "wamid.OUT7", "15550002222")
 
 
 @pytest.mark.parametrize("kind", ["image", "audio", "video", "document", "sticker"])
 def test_media_are_attachments_with_their_caption(kind: str) -> None:
     media = {"id": "99", "mime_type": "a/b", "sha256": "c2hh", "caption": "log", "filename": "x.pdf"}
-    [found] = arrivals(body(message(kind, **{kind: media})), NUMBER, NOW)
-    assert isinstance(found, Written)
+    [found] = parse_webhook(body(message(kind, **{kind: media})), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
     expected = "image" if kind == "sticker" else kind
     assert found.attachments == (Attachment("99", expected, "x.pdf", "a/b", None, "c2hh"),)  # type: ignore[arg-type]
     assert found.text == "log"
@@ -121,32 +121,32 @@ def test_media_are_attachments_with_their_caption(kind: str) -> None:
     ],
 )
 def test_places_and_contacts_become_words(kind: str, content: dict[str, Any], shown: str) -> None:
-    [found] = arrivals(body(message(kind, **content)), NUMBER, NOW)
-    assert isinstance(found, Written)
+    [found] = parse_webhook(body(message(kind, **content)), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
     assert found.text == shown
 
 
 @pytest.mark.parametrize("kind", ["reaction", "unsupported", "unknown", "order"])
 def test_what_says_nothing_is_left_out(kind: str) -> None:
-    assert arrivals(body(message(kind, **{kind: {"emoji": "👍"}})), NUMBER, NOW) == []
+    assert parse_webhook(body(message(kind, **{kind: {"emoji": "👍"}})), NUMBER, NOW) == []
 
 
 def test_groups_and_other_numbers_are_left_out(caplog: Any) -> None:
     caplog.set_level("INFO")
-    assert arrivals(body(message(group_id="g")), NUMBER, NOW) == []
+    assert parse_webhook(body(message(group_id="g")), NUMBER, NOW) == []
     assert [each.getMessage() for each in caplog.records] == [
         "WhatsApp: skipped a message from a group; groups are not supported"
     ]
-    assert arrivals(body(message(), number="1"), NUMBER, NOW) == []
+    assert parse_webhook(body(message(), number="1"), NUMBER, NOW) == []
 
 
 def test_what_comes_long_after_it_was_written_is_late() -> None:
-    [found] = arrivals(body(message(timestamp="1794000000")), NUMBER, NOW)
-    assert isinstance(found, Written)
-    assert found.late
-    [found] = arrivals(body(message(timestamp="soon")), NUMBER, NOW)
-    assert isinstance(found, Written)
-    assert found.at == NOW
+    [found] = parse_webhook(body(message(timestamp="1794000000")), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
+    assert found.is_late
+    [found] = parse_webhook(body(message(timestamp="soon")), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
+    assert found.sent_at == NOW
 
 
 @pytest.mark.parametrize(
@@ -162,19 +162,19 @@ def test_who_has_a_new_number_or_user_id_takes_the_chat_along(
     sender: dict[str, Any], system: dict[str, Any], old: str, new: str
 ) -> None:
     change = message("system", system=system, **sender)
-    assert arrivals(body(change), NUMBER, NOW) == [Moved("wamid.AAA1", old, new)]
+    assert parse_webhook(body(change), NUMBER, NOW) == [ChatMigrated("wamid.AAA1", old, new)]
 
 
 def test_a_system_message_that_changes_nothing_is_left_out() -> None:
     same = message("system", system={"type": "user_changed_number", "wa_id": "15550002222"})
-    assert arrivals(body(same, message("system", system={"type": "other", "wa_id": "1"})), NUMBER, NOW) == []
+    assert parse_webhook(body(same, message("system", system={"type": "other", "wa_id": "1"})), NUMBER, NOW) == []
 
 
 def test_a_status_tells_what_went_wrong() -> None:
     errors = [{"code": 131047, "title": "Re-engagement message", "error_data": {"details": "more than 24 hours"}}]
     told = [{"id": "wamid.OUT8", "status": "failed", "errors": errors}, {"id": "wamid.OUT9", "status": "odd"}]
-    [found] = arrivals(body(statuses=told), NUMBER, NOW)
-    assert found == Delivery("wamid.OUT8:failed", "wamid.OUT8", "failed", 131047, "more than 24 hours")
+    [found] = parse_webhook(body(statuses=told), NUMBER, NOW)
+    assert found == DeliveryReceipt("wamid.OUT8:failed", "wamid.OUT8", "failed", 131047, "more than 24 hours")
 
 
 JSON = st.recursive(
@@ -190,6 +190,6 @@ ODD = st.dictionaries(KEYS, JSON | st.sampled_from(["text", "image", "interactiv
 
 @given(JSON, st.lists(ODD, max_size=3))
 def test_any_json_whatsoever_gives_a_list(anything: Any, odd: list[dict[str, Any]]) -> None:
-    assert isinstance(arrivals(anything, NUMBER, NOW), list)
-    found = arrivals(body(*odd, message(), statuses=odd, contacts=odd), NUMBER, NOW)
+    assert isinstance(parse_webhook(anything, NUMBER, NOW), list)
+    found = parse_webhook(body(*odd, message(), statuses=odd, contacts=odd), NUMBER, NOW)
     assert "wamid.AAA1" in [each.external_id for each in found]

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Button, Outgoing
-from sophon_channels.text.units import utf16_units
-from sophon_channels.whatsapp.render import payloads
+from sophon_channels.contract import Button, OutboundMessage
+from sophon_channels.text.units import utf16_length
+from sophon_channels.whatsapp.render import render_payloads
 
 
 def texts(markdown: str) -> list[str]:
-    return [each["text"] for each in payloads(Outgoing(markdown))]
+    return [each["text"] for each in render_payloads(OutboundMessage(markdown))]
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_markdown_becomes_whatsapps_own_marks(markdown: str, shown: str) -> None
 
 
 def test_what_the_host_says_itself_is_not_marked() -> None:
-    assert payloads(Outgoing("1 * 2 * 3 _x_", markdown=False)) == [{"text": "1 * 2 * 3 _x_"}]
+    assert render_payloads(OutboundMessage("1 * 2 * 3 _x_", is_markdown=False)) == [{"text": "1 * 2 * 3 _x_"}]
 
 
 @given(st.text(st.sampled_from("ab *_~`#>-\n[]()👩‍🚀é"), max_size=400), st.integers(1, 40))
 def test_every_message_fits_and_none_is_blank(piece: str, times: int) -> None:
-    for part in payloads(Outgoing(piece * times)):
+    for part in render_payloads(OutboundMessage(piece * times)):
         assert part["text"].strip()
-        assert utf16_units("♻️ This may be a repeat:\n" + part["text"]) <= 4096
+        assert utf16_length("♻️ This may be a repeat:\n" + part["text"]) <= 4096
 
 
 @given(st.lists(st.text(st.characters(whitelist_categories=["L", "N"]), min_size=1, max_size=12), max_size=900))
@@ -57,10 +57,10 @@ def test_no_word_is_lost(words: list[str]) -> None:
 
 @given(st.text(max_size=5000))
 def test_a_question_has_its_buttons_behind_a_body_that_fits(text: str) -> None:
-    made = payloads(Outgoing(text, markdown=False, buttons=(Button("Approve", "a"), Button("Reject", "b"))))
+    made = render_payloads(OutboundMessage(text, is_markdown=False, buttons=(Button("Approve", "a"), Button("Reject", "b"))))
     assert [("buttons" in part) for part in made] == [*([False] * (len(made) - 1)), *([True] if made else [])]
     if made:
-        assert utf16_units(made[-1]["text"]) <= 1024 - 25
+        assert utf16_length(made[-1]["text"]) <= 1024 - 25
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_question_has_its_buttons_behind_a_body_that_fits(text: str) -> None:
 )
 def test_buttons_that_whatsapp_would_refuse_are_a_mistake(given: list[Button]) -> None:
     with pytest.raises(ValueError, match=r"button|title"):
-        payloads(Outgoing("text", buttons=tuple(given)))
+        render_payloads(OutboundMessage("text", buttons=tuple(given)))
 
 
 def test_code_cannot_end_its_block() -> None:
@@ -88,7 +88,7 @@ ASTRONAUT = "👩‍🚀"
 
 @given(st.integers(0, 40), st.booleans())
 def test_no_emoji_is_torn_wherever_a_cut_falls(before: int, markdown: bool) -> None:
-    made = payloads(Outgoing("x" * before + ASTRONAUT * 2000, markdown=markdown))
+    made = render_payloads(OutboundMessage("x" * before + ASTRONAUT * 2000, is_markdown=markdown))
     assert len(made) > 2
     for part in made:
         assert part["text"].removeprefix("x" * before).replace(ASTRONAUT, "") == ""
@@ -98,9 +98,9 @@ def test_no_emoji_is_torn_wherever_a_cut_falls(before: int, markdown: bool) -> N
 @given(st.integers(0, 60))
 def test_no_emoji_is_torn_before_buttons(before: int) -> None:
     text = "x" * before + ASTRONAUT * 400
-    made = payloads(Outgoing(text, markdown=False, buttons=(Button("Approve", "a"),)))
+    made = render_payloads(OutboundMessage(text, is_markdown=False, buttons=(Button("Approve", "a"),)))
     assert "".join(part["text"] for part in made) == text
-    assert all(utf16_units(part["text"]) <= 1024 for part in made[-1:])
+    assert all(utf16_length(part["text"]) <= 1024 for part in made[-1:])
 
 
 @given(st.integers(3000, 3900), st.integers(20, 1500))

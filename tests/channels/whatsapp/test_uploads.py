@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Button, Doubtful, Outgoing, Receipt, Refused, Sent, Undeliverable
-from sophon_channels.whatsapp.downloads import LARGEST
-from sophon_channels.whatsapp.render import payloads
-from sophon_channels.whatsapp.uploads import kind_of, uploaded_type
+from sophon_channels.contract import Button, SendAmbiguous, OutboundMessage, SendResult, SendDeferred, SendSucceeded, SendUndeliverable
+from sophon_channels.whatsapp.downloads import MAX_BYTES_BY_KIND
+from sophon_channels.whatsapp.render import render_payloads
+from sophon_channels.whatsapp.uploads import choose_media_kind, to_upload_media_type
 from tests.channels.whatsapp.graph_api import NUMBER_ID, GraphApi
 from tests.channels.whatsapp.test_channel import Nobody
 
@@ -28,10 +28,10 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-async def sent(channel: Any, path: Path, media_type: str, text: str = "", **more: Any) -> Receipt:
-    payload = channel.parts(Outgoing(text, file=str(path), media_type=media_type, **more))[0]
+async def sent(channel: Any, path: Path, media_type: str, text: str = "", **more: Any) -> SendResult:
+    payload = channel.parts(OutboundMessage(text, file_path=str(path), media_type=media_type, **more))[0]
     entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, "15550002222", "file", payload, attempts=1)
-    receipt: Receipt = await channel.send(entry)
+    receipt: SendResult = await channel.send(entry)
     return receipt
 
 
@@ -47,7 +47,7 @@ async def sent(channel: Any, path: Path, media_type: str, text: str = "", **more
 async def test_a_file_is_uploaded_and_sent_as_what_it_is(
     channel: Any, graph: GraphApi, path: Path, media_type: str, kind: str, shown: dict[str, str]
 ) -> None:
-    assert await sent(channel, path, media_type, "**look**", reply_to="wamid.A") == Sent("wamid.OUT1")
+    assert await sent(channel, path, media_type, "**look**", reply_to_message_id="wamid.A") == SendSucceeded("wamid.OUT1")
     assert graph.uploads == {"up1": ("file", media_type, b"content")}
     [message] = graph.messages
     assert (message["type"], message["context"]) == (kind, {"message_id": "wamid.A"})
@@ -57,16 +57,16 @@ async def test_a_file_is_uploaded_and_sent_as_what_it_is(
 @pytest.mark.parametrize(
     ("media_type", "size", "kind"),
     [
-        ("image/jpeg", LARGEST["image"], "image"),
-        ("image/jpeg", LARGEST["image"] + 1, "document"),
+        ("image/jpeg", MAX_BYTES_BY_KIND["image"], "image"),
+        ("image/jpeg", MAX_BYTES_BY_KIND["image"] + 1, "document"),
         ("image/webp", 5, "document"),
         ("audio/AMR", 5, "audio"),
-        ("video/mp4", LARGEST["video"] + 1, "document"),
+        ("video/mp4", MAX_BYTES_BY_KIND["video"] + 1, "document"),
         ("application/zip", 5, "document"),
     ],
 )
 def test_what_whatsapp_does_not_show_is_a_document(media_type: str, size: int, kind: str) -> None:
-    assert kind_of(media_type, size) == kind
+    assert choose_media_kind(media_type, size) == kind
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_what_whatsapp_does_not_show_is_a_document(media_type: str, size: int, k
     [("text/csv", "text/plain"), ("application/json", "text/plain"), ("Application/PDF", "application/pdf")],
 )
 def test_meta_knows_one_kind_of_text(media_type: str, told: str) -> None:
-    assert uploaded_type(media_type) == told
+    assert to_upload_media_type(media_type) == told
 
 
 @pytest.mark.parametrize("markdown", [True, False])
 def test_what_does_not_fit_into_the_caption_follows_it(markdown: bool) -> None:
-    first, *rest = payloads(Outgoing("word " * 2000, file="/a/b.txt", markdown=markdown))
+    first, *rest = render_payloads(OutboundMessage("word " * 2000, file_path="/a/b.txt", is_markdown=markdown))
     assert 500 < len(first["text"]) <= 1000
     assert all("file" not in each and each["text"] for each in rest)
     assert " ".join(each["text"] for each in (first, *rest)).split() == ["word"] * 2000
@@ -87,19 +87,19 @@ def test_what_does_not_fit_into_the_caption_follows_it(markdown: bool) -> None:
 
 def test_buttons_stand_below_a_text_and_never_at_a_file() -> None:
     buttons = (Button("Yes", "y"),)
-    file, text = payloads(Outgoing("May it?", file="/a/b.txt", buttons=buttons))
+    file, text = render_payloads(OutboundMessage("May it?", file_path="/a/b.txt", buttons=buttons))
     assert (file["text"], text["text"], "buttons" in file) == ("", "May it?", False)
     with pytest.raises(ValueError, match="they need a text"):
-        payloads(Outgoing("", file="/a/b.txt", buttons=buttons))
+        render_payloads(OutboundMessage("", file_path="/a/b.txt", buttons=buttons))
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ([GraphApi.CUT], Refused),
-        ([(500, 131000)], Refused),
-        ([(401, 190)], Refused),
-        ([(400, 100)], Undeliverable),
+        ([GraphApi.CUT], SendDeferred),
+        ([(500, 131000)], SendDeferred),
+        ([(401, 190)], SendDeferred),
+        ([(400, 100)], SendUndeliverable),
     ],
 )
 async def test_an_upload_that_failed_is_no_doubt(
@@ -112,14 +112,14 @@ async def test_an_upload_that_failed_is_no_doubt(
 
 async def test_a_send_without_an_answer_after_the_upload_is_one(channel: Any, graph: GraphApi, path: Path) -> None:
     graph.answers.extend([None, GraphApi.CUT])
-    assert isinstance(await sent(channel, path, "application/pdf"), Doubtful)
+    assert isinstance(await sent(channel, path, "application/pdf"), SendAmbiguous)
     assert len(graph.uploads) == 1
 
 
 async def test_a_file_that_is_too_large_is_not_even_uploaded(channel: Any, graph: GraphApi, path: Path) -> None:
     with path.open("r+b") as file:
-        file.truncate(LARGEST["document"] + 1)
+        file.truncate(MAX_BYTES_BY_KIND["document"] + 1)
     receipt = await sent(channel, path, "application/pdf")
-    assert isinstance(receipt, Undeliverable)
+    assert isinstance(receipt, SendUndeliverable)
     assert "'file' is too large: 104857601 bytes" in receipt.error
     assert graph.uploads == {}

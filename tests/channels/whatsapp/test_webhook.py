@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import StoreError
-from sophon_channels.whatsapp.signature import is_signed, signature_of
+from sophon_channels.whatsapp.signature import is_valid_signature, sign_body
 from tests.channels.whatsapp.graph_api import SECRET, WORD
 from tests.channels.whatsapp.test_parse import body, message
 
@@ -50,7 +50,7 @@ async def client(make: Any, box: Box) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def post(client: httpx.AsyncClient, content: bytes, signature: str | None = None) -> int:
-    signed = signature_of(content, SECRET) if signature is None else signature
+    signed = sign_body(content, SECRET) if signature is None else signature
     headers = {"X-Hub-Signature-256": signed, "Content-Type": "application/json"}
     return (await client.post("/webhooks/whatsapp", content=content, headers=headers)).status_code
 
@@ -74,7 +74,7 @@ async def test_anything_else_is_refused_before_it_is_read(
 
 async def test_a_body_that_was_written_anew_is_another(client: httpx.AsyncClient) -> None:
     content = json.dumps(body(message())).encode()
-    assert await post(client, content.replace(b": ", b":"), signature_of(content, SECRET)) == 401
+    assert await post(client, content.replace(b": ", b":"), sign_body(content, SECRET)) == 401
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff"])
@@ -139,6 +139,6 @@ ANYTHING = st.text(st.characters(exclude_categories=()), max_size=100)
 
 @given(st.binary(max_size=200), ANYTHING | st.just("\ud800"))
 def test_no_header_whatsoever_raises(content: bytes, header: str) -> None:
-    assert is_signed(content, header, SECRET) is False
+    assert is_valid_signature(content, header, SECRET) is False
     right = "sha256=" + hmac.new(SECRET.encode(), content, hashlib.sha256).hexdigest()
-    assert is_signed(content, right, SECRET)
+    assert is_valid_signature(content, right, SECRET)

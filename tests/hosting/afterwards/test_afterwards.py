@@ -10,8 +10,8 @@ from sophon import ModelRequest, Services
 from sophon.errors import RateLimited
 from sophon.events import ModelAttempt, SessionTitled, TaskCompleted
 from sophon.testing import EventRecorder, FunctionModel
-from sophon_hosting.afterwards.afterwards import Afterwards
-from sophon_hosting.host import Host, Incoming
+from sophon_hosting.afterwards.afterwards import PostTurnRunner
+from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 
 Answer = Callable[[ModelRequest], Awaitable[str]]
@@ -31,11 +31,11 @@ class Here:
         self.events = EventRecorder()
         self.services = Services(models=FunctionModel(answer), events=self.events, settings=settings)
         self.host = Host(self.services, twelve(self.services))
-        self.afterwards = Afterwards(self.services, self.host.feed)
+        self.afterwards = PostTurnRunner(self.services, self.host.event_bus)
 
     async def say(self, text: str = "hello", session: str = "s") -> None:
         """One message, until its answer."""
-        receipt = await self.host.accept(Incoming(text, session, "ada"))
+        receipt = await self.host.accept(RunRequest(text, session, "ada"))
         await self.until(lambda: any(each.task_id == receipt.task_id for each in self.events.of(TaskCompleted)))
 
     async def until(self, found: Callable[[], bool]) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.afterwards.learning import statements_in
+from sophon_hosting.afterwards.learning import parse_statements
 
 FACT = '{"text": "Their cat is called Ada.", "category": "fact"}'
 
@@ -24,9 +24,9 @@ FACT = '{"text": "Their cat is called Ada.", "category": "fact"}'
     ],
 )
 def test_what_a_model_lists_is_read_and_secrets_are_left_out(text: str, count: int) -> None:
-    assert len(statements_in(text)) == count
+    assert len(parse_statements(text)) == count
 
 
 @given(st.text())
 def test_nothing_that_a_model_says_breaks_it(text: str) -> None:
-    assert len(statements_in(text)) <= 5
+    assert len(parse_statements(text)) <= 5

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.afterwards.titles import MOST_CHARACTERS, title_of
+from sophon_hosting.afterwards.titles import MAX_TITLE_CHARACTERS, title_from_text
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from sophon_hosting.afterwards.titles import MOST_CHARACTERS, title_of
     ],
 )
 def test_a_title_is_a_line_that_fits_into_a_list(text: str, title: str) -> None:
-    assert title_of(text) == title
+    assert title_from_text(text) == title
 
 
 @given(st.text())
 def test_whatever_a_model_says_the_title_is_short_and_visible(text: str) -> None:
-    title = title_of(text)
-    assert len(title) <= MOST_CHARACTERS
+    title = title_from_text(text)
+    assert len(title) <= MAX_TITLE_CHARACTERS
     assert all(unicodedata.category(sign)[0] != "C" for sign in title)
     assert title == title.strip()

@@ -12,15 +12,15 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.contracts import Store
 from sophon.stores.memory.store import InMemoryStore
 from sophon.testing import FunctionModel
-from sophon_channels.rules.policy import Policy
+from sophon_channels.rules.policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.configured import Configured
-from sophon_hosting.channels.switchboard import Switchboard
+from sophon_hosting.channels.configured import ConfiguredChannel
+from sophon_hosting.channels.switchboard import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 
-LET_IN = Policy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group="MentionOnly")
+LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
 
 @dataclass
@@ -77,7 +77,7 @@ class Running:
 
     channel: SyntheticChannel
     host: Host
-    switchboard: Switchboard
+    switchboard: ChannelSupervisor
     store: Store
     brain: Brain
     ended: bool = False
@@ -86,13 +86,13 @@ class Running:
         """Stop, where it is; a store outlives that."""
         if not self.ended:
             self.ended = True
-            await self.switchboard.stop_hearing()
-            await self.host.stop(grace_seconds=0)
+            await self.switchboard.stop_receiving()
+            await self.host.shutdown(grace_seconds=0)
             await self.switchboard.stop()
 
     async def texts(self, session: str) -> list[str]:
         """What the people have said in a session."""
-        records = await self.store.sessions.records(session)
+        records = await self.store.sessions.list_records(session)
         return [each.message.content for each in records if each.message and each.message.role == "user"]
 
 
@@ -104,7 +104,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
         async def start(
             *,
             channel: SyntheticChannel | None = None,
-            policy: Policy = LET_IN,
+            policy: AccessPolicy = LET_IN,
             store: Store | None = None,
             brain: Brain | None = None,
             capacity: int = 100,
@@ -122,14 +122,14 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                     **settings,
                 },
             )
-            switchboard = Switchboard(services, [Configured(channel, policy)])
+            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy)])
             host = Host(
                 services,
                 twelve(services),
                 queue=MemoryQueue(capacity, clock=services.clock),
                 approvers=switchboard.approvers,
-                leaving=switchboard.answers,
-                prepare=switchboard.prepare,
+                build_outbound=switchboard.replies,
+                prepare=switchboard.prepare_run,
             )
             switchboard.connect(host)
             await services.open()

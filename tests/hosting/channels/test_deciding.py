@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from sophon.approvals import Decision
-from sophon_channels.contract import Person, Place
-from sophon_channels.testing import HERE, SyntheticChannel
+from sophon_channels.contract import Person, ChatLocation
+from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 
 EVE, BOSS = Person("2", "Eve"), Person("9", "Grace")
-GROUP = Place("-20", "group")
+GROUP = ChatLocation("-20", "group")
 
 
 async def asked(running, text: str = "pay Bob", **more: object) -> tuple[str, str]:
@@ -32,8 +32,8 @@ async def test_a_button_lets_it_run_and_the_question_says_who_pressed(start) -> 
     assert "  to: Bob" in question.payload["text"]
     note = await running.channel.press(approve)
     assert "Approved by Ada at " in note
-    await running.channel.hears("You said: paid Bob")
-    await running.channel.hears("✅ Approved by Ada at ")
+    await running.channel.wait_for_text("You said: paid Bob")
+    await running.channel.wait_for_text("✅ Approved by Ada at ")
     decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
     assert "✅ Approved by Ada at " in decided.payload["text"]
     assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
@@ -44,8 +44,8 @@ async def test_reject_by_text_has_a_reason_that_the_agent_reads(start) -> None:
     running = await start()
     _, reject = await asked(running)
     await running.channel.write(f"/reject {code_of(reject).lower()} too expensive")
-    await running.channel.hears("❌ Rejected by Ada at ")
-    said = await running.channel.hears("You said: ")
+    await running.channel.wait_for_text("❌ Rejected by Ada at ")
+    said = await running.channel.wait_for_text("You said: ")
     assert "too expensive" in said
     assert running.brain.paid == []
 
@@ -56,7 +56,7 @@ async def test_pressing_again_tells_who_was_first(start) -> None:
     await running.channel.press(approve)
     assert (await running.channel.press(reject)).startswith("already approved by Ada at ")
     assert (await running.channel.press(approve)).startswith("already approved by Ada at ")
-    await running.channel.hears("You said: paid Bob")
+    await running.channel.wait_for_text("You said: paid Bob")
     assert running.brain.paid == ["Bob"]
 
 
@@ -66,7 +66,7 @@ async def test_quiet_text_decides_nothing(start, text: str) -> None:
     await asked(running)
     await running.channel.write(text)
     await running.channel.write("/pending")
-    assert "Run pay" in await running.channel.hears("/approve ID or /reject")
+    assert "Run pay" in await running.channel.wait_for_text("/approve ID or /reject")
     assert running.brain.paid == []
 
 
@@ -75,23 +75,23 @@ async def test_a_stranger_decides_nothing_and_an_approver_does(start) -> None:
     approve, _ = await asked(running, place=GROUP, mentioned=True)
     assert await running.channel.press(approve, person=EVE, place=GROUP) == "you may not decide this"
     assert "Approved by Grace" in await running.channel.press(approve, person=BOSS, place=GROUP)
-    await running.channel.hears("You said: paid Bob", GROUP)
+    await running.channel.wait_for_text("You said: paid Bob", GROUP)
 
 
 async def test_a_code_counts_in_its_own_chat_only(start) -> None:
     running = await start()
     approve, _ = await asked(running)
-    other = Place("77")
+    other = ChatLocation("77")
     assert "not known here" in await running.channel.press(approve, place=other)
     await running.channel.write(f"/approve {code_of(approve)}", place=other)
-    await running.channel.hears("not known here", other)
+    await running.channel.wait_for_text("not known here", other)
     assert running.brain.paid == []
 
 
 async def test_of_two_who_press_at_once_one_decides(start) -> None:
     running = await start()
     approve, reject = await asked(running)
-    notes = await asyncio.gather(running.channel.press(approve), running.channel.press(reject, person=BOSS, place=HERE))
+    notes = await asyncio.gather(running.channel.press(approve), running.channel.press(reject, person=BOSS, place=DEFAULT_LOCATION))
     assert sum(note.startswith("already") for note in notes) == 1
     await running.channel.until(lambda: any(entry.kind == "answer" for entry in running.channel.sent))
     assert running.brain.paid in ([], ["Bob"])
@@ -104,14 +104,14 @@ async def test_a_kill_between_the_question_and_the_press_changes_nothing(start) 
     again = await start(store=first.store, brain=first.brain)
     await again.channel.press(approve)
     await again.channel.press(approve)
-    await again.channel.hears("You said: paid Bob")
+    await again.channel.wait_for_text("You said: paid Bob")
     assert first.brain.paid == ["Bob"]
     assert not any("May pay run?" in text and "Approved" not in text for text in again.channel.texts())
 
 
 async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(start) -> None:
     first = await start(channel=SyntheticChannel())
-    first.host.feed.unwatch(first.switchboard._handle_event)
+    first.host.feed.unsubscribe_all(first.switchboard._handle_event)
     await first.channel.write("pay Bob")
     async with asyncio.timeout(30):
         while not await first.store.approvals.list():
@@ -119,7 +119,7 @@ async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(st
     first.host.feed.watch(first.switchboard._handle_event)
     await first.end()
     again = await start(store=first.store)
-    await again.channel.hears("May pay run?")
+    await again.channel.wait_for_text("May pay run?")
 
 
 async def test_what_is_decided_elsewhere_is_told_in_the_chat(start) -> None:
@@ -127,21 +127,21 @@ async def test_what_is_decided_elsewhere_is_told_in_the_chat(start) -> None:
     await asked(running)
     [record] = await running.store.approvals.list()
     await running.host.approvals.decide(record.request.id, Decision.approve(), "synthetic:1")
-    await running.channel.hears("✅ Approved by Ada")
+    await running.channel.wait_for_text("✅ Approved by Ada")
 
 
 async def test_what_expires_says_so_in_the_chat(start) -> None:
     running = await start(Approval={"Timeout": "00:00:01"})
     approve, _ = await asked(running)
-    await running.channel.hears("⌛ Expired: nobody decided in time.")
+    await running.channel.wait_for_text("⌛ Expired: nobody decided in time.")
     assert await running.channel.press(approve) == "already expired: nobody decided in time."
 
 
 async def test_where_a_button_shows_nothing_a_press_that_does_not_count_is_told_in_the_chat(start) -> None:
-    running = await start(channel=SyntheticChannel(notes_presses=False))
+    running = await start(channel=SyntheticChannel(supports_press_notes=False))
     approve, reject = await asked(running)
     await running.channel.press(approve)
-    await running.channel.hears("You said: paid Bob")
+    await running.channel.wait_for_text("You said: paid Bob")
     await running.channel.press(reject)
-    await running.channel.hears("already approved by Ada at ")
+    await running.channel.wait_for_text("already approved by Ada at ")
     assert not any(entry.id.startswith("pressed:") and "✅" in entry.payload["text"] for entry in running.channel.sent)

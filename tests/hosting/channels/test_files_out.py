@@ -11,15 +11,15 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Place
-from sophon_channels.testing import MOST_BYTES, SyntheticChannel
-from sophon_hosting.channels.sending_tool import NAME, NO_CHAT, media_type_of, sending_tool
-from sophon_hosting.channels.switchboard import Switchboard
-from sophon_hosting.host import Incoming
+from sophon_channels.contract import ChatLocation
+from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
+from sophon_hosting.channels.sending_tool import TOOL_NAME, NO_CHAT_MESSAGE, guess_media_type, create_send_file_tool
+from sophon_hosting.channels.switchboard import ChannelSupervisor
+from sophon_hosting.host import RunRequest
 from sophon_middlewares.chains import twelve
 from tests.hosting.channels.conftest import Brain
 
-ELSEWHERE = Place("77")
+ELSEWHERE = ChatLocation("77")
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Sender(Brain):
         last = request.messages[-1]
         if last.role == "user":
             paths = last.content.removeprefix("send ").split(" and ")
-            calls = [ToolCall(f"c{n}", NAME, {"path": path, "caption": "**look**"}) for n, path in enumerate(paths)]
+            calls = [ToolCall(f"c{n}", TOOL_NAME, {"path": path, "caption": "**look**"}) for n, path in enumerate(paths)]
             return ModelResponse("", calls)
         self.told.append(last.content)
         self.reached.set()
@@ -53,9 +53,9 @@ def report(tmp_path: Path) -> Path:
 async def test_a_file_is_sent_with_its_caption_before_the_answer_and_nowhere_else(start, report: Path) -> None:
     running = await start(brain=Sender())
     await running.channel.write("send reports/march.txt", place=ELSEWHERE)
-    await running.channel.hears("Done", ELSEWHERE)
+    await running.channel.wait_for_text("Done", ELSEWHERE)
     file, answer = running.channel.sent
-    assert running.channel.given == [("march.txt", b"figures")]
+    assert running.channel.sent_files == [("march.txt", b"figures")]
     assert (file.chat, file.kind, file.payload["text"]) == ("77", "file", "**look**")
     assert file.payload["media_type"] == "text/plain"
     assert answer.payload["text"].startswith("Done: reports/march.txt (7 bytes) is on its way")
@@ -65,8 +65,8 @@ async def test_two_files_of_one_reply_are_both_sent(start, report: Path, tmp_pat
     (tmp_path / "b.txt").write_bytes(b"more")
     running = await start(brain=Sender())
     await running.channel.write("send reports/march.txt and b.txt")
-    await running.channel.hears("Done")
-    assert sorted(running.channel.given) == [("b.txt", b"more"), ("march.txt", b"figures")]
+    await running.channel.wait_for_text("Done")
+    assert sorted(running.channel.sent_files) == [("b.txt", b"more"), ("march.txt", b"figures")]
 
 
 async def test_two_turns_send_the_same_file_twice(start, report: Path) -> None:
@@ -74,40 +74,40 @@ async def test_two_turns_send_the_same_file_twice(start, report: Path) -> None:
     for count in (1, 2):
         await running.channel.write("send reports/march.txt")
         await running.channel.until(lambda count=count: len(running.channel.sent) == 2 * count)
-    assert running.channel.given == [("march.txt", b"figures")] * 2
+    assert running.channel.sent_files == [("march.txt", b"figures")] * 2
 
 
 async def test_a_turn_that_is_cut_off_after_its_call_sends_the_file_once(start, report: Path) -> None:
     first = await start(brain=Sender(halts=True))
     await first.channel.write("send reports/march.txt")
     await first.brain.reached.wait()
-    await first.channel.until(lambda: bool(first.channel.given))
+    await first.channel.until(lambda: bool(first.channel.sent_files))
     await first.end()
     again = await start(store=first.store, brain=Sender())
-    await again.channel.hears("Done")
-    assert (len(first.channel.given), len(again.channel.given)) == (1, 0)
+    await again.channel.wait_for_text("Done")
+    assert (len(first.channel.sent_files), len(again.channel.sent_files)) == (1, 0)
 
 
 async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start, report: Path) -> None:
     store, kept = InMemoryStore(), asyncio.Event()
-    add = store.outbound.add
+    add = store.outbox.add
 
     async def killed(entries: Sequence[OutboundEntry]) -> int:
         await add(entries)
         kept.set()
         return await asyncio.Event().wait() or 0
 
-    store.outbound.add = killed  # type: ignore[method-assign] # the process ends before it hears that it is kept
-    first = await start(store=store, channel=SyntheticChannel(refusal="not yet"), brain=Sender())
+    store.outbox.add = killed  # type: ignore[method-assign] # the process ends before it hears that it is kept
+    first = await start(store=store, channel=SyntheticChannel(start_error="not yet"), brain=Sender())
     origin = {"chat": "10", "kind": "direct", "place": {"chat": "10"}}
-    await first.host.accept(Incoming("send reports/march.txt", "s", "synthetic:1", "synthetic", "bot", "w1", origin))
+    await first.host.accept(RunRequest("send reports/march.txt", "s", "synthetic:1", "synthetic", "bot", "w1", origin))
     await kept.wait()
     await first.end()
-    store.outbound.add = add  # type: ignore[method-assign]
+    store.outbox.add = add  # type: ignore[method-assign]
     again = await start(store=store, brain=Sender())
-    await again.channel.hears("Done")
-    sent = len(first.channel.given) + len(again.channel.given)
-    assert (sent, len(await store.outbound.list())) == (1, 2)
+    await again.channel.wait_for_text("Done")
+    sent = len(first.channel.sent_files) + len(again.channel.sent_files)
+    assert (sent, len(await store.outbox.list())) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -131,35 +131,35 @@ async def test_what_is_no_file_of_the_folder_is_not_sent(
     (tmp_path / "link.txt").symlink_to(beside / "secret.txt")
     (tmp_path / "way").symlink_to(beside)
     (tmp_path / "empty.txt").touch()
-    (tmp_path / "large.txt").write_bytes(b"x" * (MOST_BYTES + 1))
+    (tmp_path / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     running = await start(brain=Sender())
     await running.channel.write(f"send {path}")
-    assert said in await running.channel.hears("Done: error")
-    assert running.channel.given == []
+    assert said in await running.channel.wait_for_text("Done: error")
+    assert running.channel.sent_files == []
 
 
 async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path) -> None:
     running = await start(brain=Sender())
-    await running.host.accept(Incoming("send reports/march.txt", "s", "local"))
+    await running.host.accept(RunRequest("send reports/march.txt", "s", "local"))
     await running.brain.reached.wait()
     services = running.host.services
     await twelve(services).run(services.turn("send reports/march.txt"))
-    assert running.brain.told == [f"error: {NO_CHAT}"] * 2
+    assert running.brain.told == [f"error: {NO_CHAT_MESSAGE}"] * 2
     assert await running.store.outbound.list(channel="synthetic") == []
 
 
 def test_without_a_channel_there_is_no_such_tool() -> None:
     services = Services()
-    assert Switchboard(services, []).channels == []
-    assert NAME not in services.registry
+    assert ChannelSupervisor(services, []).channels == []
+    assert TOOL_NAME not in services.registry
 
 
 def test_the_tool_tells_the_person_in_the_chat_and_needs_no_approval() -> None:
-    tool = sending_tool({}, lambda name: None)
+    tool = create_send_file_tool({}, lambda name: None)
     assert "to the person in this chat" in tool.description
     assert (tool.risk.label, tool.idempotent) == ("low", True)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a.PDF", "application/pdf"), ("a.jpg", "image/jpeg"), ("README", "")])
 def test_a_file_is_of_the_type_that_its_ending_says(name: str, expected: str) -> None:
-    assert media_type_of(Path(name)) == expected
+    assert guess_media_type(Path(name)) == expected

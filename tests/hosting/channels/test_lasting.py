@@ -12,13 +12,13 @@ from sophon.errors import StoreError
 from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.run_contracts import Run
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Attachment, Place
-from sophon_channels.rules.policy import Policy
-from sophon_channels.testing import HERE, SyntheticChannel
+from sophon_channels.contract import Attachment, ChatLocation
+from sophon_channels.rules.policy import AccessPolicy
+from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import switchboard
-from sophon_hosting.channels.attachments import Attachments
+from sophon_hosting.channels.attachments import AttachmentDownloader
 
-GROUP = Place("-20", "group")
+GROUP = ChatLocation("-20", "group")
 
 
 async def asked(running: Any) -> None:
@@ -29,17 +29,17 @@ async def asked(running: Any) -> None:
 async def test_a_channel_begins_again_after_a_failure_of_the_store(start, monkeypatch) -> None:
     monkeypatch.setattr(switchboard, "AGAIN_SECONDS", 0)
     store = InMemoryStore()
-    kept, failures = store.notes.expire, [StoreError("memory", "the disk is full")]
+    kept, failures = store.channel_state.expire, [StoreError("memory", "the disk is full")]
 
     async def expire(*some: Any) -> int:
         if failures:
             raise failures.pop()
         return await kept(*some)
 
-    store.notes.expire = expire  # type: ignore[method-assign] # a store that fails once
+    store.channel_state.expire = expire  # type: ignore[method-assign] # a store that fails once
     running = await start(store=store)
     await running.channel.write("hello")
-    await running.channel.hears("You said: hello")
+    await running.channel.wait_for_text("You said: hello")
 
 
 async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypatch) -> None:
@@ -49,17 +49,17 @@ async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypat
     [record] = await running.store.approvals.list()
     now = running.host.services.clock.now()
     await running.store.approvals.decide(record.request.id, replace(Decision.reject("no"), decided_by="local"), now)
-    await running.channel.hears("❌ Rejected by local")
+    await running.channel.wait_for_text("❌ Rejected by local")
 
 
 async def test_a_session_that_somebody_made_under_the_name_of_a_chat_hears_nothing_of_it(start) -> None:
     store = InMemoryStore()
-    await store.sessions.ensure("synthetic-10", "bob")
+    await store.sessions.get_or_create("synthetic-10", "bob")
     running = await start(store=store)
     await running.channel.write("a secret")
-    await running.channel.hears("You said: a secret")
+    await running.channel.wait_for_text("You said: a secret")
     await running.channel.write("another")
-    await running.channel.hears("You said: another")
+    await running.channel.wait_for_text("You said: another")
     assert await running.texts("synthetic-10") == []
     [own] = await store.sessions.list("synthetic:1")
     assert await running.texts(own.id) == ["a secret", "another"]
@@ -70,21 +70,21 @@ async def test_a_stop_that_comes_days_late_stops_nothing_that_began_since(start)
     await running.channel.write("wait")
     await running.brain.reached.wait()
     await running.channel.write("/stop", late=True)
-    await running.channel.hears("Nothing is running.")
+    await running.channel.wait_for_text("Nothing is running.")
     running.brain.gate.set()
-    await running.channel.hears("You said: wait")
+    await running.channel.wait_for_text("You said: wait")
 
 
 class Torn(SyntheticChannel):
     """Ends, or hangs, in the middle of a file."""
 
     def __init__(self, *, hangs: bool = False) -> None:
-        super().__init__(files={"f": b"the whole file"})
+        super().__init__(attachment_contents={"f": b"the whole file"})
         self.hangs, self.torn = hangs, True
 
-    async def fetch(self, attachment: Attachment, target: str, *, limit: int) -> int:
+    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
         if not self.torn:
-            return await super().fetch(attachment, target, limit=limit)
+            return await super().download_attachment(attachment, target, max_bytes=max_bytes)
         await asyncio.to_thread(Path(target).write_bytes, b"the wh")
         if self.hangs:
             await asyncio.Event().wait()
@@ -94,31 +94,31 @@ class Torn(SyntheticChannel):
 @pytest.fixture
 def run() -> Run:
     file = {"id": "f", "kind": "document", "name": "a.txt"}
-    return Run("r1", "s", channel="synthetic", text="look", origin={"chat": HERE.key, "attachments": [file]})
+    return Run("r1", "s", channel="synthetic", text="look", origin={"chat": DEFAULT_LOCATION.key, "attachments": [file]})
 
 
 async def test_a_file_that_a_kill_tore_is_fetched_anew(run: Run, tmp_path: Path) -> None:
     channel = Torn()
-    attachments = Attachments({"synthetic": channel}, tmp_path, VirtualClock())
+    attachments = AttachmentDownloader({"synthetic": channel}, tmp_path, VirtualClock())
     with pytest.raises(asyncio.CancelledError):
-        await attachments.prepare(run)
+        await attachments.prepare_run(run)
     channel.torn = False
-    assert "14 bytes" in (await attachments.prepare(run)).text
+    assert "14 bytes" in (await attachments.prepare_run(run)).text
     assert (tmp_path / "uploads/synthetic/r1/1-a.txt").read_bytes() == b"the whole file"
 
 
 async def test_a_platform_that_hangs_at_a_file_gives_the_worker_back(run: Run, tmp_path: Path) -> None:
-    attachments = Attachments({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
-    waiting = asyncio.create_task(attachments.prepare(run))
+    attachments = AttachmentDownloader({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
+    waiting = asyncio.create_task(attachments.prepare_run(run))
     assert "could not be downloaded: the download took longer than 60 s" in (await waiting).text
 
 
 async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
-    running = await start(policy=Policy(allow_from=frozenset({"1"}), group="All"))
+    running = await start(policy=AccessPolicy(allow_from=frozenset({"1"}), group_policy="All"))
     await running.channel.write("wait", place=GROUP)
     await running.brain.reached.wait()
     await running.channel.write("/stop@other_bot", place=GROUP)
     running.brain.gate.set()
-    await running.channel.hears("You said: wait", GROUP)
+    await running.channel.wait_for_text("You said: wait", GROUP)
     await running.channel.write("/help@sophon_bot", place=GROUP, mentioned=True)
-    await running.channel.hears("/stop: stop the running tasks", GROUP)
+    await running.channel.wait_for_text("/stop: stop the running tasks", GROUP)

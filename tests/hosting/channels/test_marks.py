@@ -7,11 +7,11 @@ from sophon.stores.memory.store import InMemoryStore
 from sophon.stores.outbound_contracts import OutboundEntry
 from sophon.stores.run_contracts import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Doubtful, Place, Pressed, Receipt
-from sophon_channels.testing import ADA, HERE, SyntheticChannel
-from sophon_hosting.channels.answers import Answers
-from sophon_hosting.channels.presence import Presence
-from sophon_hosting.events.frame import Frame
+from sophon_channels.contract import SendAmbiguous, ChatLocation, ButtonPress, SendResult
+from sophon_channels.testing import DEFAULT_PERSON, DEFAULT_LOCATION, SyntheticChannel
+from sophon_hosting.channels.answers import ReplyBuilder
+from sophon_hosting.channels.presence import TypingAndPreview
+from sophon_hosting.events.frame import WireEvent
 
 
 class Slow(SyntheticChannel):
@@ -21,12 +21,12 @@ class Slow(SyntheticChannel):
         super().__init__()
         self.gate = asyncio.Event()
 
-    async def progress(self, place: Place, text: str, shown: str | None, reply_to: str | None) -> str | None:
-        made = await super().progress(place, text, shown, reply_to)
+    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
+        made = await super().update_preview(location, text, preview_message_id, reply_to_message_id)
         await self.gate.wait()
         return made
 
-    async def send(self, entry: OutboundEntry) -> Receipt:
+    async def send(self, entry: OutboundEntry) -> SendResult:
         receipt = await super().send(entry)
         if entry.kind == "question":
             await self.gate.wait()
@@ -36,7 +36,7 @@ class Slow(SyntheticChannel):
 class Unseen(SyntheticChannel):
     """Never shows that somebody writes."""
 
-    async def busy(self, place: Place, message_id: str) -> None:
+    async def send_typing(self, location: ChatLocation, message_id: str) -> None:
         await asyncio.Event().wait()
 
 
@@ -55,7 +55,7 @@ async def test_an_answer_takes_the_place_of_a_picture_that_was_still_on_its_way(
         while not await running.store.outbound.list(channel="synthetic"):
             await asyncio.sleep(0)
     running.channel.gate.set()
-    await running.channel.hears("so far and further")
+    await running.channel.wait_for_text("so far and further")
     assert running.channel.sent[-1].payload["replaces"] == "m2"
 
 
@@ -64,11 +64,11 @@ async def test_an_answer_does_not_wait_for_a_platform_that_hangs_at_showing_that
     await running.channel.write("tell")
     await running.channel.until(lambda: running.channel.shown != [])
     running.brain.gate.set()
-    await running.channel.hears("so far and further")
+    await running.channel.wait_for_text("so far and further")
 
 
 def test_an_error_in_a_group_is_told_though_its_outcome_had_to_be_written_twice() -> None:
-    answers = Answers({"synthetic": SyntheticChannel()}, VirtualClock(), lambda run: None)
+    answers = ReplyBuilder({"synthetic": SyntheticChannel()}, VirtualClock(), lambda run: None)
     run = Run("r1", "s", channel="synthetic", origin={"chat": "-20", "kind": "group"})
     outcome = RunOutcome("failed", error=RunError("oops", "it failed"))
     assert len(answers(run, outcome)) == len(answers(run, outcome)) == 1
@@ -82,22 +82,22 @@ async def test_a_decision_takes_the_place_of_a_question_that_was_still_being_sen
         while not await running.store.outbound.list(channel="synthetic", status="pending"):
             await asyncio.sleep(0)
     running.channel.gate.set()
-    await running.channel.hears("✅ Approved by Ada")
+    await running.channel.wait_for_text("✅ Approved by Ada")
     decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
     assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
 
 
 async def test_a_question_that_was_pressed_has_arrived_and_is_not_asked_again(start) -> None:
     running = await start()
-    running.channel.receipts.append(Doubtful("no answer"))
+    running.channel.send_results.append(SendAmbiguous("no answer"))
     await running.channel.write("pay Bob")
     async with asyncio.timeout(10):
         while not await running.store.outbound.list(channel="synthetic", status="ambiguous"):
             await asyncio.sleep(0)
     [question] = await running.store.outbound.list(channel="synthetic")
-    await running.channel.receive(Pressed("p", ADA, HERE, question.payload["buttons"][0], "press", "m77"))
-    await running.channel.hears("You said: paid Bob")
-    await running.channel.hears("✅ Approved by Ada")
+    await running.channel.receive(ButtonPress("p", DEFAULT_PERSON, DEFAULT_LOCATION, question.payload["buttons"][0], "press", "m77"))
+    await running.channel.wait_for_text("You said: paid Bob")
+    await running.channel.wait_for_text("✅ Approved by Ada")
     assert not any("buttons" in entry.payload and entry.payload["buttons"] for entry in running.channel.sent)
     decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
     assert decided.payload["replaces"] == "m77"
@@ -108,19 +108,19 @@ async def test_what_an_earlier_conversation_began_is_still_stopped_and_decided(s
     await asked(running)
     await running.channel.write("/new")
     await running.channel.write("/pending")
-    assert "Run pay" in await running.channel.hears("/approve ID or /reject")
+    assert "Run pay" in await running.channel.wait_for_text("/approve ID or /reject")
     await running.channel.write("/stop")
-    await running.channel.hears("⏹ Stopped.")
+    await running.channel.wait_for_text("⏹ Stopped.")
 
 
 async def test_of_another_chat_nothing_is_listed_or_stopped(start) -> None:
     running = await start()
     await asked(running)
-    other = Place("77")
+    other = ChatLocation("77")
     await running.channel.write("/pending", place=other)
-    await running.channel.hears("Nothing waits for a decision.", other)
+    await running.channel.wait_for_text("Nothing waits for a decision.", other)
     await running.channel.write("/stop", place=other)
-    await running.channel.hears("Nothing is running.", other)
+    await running.channel.wait_for_text("Nothing is running.", other)
 
 
 async def test_an_answer_waits_for_a_picture_on_its_way_some_seconds_and_not_for_ever() -> None:
@@ -128,10 +128,10 @@ async def test_an_answer_waits_for_a_picture_on_its_way_some_seconds_and_not_for
     store = InMemoryStore(clock=clock)
     origin = {"chat": "10", "place": {"chat": "10"}}
     run = (await store.runs.accept(Run("r1", "s", channel="synthetic", origin=origin))).run
-    presence = Presence({"synthetic": channel}, store, clock)
-    presence.hear(Frame("task_started", {}, "s", run.id))
-    presence.hear(Frame("stream_chunk", {"text": "so far"}, "s", run.id))
-    await channel.until(lambda: channel.shown != [])
-    await presence.settled(run.id)
-    assert presence.shown(run.id) is None
+    presence = TypingAndPreview({"synthetic": channel}, store, clock)
+    presence.handle_event(WireEvent("task_started", {}, "s", run.id))
+    presence.handle_event(WireEvent("stream_chunk", {"text": "so far"}, "s", run.id))
+    await channel.wait_until(lambda: channel.previews != [])
+    await presence.wait_until_idle(run.id)
+    assert presence.find_preview(run.id) is None
     await presence.stop()

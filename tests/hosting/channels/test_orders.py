@@ -1,7 +1,7 @@
 """Commands in a chat: they skip queue and model."""
 
-from sophon_channels.contract import Person, Place
-from sophon_channels.rules.policy import Policy
+from sophon_channels.contract import Person, ChatLocation
+from sophon_channels.rules.policy import AccessPolicy
 
 EVE = Person("2", "Eve")
 
@@ -27,14 +27,14 @@ async def test_stop_stops_what_runs_and_what_waits(start) -> None:
 async def test_new_begins_a_new_conversation_once_however_often_it_comes(start) -> None:
     running = await start()
     await running.channel.write("before")
-    await running.channel.hears("before")
+    await running.channel.wait_for_text("before")
     order = await running.channel.write("/new")
-    await running.channel.hears("new conversation")
+    await running.channel.wait_for_text("new conversation")
     await running.channel.write("after")
-    await running.channel.hears("after")
+    await running.channel.wait_for_text("after")
     await running.channel.receive(order)
     await running.channel.write("and then")
-    await running.channel.hears("and then")
+    await running.channel.wait_for_text("and then")
     sessions = {each.id: await running.texts(each.id) for each in await running.store.sessions.list()}
     assert sorted(map(tuple, sessions.values())) == [("after", "and then"), ("before",)]
     assert sum("new conversation" in text for text in running.channel.texts()) == 1
@@ -61,7 +61,7 @@ async def test_usage_tells_what_the_conversation_cost(start) -> None:
     running = await start()
     assert "nothing yet" in await answer(running, "/usage")
     await running.channel.write("hello")
-    await running.channel.hears("You said: hello")
+    await running.channel.wait_for_text("You said: hello")
     assert "tokens, $0.00" in await answer(running, "/usage")
 
 
@@ -74,8 +74,8 @@ async def test_help_pending_and_what_is_no_command(start) -> None:
 
 
 async def test_commands_of_strangers_are_not_answered(start) -> None:
-    running = await start(policy=Policy(direct="AllowList", allow_from=frozenset("1")))
-    await running.channel.write("/status", person=EVE, place=Place("66"))
+    running = await start(policy=AccessPolicy(direct_policy="AllowList", allow_from=frozenset("1")))
+    await running.channel.write("/status", person=EVE, place=ChatLocation("66"))
     await running.channel.write("/help")
-    await running.channel.hears("/help")
-    assert running.channel.texts(Place("66")) == []
+    await running.channel.wait_for_text("/help")
+    assert running.channel.texts(ChatLocation("66")) == []

@@ -8,9 +8,9 @@ from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.stores.memory.store import InMemoryStore
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Person, Place
-from sophon_channels.rules.policy import Policy
-from sophon_hosting.channels.pairing import LASTS, Pairing
+from sophon_channels.contract import Person, ChatLocation
+from sophon_channels.rules.policy import AccessPolicy
+from sophon_hosting.channels.pairing import CODE_LIFETIME, PairingService
 
 EVE = Person("2", "Eve")
 
@@ -21,57 +21,57 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def pairing(clock: Clock) -> Pairing:
-    return Pairing(InMemoryStore(clock=clock), clock)
+def pairing(clock: Clock) -> PairingService:
+    return PairingService(InMemoryStore(clock=clock), clock)
 
 
-async def asks(pairing: Pairing, person: Person = EVE) -> str | None:
-    return await pairing.ask("telegram", "7", person, Place(person.id))
+async def asks(pairing: PairingService, person: Person = EVE) -> str | None:
+    return await pairing.request_code("telegram", "7", person, ChatLocation(person.id))
 
 
-async def test_a_code_lets_in_who_was_given_it_however_it_is_typed(pairing: Pairing) -> None:
+async def test_a_code_lets_in_who_was_given_it_however_it_is_typed(pairing: PairingService) -> None:
     code = await asks(pairing)
     assert code is not None
     request = await pairing.approve(f" {code[:4].lower()}-{code[4:]}")
-    assert (request.person, request.name) == ("2", "Eve")
-    assert [(each.person, each.paired) for each in await pairing.all()] == [("2", True)]
+    assert (request.person_id, request.name) == ("2", "Eve")
+    assert [(each.person_id, each.is_paired) for each in await pairing.list_requests()] == [("2", True)]
 
 
-async def test_a_code_is_given_once_and_to_three_at_a_time(pairing: Pairing) -> None:
+async def test_a_code_is_given_once_and_to_three_at_a_time(pairing: PairingService) -> None:
     codes = [await asks(pairing, Person(str(number))) for number in range(5)]
     assert [code is not None for code in codes] == [True, True, True, False, False]
     assert await asks(pairing, Person("0")) is None
 
 
-async def test_a_code_lasts_an_hour(pairing: Pairing, clock: VirtualClock) -> None:
+async def test_a_code_lasts_an_hour(pairing: PairingService, clock: VirtualClock) -> None:
     code = await asks(pairing)
-    clock.advance(LASTS.total_seconds() + 1)
+    clock.advance(CODE_LIFETIME.total_seconds() + 1)
     assert code is not None
     with pytest.raises(NotFound):
         await pairing.approve(code)
     assert await asks(pairing) not in (None, code)
-    assert timedelta(hours=1) == LASTS
+    assert timedelta(hours=1) == CODE_LIFETIME
 
 
 @pytest.mark.parametrize("who", ["2", "telegram:2"])
-async def test_who_is_revoked_is_unknown_again(pairing: Pairing, who: str) -> None:
+async def test_who_is_revoked_is_unknown_again(pairing: PairingService, who: str) -> None:
     code = await asks(pairing)
     await pairing.approve(str(code))
     await pairing.revoke(who)
-    assert await pairing.all() == []
+    assert await pairing.list_requests() == []
     with pytest.raises(NotFound):
         await pairing.revoke(who)
 
 
 async def test_who_was_let_in_by_a_code_talks_and_nobody_else_and_not_in_groups(start) -> None:
-    running = await start(policy=Policy(group="All"))
-    channel, place = running.channel, Place("66")
+    running = await start(policy=AccessPolicy(group_policy="All"))
+    channel, place = running.channel, ChatLocation("66")
     await channel.write("hello", person=EVE, place=place)
-    said = await channel.hears("sophon pairing approve", place)
-    await Pairing(running.store, running.host.services.clock).approve(said.split()[-1].rstrip(")"))
+    said = await channel.wait_for_text("sophon pairing approve", place)
+    await PairingService(running.store, running.host.services.clock).approve(said.split()[-1].rstrip(")"))
     await channel.write("hello again", person=EVE, place=place)
-    await channel.hears("You said: hello again", place)
-    await channel.write("and here", person=EVE, place=Place("-5", "group"), mentioned=True)
+    await channel.wait_for_text("You said: hello again", place)
+    await channel.write("and here", person=EVE, place=ChatLocation("-5", "group"), mentioned=True)
     await channel.write("after", person=EVE, place=place)
-    await channel.hears("You said: after", place)
-    assert channel.texts(Place("-5", "group")) == []
+    await channel.wait_for_text("You said: after", place)
+    assert channel.texts(ChatLocation("-5", "group")) == []

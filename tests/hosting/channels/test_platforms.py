@@ -9,8 +9,8 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import FunctionModel
-from sophon_channels.whatsapp.signature import signature_of
-from sophon_hosting.site import Site, bound
+from sophon_channels.whatsapp.signature import sign_body
+from sophon_hosting.site import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
@@ -63,18 +63,18 @@ async def graph() -> AsyncIterator[GraphApi]:
 @pytest.fixture
 async def open_site(api: BotApi, graph: GraphApi) -> AsyncIterator[Any]:
     """Hosts, which end before the servers of the platforms do."""
-    opened: list[Site] = []
+    opened: list[HostServer] = []
 
     async def open_site(**channels: Any) -> str:
-        site = Site(services(**channels), ENVIRONMENT)
+        site = HostServer(services(**channels), ENVIRONMENT)
         opened.append(site)
-        address = bound("127.0.0.1", 0)
-        await site.open(address)
+        address = bind_address("127.0.0.1", 0)
+        await site.start(address)
         return address.url
 
     yield open_site
     for site in opened:
-        await site.close(0)
+        await site.shutdown(0)
 
 
 def update(number: int, text: str) -> dict[str, Any]:
@@ -172,5 +172,5 @@ async def state(client: httpx.AsyncClient, name: str, wanted: str) -> dict[str, 
 
 async def post(client: httpx.AsyncClient, payload: Any) -> int:
     content = json.dumps(payload).encode()
-    headers = {"X-Hub-Signature-256": signature_of(content, SECRET), "Host": "whatever.example"}
+    headers = {"X-Hub-Signature-256": sign_body(content, SECRET), "Host": "whatever.example"}
     return (await client.post("/webhooks/whatsapp", content=content, headers=headers)).status_code

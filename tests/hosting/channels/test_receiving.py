@@ -10,49 +10,49 @@ import pytest
 from sophon.errors import StoreError
 from sophon.stores.memory.store import InMemoryStore
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Attachment, Outgoing, Person, Place, Pressed, Written
-from sophon_channels.rules.policy import Policy
-from sophon_channels.testing import ADA, HERE, SyntheticChannel
-from sophon_hosting.channels.albums import Albums
+from sophon_channels.contract import Attachment, OutboundMessage, Person, ChatLocation, ButtonPress, InboundMessage
+from sophon_channels.rules.policy import AccessPolicy
+from sophon_channels.testing import DEFAULT_PERSON, DEFAULT_LOCATION, SyntheticChannel
+from sophon_hosting.channels.albums import MediaGroupAssembler
 
-GROUP = Place("-20", "group")
+GROUP = ChatLocation("-20", "group")
 EVE = Person("2", "Eve")
 
 
 class Silent(SyntheticChannel):
     """Never takes an acknowledgement."""
 
-    async def acknowledge(self, press: Pressed, note: str) -> None:
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         await asyncio.Event().wait()
 
 
 class Picky(SyntheticChannel):
     """Cannot show one of the host's answers."""
 
-    def parts(self, outgoing: Outgoing) -> list[dict[str, Any]]:
-        if "/dance" in outgoing.text:
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
+        if "/dance" in message.text:
             raise ValueError("this cannot be shown")
-        return super().parts(outgoing)
+        return super().render_payloads(message)
 
 
-def written(number: int, text: str = "", **more: Any) -> Written:
-    return Written(f"w{number}", ADA, HERE, text, str(number), datetime(2026, 1, 1, tzinfo=UTC), **more)
+def written(number: int, text: str = "", **more: Any) -> InboundMessage:
+    return InboundMessage(f"w{number}", DEFAULT_PERSON, DEFAULT_LOCATION, text, str(number), datetime(2026, 1, 1, tzinfo=UTC), **more)
 
 
 async def test_a_press_is_decided_though_the_platform_hangs_at_its_acknowledgement(start) -> None:
     running = await start(channel=Silent())
     await running.channel.write("pay Bob")
     await running.channel.until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
-    press = Pressed("p", ADA, HERE, running.channel.sent[-1].payload["buttons"][0], "press")
+    press = ButtonPress("p", DEFAULT_PERSON, DEFAULT_LOCATION, running.channel.sent[-1].payload["buttons"][0], "press")
     async with asyncio.timeout(10):
         await running.channel.receive(press)
-    await running.channel.hears("You said: paid Bob")
+    await running.channel.wait_for_text("You said: paid Bob")
 
 
 async def test_what_cannot_be_dealt_with_keeps_nothing_behind_it_from_being_heard(start) -> None:
     running = await start(channel=Picky())
     await running.channel.receive(written(1, "/dance"), written(2, "hello"))
-    await running.channel.hears("You said: hello")
+    await running.channel.wait_for_text("You said: hello")
 
 
 async def test_stop_is_answered_while_what_it_stops_takes_its_time(start) -> None:
@@ -67,11 +67,11 @@ async def test_stop_is_answered_while_what_it_stops_takes_its_time(start) -> Non
 
     running.host.cancel = slowly
     await running.channel.write("/stop")
-    await running.channel.hears("⏹ Stopping.")
+    await running.channel.wait_for_text("⏹ Stopping.")
     [run] = await running.store.runs.list()
     assert run.cancel_requested
     hangs.set()
-    await running.channel.hears("⏹ Stopped.")
+    await running.channel.wait_for_text("⏹ Stopped.")
 
 
 async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_queue(start) -> None:
@@ -81,12 +81,12 @@ async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_q
     second = await running.channel.write("second")
     await running.channel.receive(second)
     running.brain.gate.set()
-    await running.channel.hears("You said: second")
+    await running.channel.wait_for_text("You said: second")
     assert not any("not accepted" in text for text in running.channel.texts())
 
 
 async def test_a_stranger_gets_the_code_though_the_host_failed_before_it_was_told(start) -> None:
-    running = await start(policy=Policy())
+    running = await start(policy=AccessPolicy())
     add, failures = running.store.outbound.add, [StoreError("memory", "the disk is full")]
 
     async def failing(entries: Any) -> int:
@@ -100,18 +100,18 @@ async def test_a_stranger_gets_the_code_though_the_host_failed_before_it_was_tol
     with pytest.raises(StoreError):
         await running.channel.receive(message)
     await running.channel.receive(message)
-    await running.channel.hears("sophon pairing approve")
+    await running.channel.wait_for_text("sophon pairing approve")
 
 
 async def test_an_album_in_a_group_comes_whole_though_one_piece_names_the_bot(start) -> None:
-    channel = SyntheticChannel(files={"a": b"first", "b": b"second"})
+    channel = SyntheticChannel(attachment_contents={"a": b"first", "b": b"second"})
     await start(channel=channel)
     for name, mentioned in (("a", True), ("b", False)):
         file = Attachment(name, "image", f"{name}.png")
-        await channel.write(
-            "look" if mentioned else "", place=GROUP, mentioned=mentioned, album="x", attachments=(file,)
+        await channel.deliver_message(
+            "look" if mentioned else "", location=GROUP, mentioned=mentioned, album="x", attachments=(file,)
         )
-    said = await channel.hears("You said: look", GROUP)
+    said = await channel.wait_for_text("You said: look", GROUP)
     assert "1-a.png" in said
     assert "2-b.png" in said
 
@@ -120,8 +120,8 @@ async def test_an_album_in_a_group_that_is_not_for_the_bot_is_left_alone(start) 
     running = await start()
     await running.channel.write("a cat", place=GROUP, album="x", external_id="piece")
     await running.channel.write("hello", place=GROUP, mentioned=True)
-    await running.channel.hears("You said: hello", GROUP)
-    while await running.store.notes.list("piece"):
+    await running.channel.wait_for_text("You said: hello", GROUP)
+    while await running.store.channel_state.list("piece"):
         await asyncio.sleep(0)
     assert len(await running.store.runs.list()) == 1
 
@@ -129,7 +129,7 @@ async def test_an_album_in_a_group_that_is_not_for_the_bot_is_left_alone(start) 
 async def test_a_host_that_stops_takes_nothing_more(start) -> None:
     running = await start()
     await running.channel.write("hello")
-    await running.switchboard.stop_hearing()
+    await running.switchboard.stop_receiving()
     with pytest.raises(StoreError):
         await running.channel.write("too late")
     assert len(await running.store.runs.list()) == 1
@@ -141,7 +141,7 @@ class Desk:
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.store = InMemoryStore(clock=self.clock)
-        self.albums = Albums(SyntheticChannel(), self.store, self.clock, self._accept)
+        self.albums = MediaGroupAssembler(SyntheticChannel(), self.store, self.clock, self._accept)
         self.taken: list[tuple[str, str]] = []
         self.failures: list[Exception] = []
         self.begun, self.gate = asyncio.Event(), asyncio.Event()
@@ -150,10 +150,10 @@ class Desk:
     async def rest(self) -> None:
         """Until nothing waits."""
         async with asyncio.timeout(10):
-            while await self.store.notes.list("piece"):
+            while await self.store.channel_state.list("piece"):
                 await self.clock.sleep(0.1)
 
-    async def _accept(self, whole: Written) -> None:
+    async def _accept(self, whole: InboundMessage) -> None:
         self.begun.set()
         await self.gate.wait()
         if self.failures:
@@ -164,9 +164,9 @@ class Desk:
 async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() -> None:
     desk = Desk()
     desk.gate.clear()
-    await desk.albums.keep(written(1, "one", album="x"))
+    await desk.albums.add_piece(written(1, "one", album="x"))
     await desk.begun.wait()
-    await desk.albums.keep(written(2, "two", album="x"))
+    await desk.albums.add_piece(written(2, "two", album="x"))
     desk.gate.set()
     await desk.rest()
     assert desk.taken == [("w1", "one"), ("w2", "two")]
@@ -175,7 +175,7 @@ async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() 
 async def test_an_album_that_could_not_be_taken_is_tried_again() -> None:
     desk = Desk()
     desk.failures.append(StoreError("memory", "the disk is full"))
-    await desk.albums.keep(written(1, "one", album="x"))
+    await desk.albums.add_piece(written(1, "one", album="x"))
     await desk.rest()
     assert desk.taken == [("w1", "one")]
 
@@ -184,16 +184,16 @@ async def test_a_repeat_that_comes_while_its_album_is_taken_is_no_second_message
     desk = Desk()
     pieces = [written(number, f"text {number}", album="x") for number in (1, 2)]
     for piece in pieces:
-        await desk.albums.keep(piece)
+        await desk.albums.add_piece(piece)
     await desk.rest()
-    await desk.albums.keep(pieces[1])
+    await desk.albums.add_piece(pieces[1])
     await desk.rest()
     assert desk.taken == [("w1", "text 1\ntext 2")]
 
 
 async def test_pieces_in_two_chats_are_two_albums() -> None:
     desk = Desk()
-    await desk.albums.keep(written(1, "one", album="x"))
-    await desk.albums.keep(replace(written(2, "two", album="x"), place=Place("66")))
+    await desk.albums.add_piece(written(1, "one", album="x"))
+    await desk.albums.add_piece(replace(written(2, "two", album="x"), place=ChatLocation("66")))
     await desk.rest()
     assert sorted(desk.taken) == [("w1", "one"), ("w2", "two")]

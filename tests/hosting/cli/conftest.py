@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from sophon_hosting.cli.app import run
+from sophon_hosting.cli.app import run_command_line
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = [sys.executable, "-m", "sophon_hosting.cli"]
@@ -76,7 +76,7 @@ def sophon(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     def command(*arguments: str) -> Outcome:
         capsys.readouterr()
-        code = run(arguments)
+        code = run_command_line(arguments)
         written = capsys.readouterr()
         return Outcome(code, written.out, written.err)
 

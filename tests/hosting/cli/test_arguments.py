@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon_hosting.cli.arguments import hoisted
+from sophon_hosting.cli.arguments import hoist_global_options
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from sophon_hosting.cli.arguments import hoisted
     ],
 )
 def test_the_options_of_the_program_come_first_in_their_order(given: list[str], ordered: list[str]) -> None:
-    assert hoisted(given) == ordered
+    assert hoist_global_options(given) == ordered

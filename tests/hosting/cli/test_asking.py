@@ -11,23 +11,23 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import ToolCall
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
-from sophon_hosting.cli.asking import TerminalGate, question, time_left
-from sophon_hosting.cli.lines import Lines
+from sophon_hosting.cli.asking import TerminalApprovalGate, approval_question_lines, format_time_left
+from sophon_hosting.cli.lines import StdinReader
 
 
-class Paper:
+class RecordedOutput:
     """A desk that keeps what is put on it."""
 
     def __init__(self) -> None:
         self.text = ""
 
-    def lines(self, lines: Iterable[str], /) -> None:
+    def write_lines(self, lines: Iterable[str], /) -> None:
         self.text += "".join(f"{line}\n" for line in lines)
 
-    def ask(self, text: str, /) -> None:
+    def write_prompt(self, text: str, /) -> None:
         self.text += text
 
-    def answered(self, text: str, /, *, echoed: bool) -> None:
+    def finish_prompt(self, text: str, /, *, echoed: bool) -> None:
         self.text += "" if echoed else f"{text}\n"
 
 
@@ -39,15 +39,15 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def request(name: str = "files.write", *, editable: bool = True, **arguments: str) -> ApprovalRequest:
-    return ApprovalRequest.of(ToolCall("1", name, arguments), "run", Risk.HIGH, editable=editable)
+    return ApprovalRequest.from_call(ToolCall("1", name, arguments), "run", Risk.HIGH, editable=editable)
 
 
 async def ask(pipe: tuple[int, int], typed: str, asked: ApprovalRequest | None = None) -> tuple[Decision, str]:
     reads, writes = pipe
     os.write(writes, typed.encode())
     os.close(writes)
-    paper = Paper()
-    decision = await TerminalGate(Lines(reads), paper, VirtualClock()).request(asked or request(path="a.txt"))
+    paper = RecordedOutput()
+    decision = await TerminalApprovalGate(StdinReader(reads), paper, VirtualClock()).request(asked or request(path="a.txt"))
     return decision, paper.text
 
 
@@ -81,15 +81,15 @@ async def test_edit_shows_the_arguments_and_takes_new_ones(pipe: tuple[int, int]
 
 async def test_the_question_shows_risk_arguments_id_and_the_time_left(pipe: tuple[int, int]) -> None:
     clock = VirtualClock()
-    asked = ApprovalRequest.of(ToolCall("1", "files.write", {"path": "a"}), "run", Risk.HIGH, expires_at=clock.now())
-    lines = question(asked, clock.now())
+    asked = ApprovalRequest.from_call(ToolCall("1", "files.write", {"path": "a"}), "run", Risk.HIGH, expires_at=clock.now())
+    lines = approval_question_lines(asked, clock.now())
     assert lines[0] == f"  Approval needed · high risk · {asked.id[:12]} · 0 s left"
     assert lines[1:] == ["  │ Run files.write", "  │   path: a"]
 
 
 async def test_no_argument_can_pass_for_a_word_of_the_host(pipe: tuple[int, int]) -> None:
     hostile = "x\nApproval needed · low risk\x1b[1A" + " " * 200 + "approved"
-    lines = question(request(path=hostile), VirtualClock().now())
+    lines = approval_question_lines(request(path=hostile), VirtualClock().now())
     assert all(line.startswith("  │ ") for line in lines[1:])
     assert max(map(len, lines)) <= 80
     assert not any("\x1b" in line for line in lines)
@@ -97,8 +97,8 @@ async def test_no_argument_can_pass_for_a_word_of_the_host(pipe: tuple[int, int]
 
 async def test_several_questions_are_asked_one_after_the_other(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
-    paper = Paper()
-    gate = TerminalGate(Lines(reads), paper, VirtualClock())
+    paper = RecordedOutput()
+    gate = TerminalApprovalGate(StdinReader(reads), paper, VirtualClock())
     async with asyncio.TaskGroup() as group:
         first = group.create_task(gate.request(request("one", path="a")))
         second = group.create_task(gate.request(request("two", path="b")))
@@ -113,8 +113,8 @@ async def test_several_questions_are_asked_one_after_the_other(pipe: tuple[int, 
 
 async def test_a_question_that_expires_takes_no_line_away(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
-    lines = Lines(reads)
-    gate = TerminalGate(lines, Paper(), VirtualClock())
+    lines = StdinReader(reads)
+    gate = TerminalApprovalGate(lines, RecordedOutput(), VirtualClock())
     expired = asyncio.create_task(gate.request(request(path="a")))
     await asyncio.sleep(0)
     expired.cancel()
@@ -122,17 +122,17 @@ async def test_a_question_that_expires_takes_no_line_away(pipe: tuple[int, int])
         await expired
     os.write(writes, b"the next message\n")
     os.close(writes)
-    assert lines.prompt("") == "the next message"
+    assert lines.read_line("") == "the next message"
 
 
 async def test_answers_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("approve")
     descriptor = os.open(tmp_path / "answers", os.O_RDONLY)
-    decision = await TerminalGate(Lines(descriptor), Paper(), VirtualClock()).request(request(path="a"))
+    decision = await TerminalApprovalGate(StdinReader(descriptor), RecordedOutput(), VirtualClock()).request(request(path="a"))
     os.close(descriptor)
     assert decision.verdict == "approve"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(299.6, "5 min 0 s"), (61, "1 min 1 s"), (12, "12 s"), (-3, "0 s")])
 def test_the_time_left_is_never_below_zero(seconds: float, text: str) -> None:
-    assert time_left(seconds) == text
+    assert format_time_left(seconds) == text

@@ -19,8 +19,8 @@ from sophon.events import (
     ToolCallStarted,
 )
 from sophon.messages import Response, Usage
-from sophon_hosting.cli.screen import console
-from sophon_hosting.cli.terminal import TerminalView
+from sophon_hosting.cli.screen import create_console
+from sophon_hosting.cli.terminal import TerminalRenderer
 
 PLAN = {"id": "p", "goal": "both", "steps": [{"id": "s1", "description": "write", "estimated_risk": "medium"}]}
 
@@ -35,12 +35,12 @@ def shown(*events: Event, response: Response | None = None, terminal: bool = Fal
         legacy_windows=False,
         _environ={"TERM": "xterm"},
     )
-    view = TerminalView(screen)
-    view.begin()
+    view = TerminalRenderer(screen)
+    view.start_turn()
     for event in events:
         view.emit(event)
     if response is not None:
-        view.end(response, "main")
+        view.finish_turn(response, "main")
     return stream.getvalue()
 
 
@@ -119,4 +119,4 @@ def test_a_cancelled_turn_says_that_it_stopped() -> None:
 
 def test_no_color_means_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert console().color_system is None
+    assert create_console().color_system is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.cli.visible import on_one_line, visible
+from sophon_hosting.cli.visible import to_single_line, escape_control_characters
 
 BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
@@ -29,12 +29,12 @@ BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     ],
 )
 def test_what_would_act_on_a_terminal_is_shown(given: str, shown: str) -> None:
-    assert visible(given) == shown
+    assert escape_control_characters(given) == shown
 
 
 @given(st.text(st.characters()))
 def test_nothing_that_is_shown_acts_on_a_terminal(text: str) -> None:
-    for character in visible(text):
+    for character in escape_control_characters(text):
         assert character in "\n\t" or unicodedata.category(character) not in {"Cc", "Cs", "Zl", "Zp"}
         assert unicodedata.bidirectional(character) not in {
             "LRE",
@@ -51,7 +51,7 @@ def test_nothing_that_is_shown_acts_on_a_terminal(text: str) -> None:
 
 @given(st.text(st.characters()), st.integers(1, 30))
 def test_a_line_stays_one_line_of_its_width(text: str, width: int) -> None:
-    line = on_one_line(text, width)
+    line = to_single_line(text, width)
     assert "\n" not in line
     assert "\t" not in line
     assert len(line) <= width
@@ -59,4 +59,4 @@ def test_a_line_stays_one_line_of_its_width(text: str, width: int) -> None:
 
 @given(st.text(st.characters()))
 def test_making_text_visible_twice_changes_nothing(text: str) -> None:
-    assert visible(visible(text)) == visible(text)
+    assert escape_control_characters(escape_control_characters(text)) == escape_control_characters(text)

@@ -9,7 +9,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.access import User
-from sophon_hosting.desk import Desk
+from sophon_hosting.desk import AuthorizedHost
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 
@@ -27,8 +27,8 @@ class Office:
     release: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        self.ada, self.bob = Desk(self.host, User("ada")), Desk(self.host, User("bob"))
-        self.operator = Desk(self.host, User("olga", operator=True))
+        self.ada, self.bob = AuthorizedHost(self.host, User("ada")), AuthorizedHost(self.host, User("bob"))
+        self.operator = AuthorizedHost(self.host, User("olga", operator=True))
 
     async def over(self, task_id: str) -> str:
         """Wait for the outcome of a task."""

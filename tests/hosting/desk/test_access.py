@@ -2,7 +2,7 @@ import pytest
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings
-from sophon_hosting.access import LOCAL_USER, Access, Unauthorized, User
+from sophon_hosting.access import LOCAL_USER, TokenAuthenticator, Unauthorized, User
 
 USERS = [
     {"Id": "ada", "Token": {"$env": "ADA"}, "Operator": True},
@@ -11,29 +11,29 @@ USERS = [
 TOKENS = {"ADA": "ada's long token", "BOB": "bob's long token"}
 
 
-def access(users=USERS, environment=TOKENS) -> Access:
-    return Access.of(Settings.of({"Hub": {"Users": users}}).hub, environment)
+def access(users=USERS, environment=TOKENS) -> TokenAuthenticator:
+    return TokenAuthenticator.from_settings(Settings.from_mapping({"Hub": {"Users": users}}).hub, environment)
 
 
 def test_a_token_is_its_user() -> None:
-    assert access().user("bob's long token") == User("bob")
-    assert access().user("ada's long token") == User("ada", operator=True)
-    assert access().operators == {"ada"}
+    assert access().authenticate("bob's long token") == User("bob")
+    assert access().authenticate("ada's long token") == User("ada", operator=True)
+    assert access().operator_ids == {"ada"}
 
 
 @pytest.mark.parametrize("token", [None, "", "bob", "bob's long token ", "BOB'S LONG TOKEN", "\ud800"])
 def test_no_token_or_a_wrong_one_lets_nobody_in(token: str | None) -> None:
     with pytest.raises(Unauthorized) as refused:
-        access().user(token)
+        access().authenticate(token)
     assert "long token" not in str(refused.value)
 
 
 def test_without_users_everybody_is_the_local_user_and_an_operator() -> None:
     host = access(users=[])
-    assert host.open
-    assert host.user(None) == User(LOCAL_USER, operator=True)
-    assert host.operators == {LOCAL_USER}
-    assert not access().open
+    assert host.allows_anonymous
+    assert host.authenticate(None) == User(LOCAL_USER, operator=True)
+    assert host.operator_ids == {LOCAL_USER}
+    assert not access().allows_anonymous
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@ import pytest
 from sophon import Decision
 from sophon.errors import InputError, NotFound, QueueFull
 from sophon_hosting.approvals import DecisionRefused
-from sophon_hosting.desk import MAX_CONTENT_CHARACTERS, SendMessage
+from sophon_hosting.desk import MAX_CONTENT_CHARACTERS, ClientMessage
 from sophon_hosting.failures import Forbidden, TooLarge, Unavailable
 
 
-def message(content: str = "hello", **more) -> SendMessage:
-    return SendMessage(content, **{"session_id": "s", **more})
+def message(content: str = "hello", **more) -> ClientMessage:
+    return ClientMessage(content, **{"session_id": "s", **more})
 
 
 async def test_a_message_makes_the_session_its_senders(office) -> None:

@@ -5,7 +5,7 @@ import pytest
 from sophon.errors import InputError, NotFound, QueueFull, StoreError
 from sophon_hosting.access import Unauthorized
 from sophon_hosting.approvals import DecisionRefused
-from sophon_hosting.failures import Forbidden, TooLarge, Unavailable, failure_of
+from sophon_hosting.failures import Forbidden, TooLarge, Unavailable, to_error_payload
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from sophon_hosting.failures import Forbidden, TooLarge, Unavailable, failure_of
     ],
 )
 def test_each_error_has_its_code_and_status(error: Exception, code: str, status: int, extra: dict) -> None:
-    failure = failure_of(error)
+    failure = to_error_payload(error)
     assert (failure.code, failure.status, failure.extra) == (code, status, extra)
     body = failure.to_json()
     assert body == {"ok": False, "error": {"code": code, "message": failure.message, **extra}}
@@ -32,7 +32,7 @@ def test_each_error_has_its_code_and_status(error: Exception, code: str, status:
 @pytest.mark.parametrize("error", [RuntimeError("secret sk-123"), StoreError("sqlite:///x", "secret sk-123")])
 def test_what_nobody_foresaw_is_told_by_its_id_only(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        failure = failure_of(error)
+        failure = to_error_payload(error)
     assert (failure.code, failure.status) == ("internal", 500)
     assert "secret" not in str(failure.to_json())
     assert failure.extra["id"] in caplog.text
@@ -40,4 +40,4 @@ def test_what_nobody_foresaw_is_told_by_its_id_only(error: Exception, caplog: py
 
 
 def test_near_names_which_can_be_somebody_elses_stay_inside() -> None:
-    assert "bobs-session" not in failure_of(NotFound("session", "bob-session", ["bobs-session"])).message
+    assert "bobs-session" not in to_error_payload(NotFound("session", "bob-session", ["bobs-session"])).message

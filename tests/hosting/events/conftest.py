@@ -8,8 +8,8 @@ import pytest
 from sophon.stores.contracts import Store
 from sophon.stores.opening import store_from_url
 from sophon.testing import EventRecorder, VirtualClock
-from sophon_hosting.events.feed import EventFeed
-from sophon_hosting.events.frame import Frame
+from sophon_hosting.events.feed import EventBus
+from sophon_hosting.events.frame import WireEvent
 from tests.databases import SQLITE, copy_database
 
 URLS = {"memory": "memory://", "sqlite": SQLITE}
@@ -31,8 +31,8 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
     store = store_from_url(store_url, folder=tmp_path, clock=clock)
     await store.open()
-    await store.sessions.ensure("s", "ada")
-    await store.sessions.ensure("other", "bob")
+    await store.sessions.get_or_create("s", "ada")
+    await store.sessions.get_or_create("other", "bob")
     yield store
     await store.close()
 
@@ -43,8 +43,8 @@ def recorder() -> EventRecorder:
 
 
 @pytest.fixture
-async def feed(store: Store, clock: VirtualClock, recorder: EventRecorder) -> AsyncIterator[EventFeed]:
-    feed = EventFeed(store.events, clock, recorder)
+async def feed(store: Store, clock: VirtualClock, recorder: EventRecorder) -> AsyncIterator[EventBus]:
+    feed = EventBus(store.events, clock, recorder)
     yield feed
     await feed.aclose()
 
@@ -53,9 +53,9 @@ class Ear:
     """Notes what it hears."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[WireEvent] = []
 
-    def __call__(self, frame: Frame) -> None:
+    def __call__(self, frame: WireEvent) -> None:
         self.frames.append(frame)
 
     @property

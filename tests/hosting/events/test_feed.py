@@ -9,9 +9,9 @@ from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
 from sophon.stores.contracts import Store
 from sophon.stores.event_contracts import LoggedEvent
-from sophon.stores.run_contracts import Finished, Run, RunOutcome
+from sophon.stores.run_contracts import FinishResult, Run, RunOutcome
 from sophon.testing import EventRecorder, VirtualClock
-from sophon_hosting.events.feed import EventFeed
+from sophon_hosting.events.feed import EventBus
 
 
 def of(event: Event, task: str = "t", session: str = "s") -> Event:
@@ -31,8 +31,8 @@ def completed(text: str = "done") -> Event:
     return TaskCompleted(text=text, finish_reason="stop", usage=Usage(), duration_ms=1)
 
 
-async def test_events_are_heard_in_order_with_chunks_in_their_place(feed: EventFeed, ear) -> None:
-    await feed.join("s", 0, ear)
+async def test_events_are_heard_in_order_with_chunks_in_their_place(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
     for event in (progress(1), chunk("a"), progress(2), chunk("b"), progress(3)):
         feed.emit(event)
     await feed.flush("s")
@@ -41,7 +41,7 @@ async def test_events_are_heard_in_order_with_chunks_in_their_place(feed: EventF
     assert ear.seqs == [1, 2, 3]
 
 
-async def test_what_is_heard_is_in_the_log_already(feed: EventFeed, store: Store) -> None:
+async def test_what_is_heard_is_in_the_log_already(feed: EventBus, store: Store) -> None:
     seen: list[tuple[int | None, int]] = []
     kept: list[int] = []
 
@@ -54,8 +54,8 @@ async def test_what_is_heard_is_in_the_log_already(feed: EventFeed, store: Store
             kept.append(last)
             return last
 
-    own = EventFeed(Log(), VirtualClock())  # type: ignore[arg-type]
-    await own.join("s", 0, lambda frame: seen.append((frame.seq, kept[-1])))
+    own = EventBus(Log(), VirtualClock())  # type: ignore[arg-type]
+    await own.join_session("s", 0, lambda frame: seen.append((frame.seq, kept[-1])))
     for n in range(5):
         own.emit(progress(n))
         await asyncio.sleep(0)
@@ -65,14 +65,14 @@ async def test_what_is_heard_is_in_the_log_already(feed: EventFeed, store: Store
     assert len(seen) == 5
 
 
-async def test_who_joins_while_events_come_misses_none_and_hears_none_twice(feed: EventFeed, make_ear) -> None:
+async def test_who_joins_while_events_come_misses_none_and_hears_none_twice(feed: EventBus, make_ear) -> None:
     joins: list[asyncio.Task] = []
     ears = []
     for n in range(60):
         feed.emit(progress(n))
         if n % 7 == 0:
             ears.append(make_ear())
-            joins.append(asyncio.create_task(feed.join("s", 0, ears[-1])))
+            joins.append(asyncio.create_task(feed.join_session("s", 0, ears[-1])))
         await asyncio.sleep(0)
     joined = [await join for join in joins]
     await feed.flush("s")
@@ -81,16 +81,16 @@ async def test_who_joins_while_events_come_misses_none_and_hears_none_twice(feed
         assert [frame.seq for frame in each.events] + ear.seqs == list(range(1, 61))
 
 
-async def test_a_chunk_with_nothing_in_front_of_it_is_heard_at_once(feed: EventFeed, ear) -> None:
-    await feed.join("s", 0, ear)
+async def test_a_chunk_with_nothing_in_front_of_it_is_heard_at_once(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
     feed.emit(chunk("now"))
     assert [frame.data["text"] for frame in ear.frames] == ["now"]
 
 
-async def test_sessions_do_not_wait_for_each_other_and_watchers_hear_all(feed: EventFeed, make_ear) -> None:
+async def test_sessions_do_not_wait_for_each_other_and_watchers_hear_all(feed: EventBus, make_ear) -> None:
     one, all_of_them = make_ear(), make_ear()
-    await feed.join("s", 0, one)
-    feed.watch(all_of_them)
+    await feed.join_session("s", 0, one)
+    feed.subscribe_all(all_of_them)
     feed.emit(progress(1))
     feed.emit(progress(1, session="other"))
     await feed.flush("s")
@@ -100,9 +100,9 @@ async def test_sessions_do_not_wait_for_each_other_and_watchers_hear_all(feed: E
     assert sorted(frame.session_id for frame in all_of_them.frames) == ["other", "s"]
 
 
-async def test_who_left_hears_nothing_and_a_silent_session_costs_nothing(feed: EventFeed, ear) -> None:
-    await feed.join("s", 0, ear)
-    feed.leave("s", ear)
+async def test_who_left_hears_nothing_and_a_silent_session_costs_nothing(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    feed.unsubscribe("s", ear)
     feed.emit(progress(1))
     await feed.flush("s")
 
@@ -110,27 +110,27 @@ async def test_who_left_hears_nothing_and_a_silent_session_costs_nothing(feed: E
     await settled(feed)
 
 
-async def settled(feed: EventFeed) -> None:
+async def settled(feed: EventBus) -> None:
     async with asyncio.timeout(10):
         while len(feed):
             await asyncio.sleep(0)
 
 
-async def test_a_broken_listener_breaks_nothing(feed: EventFeed, ear) -> None:
+async def test_a_broken_listener_breaks_nothing(feed: EventBus, ear) -> None:
     def broken(frame: object) -> None:
         raise RuntimeError("broken")
 
-    await feed.join("s", 0, broken)
-    await feed.join("s", 0, ear)
+    await feed.join_session("s", 0, broken)
+    await feed.join_session("s", 0, ear)
     feed.emit(progress(1))
     await feed.flush("s")
     assert ear.seqs == [1]
 
 
-async def test_who_joins_in_mid_stream_gets_the_text_so_far(feed: EventFeed, ear) -> None:
+async def test_who_joins_in_mid_stream_gets_the_text_so_far(feed: EventBus, ear) -> None:
     for event in (chunk("old"), of(StreamReset(epoch=1, reason="again")), chunk("He", 1), chunk("llo", 1)):
         feed.emit(event)
-    joined = await feed.join("s", 0, ear)
+    joined = await feed.join_session("s", 0, ear)
     feed.emit(chunk("!", 1))
     await feed.flush("s")
 
@@ -141,18 +141,18 @@ async def test_who_joins_in_mid_stream_gets_the_text_so_far(feed: EventFeed, ear
     assert (ear.frames[0].data["text"], ear.frames[0].data["offset"]) == ("!", 5)
 
 
-async def test_the_reply_of_a_task_that_is_over_is_not_replayed(feed: EventFeed, ear) -> None:
+async def test_the_reply_of_a_task_that_is_over_is_not_replayed(feed: EventBus, ear) -> None:
     feed.emit(of(TaskQueued()))
     feed.emit(chunk("text"))
     feed.emit(of(completed()))
     await feed.flush("s")
-    assert [frame.name for frame in (await feed.join("s", 0, ear)).events] == ["task_queued", "task_completed"]
-    feed.leave("s", ear)
+    assert [frame.name for frame in (await feed.join_session("s", 0, ear)).events] == ["task_queued", "task_completed"]
+    feed.unsubscribe("s", ear)
     await settled(feed)
 
 
-async def test_a_task_tells_nothing_twice(feed: EventFeed, ear) -> None:
-    await feed.join("s", 0, ear)
+async def test_a_task_tells_nothing_twice(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
     said = MessageAdded(message_id="s:1", role="user", content="hello")
     for event in (of(TaskQueued()), of(said), of(TaskQueued(position=3)), of(said), progress(1), progress(1)):
         feed.emit(event)
@@ -160,30 +160,30 @@ async def test_a_task_tells_nothing_twice(feed: EventFeed, ear) -> None:
     assert ear.names == ["task_queued", "message", "progress", "progress"]
 
 
-async def test_another_process_knows_what_was_told(feed: EventFeed, store: Store, clock: VirtualClock, ear) -> None:
+async def test_another_process_knows_what_was_told(feed: EventBus, store: Store, clock: VirtualClock, ear) -> None:
     said = MessageAdded(message_id="s:1", role="user", content="hello")
     for event in (of(TaskQueued()), of(said), of(TaskQueued(), task="u")):
         feed.emit(event)
     await feed.flush("s")
-    next_process = EventFeed(store.events, clock)
-    await next_process.recall(Run("t", "s"))
+    next_process = EventBus(store.events, clock)
+    await next_process.load_run_events(Run("t", "s"))
 
-    await next_process.join("s", 99, ear)
+    await next_process.join_session("s", 99, ear)
     next_process.emit(of(said))
     next_process.emit(of(MessageAdded(message_id="s:2", role="assistant", content="hi")))
     await next_process.flush("s")
 
-    assert next_process.has_told(Run("t", "s"), "task_queued")
-    assert not next_process.has_told(Run("u", "s"), "task_queued")
+    assert next_process.has_emitted(Run("t", "s"), "task_queued")
+    assert not next_process.has_emitted(Run("u", "s"), "task_queued")
     assert [frame.data["role"] for frame in ear.frames] == ["assistant"]
 
 
-async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventFeed, store: Store, ear) -> None:
+async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, store: Store, ear) -> None:
     await store.runs.accept(Run("t", "s", "ada"))
-    await feed.join("s", 0, ear)
+    await feed.join_session("s", 0, ear)
     feed.emit(of(TaskQueued()))
     outcome = RunOutcome("completed", {"text": "done"})
-    ending = feed.conclude(
+    ending = feed.commit_outcome(
         "s", lambda recorded: [of(completed())], lambda rows: store.runs.finish("t", outcome, events=rows)
     )
     finished, _ = await asyncio.gather(ending, emit_later(feed, progress(9, task="u")))
@@ -193,22 +193,22 @@ async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventFeed,
     assert ear.names[finished.seq - 1] == "task_completed"
 
 
-async def emit_later(feed: EventFeed, event: Event) -> None:
+async def emit_later(feed: EventBus, event: Event) -> None:
     feed.emit(event)
 
 
-async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventFeed, store: Store, ear) -> None:
+async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store: Store, ear) -> None:
     await store.runs.accept(Run("t", "s", "ada"))
-    await feed.join("s", 0, ear)
+    await feed.join_session("s", 0, ear)
 
-    async def end() -> Finished:
-        return await feed.conclude(
+    async def end() -> FinishResult:
+        return await feed.commit_outcome(
             "s",
             lambda recorded: [of(completed())],
             lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
         )
 
-    assert [(await end()).first for _ in range(2)] == [True, False]
+    assert [(await end()).is_first for _ in range(2)] == [True, False]
     assert ear.seqs == [1]
 
 
@@ -229,8 +229,8 @@ class Refusing:
 
 
 async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: Store, clock: VirtualClock, ear) -> None:
-    feed = EventFeed(Refusing(store, 3), clock)  # type: ignore[arg-type]
-    await feed.join("s", 0, ear)
+    feed = EventBus(Refusing(store, 3), clock)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
     for event in (progress(1), chunk("a"), chunk("b"), progress(2)):
         feed.emit(event)
     while ear.seqs != [1, 2]:
@@ -242,34 +242,34 @@ async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: St
 
 async def test_an_end_is_not_written_before_what_the_store_refuses(store: Store, clock: VirtualClock) -> None:
     await store.runs.accept(Run("t", "s", "ada"))
-    feed = EventFeed(Refusing(store, 1), clock)  # type: ignore[arg-type]
+    feed = EventBus(Refusing(store, 1), clock)  # type: ignore[arg-type]
     feed.emit(progress(1))
     with pytest.raises(StoreError):
-        await feed.conclude(
+        await feed.commit_outcome(
             "s",
             lambda recorded: [of(completed())],
             lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
         )
-    assert not (await store.runs.get("t")).over
+    assert not (await store.runs.get("t")).is_finished
     await feed.flush("s")
-    assert await store.events.last("s") == 1
+    assert await store.events.last_seq("s") == 1
 
 
-async def test_the_events_of_a_deleted_session_are_dropped(feed: EventFeed, store: Store) -> None:
+async def test_the_events_of_a_deleted_session_are_dropped(feed: EventBus, store: Store) -> None:
     await store.sessions.delete("s")
     feed.emit(progress(1))
     await settled(feed)
 
 
-async def test_joining_a_session_that_is_gone_is_empty(feed: EventFeed, store: Store, ear) -> None:
-    joined = await feed.join("nobody", 0, ear)
-    assert (joined.seq, list(joined.events), joined.partial) == (0, [], False)
+async def test_joining_a_session_that_is_gone_is_empty(feed: EventBus, store: Store, ear) -> None:
+    joined = await feed.join_session("nobody", 0, ear)
+    assert (joined.seq, list(joined.events), joined.is_partial) == (0, [], False)
     feed.emit(progress(1, session="nobody"))
     with pytest.raises(NotFound):
         await feed.flush("nobody")
 
 
-async def test_the_outlet_hears_numbered_events(feed: EventFeed, recorder: EventRecorder) -> None:
+async def test_the_outlet_hears_numbered_events(feed: EventBus, recorder: EventRecorder) -> None:
     feed.emit(of(AgentStatus(status="thinking")))
     feed.emit(progress(1))
     await feed.flush("s")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import FunctionModel
-from sophon_hosting.access import Access, User
+from sophon_hosting.access import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_middlewares.chains import twelve
@@ -69,7 +69,7 @@ class Api:
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[..., Any]]:
-    """Starts a host with an API, served as `Site` does; `users=False` is one that everybody on this machine may use."""
+    """Starts a host with an API, served as `HostServer` does; `users=False` is one that everybody on this machine may use."""
     stack = AsyncExitStack()
 
     async def start(
@@ -107,13 +107,13 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
             clock=clock,
             settings={"Planning": {"Mode": "Never"}, **(settings or {})},
         )
-        access = Access(USERS if users else {})
-        host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operators))
+        access = TokenAuthenticator(USERS if users else {})
+        host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operator_ids))
 
         async def metrics() -> bytes:
             return b"sophon_up 1\n"
 
-        app = make_app(host, access, HttpOptions(metrics=metrics, web=web_folder or Path("no page")))
+        app = make_app(host, access, HttpOptions(render_metrics=metrics, web_folder=web_folder or Path("no page")))
         app.add_routes(more)
         runner = web.AppRunner(app, access_log=None, auto_decompress=False)
         await runner.setup()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sophon import Services
 from sophon.testing import FunctionModel
-from sophon_hosting.access import Access
+from sophon_hosting.access import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_middlewares.chains import twelve
@@ -68,7 +68,7 @@ def url() -> Iterator[str]:
         services = Services(models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}})
         host = Host(services, twelve(services))
         await host.__aenter__()
-        runner = web.AppRunner(make_app(host, Access({})), access_log=None, auto_decompress=False)
+        runner = web.AppRunner(make_app(host, TokenAuthenticator({})), access_log=None, auto_decompress=False)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return host, runner

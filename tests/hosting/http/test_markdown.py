@@ -4,13 +4,13 @@ import pytest
 
 from sophon.messages import Message, ToolCall
 from sophon.stores.contracts import SessionRecord, SessionSummary
-from sophon_hosting.http.markdown import as_markdown, code
+from sophon_hosting.http.markdown import session_to_markdown, code_block
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def written(*records: SessionRecord, title: str = "") -> str:
-    return as_markdown(SessionSummary("s", title, "ada", len(records), AT, AT), records)
+    return session_to_markdown(SessionSummary("s", title, "ada", len(records), AT, AT), records)
 
 
 def test_a_conversation_has_a_heading_for_each_who_speaks() -> None:
@@ -39,4 +39,4 @@ def test_a_title_is_one_line_without_signs_that_steer_a_terminal() -> None:
 
 @pytest.mark.parametrize(("text", "fence"), [("a", "```"), ("```", "````"), ("`", "```"), ("a ````` b", "``````")])
 def test_code_cannot_close_its_own_block(text: str, fence: str) -> None:
-    assert code(text) == f"{fence}\n{text}\n{fence}"
+    assert code_block(text) == f"{fence}\n{text}\n{fence}"

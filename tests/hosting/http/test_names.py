@@ -1,6 +1,6 @@
 import pytest
 
-from sophon_hosting.http.names import is_known, name_in
+from sophon_hosting.http.names import is_known_host, host_name_from_header
 
 
 @pytest.mark.parametrize(
@@ -9,7 +9,7 @@ from sophon_hosting.http.names import is_known, name_in
      "sophon.lan:8443", "agent.example.org", "bound.host"],
 )  # fmt: skip
 def test_names_of_the_host_are_known(asked: str) -> None:
-    assert is_known(asked, "bound.host", ["sophon.lan", "https://agent.example.org"])
+    assert is_known_host(asked, "bound.host", ["sophon.lan", "https://agent.example.org"])
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ def test_names_of_the_host_are_known(asked: str) -> None:
      "localhost/evil", "[::1", "localhost:99999", "2130706433"],
 )  # fmt: skip
 def test_other_names_are_not(asked: str) -> None:
-    assert not is_known(asked, "127.0.0.1", ["sophon.lan", "https://agent.example.org"])
+    assert not is_known_host(asked, "127.0.0.1", ["sophon.lan", "https://agent.example.org"])
 
 
 @pytest.mark.parametrize(("header", "name"), [("A:1", "a"), ("[::1]:1", "::1"), ("a:b", None), ("a?b", None)])
 def test_a_name_is_what_stands_before_the_port(header: str, name: str | None) -> None:
-    assert name_in(header) == name
+    assert host_name_from_header(header) == name

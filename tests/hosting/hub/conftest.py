@@ -13,10 +13,10 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, web
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.settings import HubSettings
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.access import Access, User
+from sophon_hosting.access import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.hub.hub import Hub
-from sophon_hosting.hub.limits import Limits
+from sophon_hosting.hub.limits import HubLimits
 from sophon_middlewares.chains import twelve
 
 PATIENCE_SECONDS = 20
@@ -89,7 +89,7 @@ class House:
     """
 
     clock: VirtualClock
-    limits: Limits
+    limits: HubLimits
     settings: dict[str, Any]
     users: dict[str, User]
     paid: list[str] = field(default_factory=list)
@@ -110,7 +110,7 @@ class House:
         self.host = Host(services, twelve(services), approvers={"olga"})
         await self.stack.enter_async_context(self.host)
         hub_settings = HubSettings.model_validate(self.settings.get("Hub", {}))
-        self.hub = Hub(self.host, Access(self.users), settings=hub_settings, limits=self.limits)
+        self.hub = Hub(self.host, TokenAuthenticator(self.users), settings=hub_settings, limits=self.limits)
         app = web.Application()
         self.hub.attach(app)
         await self.hub.start()
@@ -252,8 +252,8 @@ class Raw:
 
 
 @pytest.fixture
-def limits() -> Limits:
-    return Limits()
+def limits() -> HubLimits:
+    return HubLimits()
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def users() -> dict[str, User]:
 
 
 @pytest.fixture
-async def house(limits: Limits, settings: dict[str, Any], users: dict[str, User]) -> AsyncIterator[House]:
+async def house(limits: HubLimits, settings: dict[str, Any], users: dict[str, User]) -> AsyncIterator[House]:
     house = House(VirtualClock(auto=False), limits, settings, users)
     async with house.stack:
         await house.open()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sophon_hosting.hub.requests import REQUESTS
+from sophon_hosting.hub.requests import PAYLOAD_MODELS
 
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -15,10 +15,10 @@ SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 JSON = st.recursive(
     SCALAR, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8
 )
-FIELDS = sorted({field for model in REQUESTS.values() for field in model.model_fields})
+FIELDS = sorted({field for model in PAYLOAD_MODELS.values() for field in model.model_fields})
 VALUES = JSON | st.sampled_from(["s", "t", "approve", "edit", "Always", "", "\x00", "x" * 300, 0, -1, 2**70, True])
 PAYLOAD = JSON | st.dictionaries(st.sampled_from(FIELDS), VALUES)
-NAMES = st.sampled_from([*REQUESTS, "connect", "disconnect", "message", "error", ""]) | TEXT
+NAMES = st.sampled_from([*PAYLOAD_MODELS, "connect", "disconnect", "message", "error", ""]) | TEXT
 NAMESPACES = st.sampled_from(["", "/operator,", "/nope,"])
 
 EVENT = st.builds(

@@ -217,7 +217,7 @@ async def test_the_lists_hold_what_is_the_users_own(house) -> None:
 
 
 async def test_a_list_that_is_too_long_to_send_is_an_error_and_no_silence(house) -> None:
-    house.hub._conversation._limits = type(house.limits)(answer_bytes=100)
+    house.hub._dispatcher._limits = type(house.limits)(max_ack_bytes=100)
     ada = await house.peer()
     await ada.done("send_message", {"content": "hello"})
     assert (await ada.refused("list_tasks"))["code"] == "too_large"

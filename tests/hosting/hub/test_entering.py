@@ -8,7 +8,7 @@ import socketio
 from aiohttp import WSMsgType, WSServerHandshakeError
 from socketio.exceptions import ConnectionError as Refused
 
-from sophon_hosting.hub.limits import Limits
+from sophon_hosting.hub.limits import HubLimits
 
 POLL = "/socket.io/?EIO=4&transport=polling"
 WEBSOCKET = "/socket.io/?EIO=4&transport=websocket"
@@ -168,7 +168,7 @@ async def test_who_has_left_the_last_namespace_is_shown_out_too(house) -> None:
         assert await raw.end() == 1000
 
 
-@pytest.mark.parametrize("limits", [Limits(strangers_per_address=3)])
+@pytest.mark.parametrize("limits", [HubLimits(max_unauthenticated_per_address=3)])
 async def test_from_one_address_only_so_many_may_wait_at_the_door(house, limits) -> None:
     sockets = [await house.http.ws_connect(house.url + WEBSOCKET) for _ in range(3)]
     with pytest.raises(WSServerHandshakeError) as refused:
@@ -183,7 +183,7 @@ async def test_from_one_address_only_so_many_may_wait_at_the_door(house, limits)
         await each.close()
 
 
-@pytest.mark.parametrize("limits", [Limits(connections=2)])
+@pytest.mark.parametrize("limits", [HubLimits(max_connections=2)])
 async def test_in_all_only_so_many_may_be_open(house, limits) -> None:
     first, _second = await house.peer(), await house.peer("bob")
     async with house.http.get(house.url + POLL) as answer:

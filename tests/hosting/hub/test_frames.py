@@ -5,24 +5,24 @@ from engineio.packet import Packet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.hub.frames import is_frame, payload_problem
+from sophon_hosting.hub.frames import is_engineio_packet, find_payload_problem
 
 
 @pytest.mark.parametrize("frame", ["2", "2probe", "3", "3probe", "5", "1", "6", "40", '42["a"]', "44", b"\x00"])
 def test_a_packet_is_taken(frame: str | bytes) -> None:
-    assert is_frame(frame)
+    assert is_engineio_packet(frame)
 
 
 @pytest.mark.parametrize(
     "frame", ["", "x", "7", "²", "3[[[[", '0{"sid":""}', "4[[[[", "4", "4x", "bAAAA", "22", "\x1e"]
 )
 def test_what_is_none_is_not(frame: str) -> None:
-    assert not is_frame(frame)
+    assert not is_engineio_packet(frame)
 
 
 @given(st.text())
 def test_the_library_can_read_whatever_is_taken(text: str) -> None:
-    if is_frame(text):
+    if is_engineio_packet(text):
         assert Packet(encoded_packet=text).packet_type in range(7)
 
 
@@ -43,6 +43,6 @@ def test_the_library_can_read_whatever_is_taken(text: str) -> None:
     ],
 )
 def test_the_body_of_a_polling_request_is_looked_at(body: bytes, problem: str) -> None:
-    found = payload_problem(body)
+    found = find_payload_problem(body)
     assert problem in found
     assert bool(problem) == bool(found)

@@ -15,11 +15,11 @@ def remains(house) -> dict[str, int]:
     return {
         "connections": len(hub._connections) + len(hub._lines),
         "clients": len(hub._clients),
-        "strangers": len(hub._strangers),
+        "strangers": len(hub._unauthenticated),
         "work": len(hub._work),
         "sockets": len(server.eio.sockets),
         "websockets": len(server.eio.websockets),
-        "pings": len(server.eio._pings),
+        "pings": len(server.eio._ping_tasks),
         "environs": len(server.environ),
         "rooms": len(server.manager.rooms),
         "pending": len(server.manager.pending_connect) + len(server.manager.pending_disconnect),

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from sophon.settings import HubSettings
-from sophon_hosting.hub.origins import may_connect
+from sophon_hosting.hub.origins import is_allowed_origin
 
 
 @pytest.mark.parametrize(
@@ -33,21 +33,21 @@ from sophon_hosting.hub.origins import may_connect
     ],
 )
 def test_a_page_of_the_host_or_of_the_settings_may(origin: str | None, allowed: tuple[str, ...], let_in: bool) -> None:
-    assert may_connect(origin, {"HTTP_HOST": "sophon.home:8080"}, allowed) is let_in
+    assert is_allowed_origin(origin, {"HTTP_HOST": "sophon.home:8080"}, allowed) is let_in
 
 
 @pytest.mark.parametrize(("origin", "let_in"), [("https://chat.example", True), ("http://127.0.0.1:8080", False)])
 def test_behind_a_proxy_its_name_counts(origin: str, let_in: bool) -> None:
     environ = {"HTTP_HOST": "127.0.0.1:8080", "HTTP_X_FORWARDED_HOST": "chat.example"}
-    assert may_connect(origin, environ, ()) is let_in
+    assert is_allowed_origin(origin, environ, ()) is let_in
 
 
 def test_the_usual_port_need_not_be_named() -> None:
-    assert may_connect("https://chat.example", {"HTTP_HOST": "chat.example:443"}, ())
+    assert is_allowed_origin("https://chat.example", {"HTTP_HOST": "chat.example:443"}, ())
 
 
 def test_a_request_without_a_host_has_no_page_of_its_own() -> None:
-    assert not may_connect("http://evil.example", {}, ())
+    assert not is_allowed_origin("http://evil.example", {}, ())
 
 
 USER = {"Id": "ada", "Token": {"$env": "TOKEN_OF_ADA"}}

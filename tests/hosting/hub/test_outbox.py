@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_hosting.events.frame import Frame
-from sophon_hosting.hub.encoding import Encoder
-from sophon_hosting.hub.limits import Limits
-from sophon_hosting.hub.outbox import Outbox
-from sophon_hosting.hub.waiting import Words
+from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.hub.encoding import EventEncoder
+from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.hub.outbox import SendBuffer
+from sophon_hosting.hub.waiting import TextPacket
 
-LIMITS = Limits(buffered_bytes=2000, handed_packets=3, handed_bytes=400, stalled_seconds=30)
+LIMITS = HubLimits(max_buffered_bytes=2000, max_in_flight_packets=3, max_in_flight_bytes=400, stall_timeout_seconds=30)
 
 
 @dataclass
-class Line:
+class FakeTransport:
     """A connection whose client reads when the test says so."""
 
     queue: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
     left: int = 0
 
-    def unsent(self) -> int:
+    def unsent_bytes(self) -> int:
         return self.left
 
     def read(self) -> list[str]:
@@ -37,17 +37,17 @@ class Line:
 
 class Sender:
     def __init__(self) -> None:
-        self.line, self.clock, self.reasons = Line(), VirtualClock(auto=False), list[str]()
-        self.encoder = Encoder(str)
-        self.outbox = Outbox(self.line, str, self.clock, LIMITS, self.reasons.append)
+        self.line, self.clock, self.reasons = FakeTransport(), VirtualClock(auto=False), list[str]()
+        self.encoder = EventEncoder(str)
+        self.outbox = SendBuffer(self.line, str, self.clock, LIMITS, self.reasons.append)
 
     def say(self, *texts: str) -> None:
         for text in texts:
-            self.outbox.send(Words(text))
+            self.outbox.send_packet(TextPacket(text))
 
     def tell(self, text: str) -> None:
-        frame = Frame("stream_chunk", {"task_id": "t", "epoch": 0, "text": text}, "s", "t")
-        self.outbox.tell(self.encoder.of(frame), "/")
+        frame = WireEvent("stream_chunk", {"task_id": "t", "epoch": 0, "text": text}, "s", "t")
+        self.outbox.send_event(self.encoder.encode(frame), "/")
 
     async def all(self) -> list[list[str]]:
         """Read until nothing comes any more, batch by batch."""
@@ -76,7 +76,7 @@ async def test_to_a_client_that_keeps_up_nothing_waits(sender) -> None:
     for text in "abcdefgh":
         sender.say(text)
         assert sender.line.read() == [text]
-    assert sender.outbox.buffered == 0
+    assert sender.outbox.buffered_bytes == 0
 
 
 async def test_a_slow_client_gets_a_few_at_a_time_and_all_in_order(sender) -> None:
@@ -110,7 +110,7 @@ async def test_what_waits_of_a_reply_becomes_one_piece(sender) -> None:
 async def test_what_is_held_comes_after_the_answer(sender) -> None:
     sender.outbox.hold()
     sender.tell("news")
-    sender.outbox.release(Words("answer"))
+    sender.outbox.release(TextPacket("answer"))
     first, second = [text for batch in await sender.all() for text in batch]
     assert (first, "news" in second) == ("answer", True)
 
@@ -119,7 +119,7 @@ async def test_more_than_may_wait_gives_the_client_up(sender) -> None:
     sender.say(*("x" * 100 for _ in range(20)))
     assert len(sender.reasons) == 1
     assert "bytes are buffered" in sender.reasons[0]
-    assert (sender.outbox.closed, sender.outbox.buffered) == (True, 0)
+    assert (sender.outbox.closed, sender.outbox.buffered_bytes) == (True, 0)
 
 
 async def test_what_is_held_counts_too(sender) -> None:
@@ -157,7 +157,7 @@ async def test_a_closed_outbox_sends_nothing_and_keeps_nothing(sender) -> None:
     sender.outbox.close()
     sender.say("g")
     sender.tell("h")
-    assert (sender.outbox.buffered, await sender.all()) == (0, [["a", "b", "c"]])
+    assert (sender.outbox.buffered_bytes, await sender.all()) == (0, [["a", "b", "c"]])
 
 
 async def test_without_anything_to_send_there_is_no_task(sender) -> None:
@@ -174,7 +174,7 @@ def test_a_frame_is_encoded_once_for_all_its_listeners() -> None:
         made.append(text)
         return text
 
-    encoder, frame = Encoder(message), Frame("message", {"content": "a"}, "s")
-    packets = [encoder.of(frame).packet(namespace) for _ in range(100) for namespace in ("/", "/operator")]
+    encoder, frame = EventEncoder(message), WireEvent("message", {"content": "a"}, "s")
+    packets = [encoder.encode(frame).engine_message(namespace) for _ in range(100) for namespace in ("/", "/operator")]
     assert made == ['2["message",{"content":"a"}]', '2/operator,["message",{"content":"a"}]']
     assert len({id(packet) for packet in packets}) == 2

@@ -7,28 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from socketio.packet import Packet as LibraryPacket
 
-from sophon_hosting.hub.packets import Packet, ack_text, event_text, read_packet, size_of
+from sophon_hosting.hub.packets import SocketIoPacket, encode_ack_packet, encode_event_packet, parse_packet, utf8_length
 
 
 @pytest.mark.parametrize(
     ("text", "packet"),
     [
-        ('2["join",{}]', Packet("event", data=["join", {}])),
-        ('27["join",1]', Packet("event", ack="7", data=["join", 1])),
-        ('2/operator,12["join"]', Packet("event", "/operator", "12", ["join"])),
-        ("0", Packet("connect")),
-        ('0{"token":"t"}', Packet("connect", data={"token": "t"})),
-        ('0/operator,{"token":"t"}', Packet("connect", "/operator", data={"token": "t"})),
-        ("0/operator", Packet("connect", "/operator")),
-        ("0/operator?a=b,", Packet("connect", "/operator")),
-        ("1/operator,", Packet("disconnect", "/operator")),
-        ("31[]", Packet("ack", ack="1", data=[])),
-        ('52-/operator,7["x",{"_placeholder":true,"num":0}]', Packet("binary", "/operator", "7", attachments=2)),
-        ("61-3[]", Packet("binary", attachments=1)),
+        ('2["join",{}]', SocketIoPacket("event", data=["join", {}])),
+        ('27["join",1]', SocketIoPacket("event", ack="7", data=["join", 1])),
+        ('2/operator,12["join"]', SocketIoPacket("event", "/operator", "12", ["join"])),
+        ("0", SocketIoPacket("connect")),
+        ('0{"token":"t"}', SocketIoPacket("connect", data={"token": "t"})),
+        ('0/operator,{"token":"t"}', SocketIoPacket("connect", "/operator", data={"token": "t"})),
+        ("0/operator", SocketIoPacket("connect", "/operator")),
+        ("0/operator?a=b,", SocketIoPacket("connect", "/operator")),
+        ("1/operator,", SocketIoPacket("disconnect", "/operator")),
+        ("31[]", SocketIoPacket("ack", ack="1", data=[])),
+        ('52-/operator,7["x",{"_placeholder":true,"num":0}]', SocketIoPacket("binary", "/operator", "7", attachments=2)),
+        ("61-3[]", SocketIoPacket("binary", attachments=1)),
     ],
 )
-def test_a_packet_is_read(text: str, packet: Packet) -> None:
-    assert read_packet(text) == packet
+def test_a_packet_is_read(text: str, packet: SocketIoPacket) -> None:
+    assert parse_packet(text) == packet
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_a_packet_is_read(text: str, packet: Packet) -> None:
     ],
 )
 def test_what_cannot_be_read_says_why_and_whom_to_answer(text: str, ack: str | None) -> None:
-    packet = read_packet(text)
+    packet = parse_packet(text)
     assert (packet.kind, packet.ack, bool(packet.problem)) == ("malformed", ack, True)
 
 
 @given(st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
-    assert read_packet(text).namespace.startswith("/")
+    assert parse_packet(text).namespace.startswith("/")
 
 
 JSON = st.recursive(
@@ -71,19 +71,19 @@ JSON = st.recursive(
 @given(name=st.text(st.characters(exclude_categories=["Cs"])), payload=JSON, ack=st.none() | st.integers(0, 2**40))
 def test_what_the_library_writes_is_read_as_it_was_meant(name: str, payload: object, ack: int | None) -> None:
     text = LibraryPacket(2, data=[name, payload], namespace="/operator", id=ack).encode()
-    packet = read_packet(text)
+    packet = parse_packet(text)
     assert (packet.kind, packet.namespace, packet.data) == ("event", "/operator", [name, payload])
     assert packet.ack == (None if ack is None else str(ack))
 
 
 @pytest.mark.parametrize("namespace", ["/", "/operator"])
 def test_the_library_reads_what_is_written(namespace: str) -> None:
-    event = LibraryPacket(encoded_packet=event_text(namespace, json.dumps(["message", {"content": "ä"}])))
-    ack = LibraryPacket(encoded_packet=ack_text(namespace, "7", '{"ok":true}'))
+    event = LibraryPacket(encoded_packet=encode_event_packet(namespace, json.dumps(["message", {"content": "ä"}])))
+    ack = LibraryPacket(encoded_packet=encode_ack_packet(namespace, "7", '{"ok":true}'))
     assert (event.packet_type, event.namespace or "/", event.data) == (2, namespace, ["message", {"content": "ä"}])
     assert (ack.packet_type, ack.namespace or "/", ack.id, ack.data) == (3, namespace, 7, [{"ok": True}])
 
 
 @given(st.text())
 def test_the_size_of_a_text_is_that_on_the_wire(text: str) -> None:
-    assert size_of(text) == len(text.encode("utf-8", "surrogatepass"))
+    assert utf8_length(text) == len(text.encode("utf-8", "surrogatepass"))

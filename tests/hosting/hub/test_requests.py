@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from sophon.errors import InputError
-from sophon_hosting.hub.requests import REQUESTS, is_shallow, read_request
+from sophon_hosting.hub.requests import PAYLOAD_MODELS, is_within_depth, parse_payload
 
 
 def problem(event: str, *arguments: Any) -> str:
     with pytest.raises(InputError) as refused:
-        read_request(REQUESTS[event], arguments)
+        parse_payload(PAYLOAD_MODELS[event], arguments)
     return str(refused.value)
 
 
@@ -71,9 +71,9 @@ def test_what_was_sent_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("arguments", [[], [None], [{}]])
 def test_a_list_needs_no_payload(arguments: list[Any]) -> None:
-    assert read_request(REQUESTS["list_tasks"], arguments)
+    assert parse_payload(PAYLOAD_MODELS["list_tasks"], arguments)
 
 
 @pytest.mark.parametrize(("levels", "shallow"), [(0, True), (3, True), (4, False), (2000, False)])
 def test_depth_is_measured_without_going_down(levels: int, shallow: bool) -> None:
-    assert is_shallow(nested(levels), 3) is shallow
+    assert is_within_depth(nested(levels), 3) is shallow

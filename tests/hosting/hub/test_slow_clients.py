@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from sophon.events import AgentStatus, StreamChunk
-from sophon_hosting.hub.limits import Limits
+from sophon_hosting.hub.limits import HubLimits
 
 MEGABYTE = 1024 * 1024
 KILOBYTES = "x" * 10_000
@@ -37,7 +37,7 @@ def cost(house) -> int:
     for connection in house.hub._connections.values():
         line = house.hub._lines[connection.id]
         queued = sum(len(packet.data or "") for packet in list(line.queue._queue) if packet is not None)
-        costs.append(connection.outbox.buffered + queued + line.unsent())
+        costs.append(connection.outbox.buffered_bytes + queued + line.unsent_bytes())
     return max(costs)
 
 
@@ -94,7 +94,7 @@ async def test_one_that_takes_nothing_for_half_a_minute_is_disconnected_and_resu
     assert joined["events"][0]["data"]["seq"] == 3
 
 
-@pytest.mark.parametrize("limits", [Limits(buffered_bytes=MEGABYTE)])
+@pytest.mark.parametrize("limits", [HubLimits(max_buffered_bytes=MEGABYTE)])
 async def test_one_that_is_only_slow_is_told_the_whole_reply_in_fewer_pieces(house, limits) -> None:
     async with house.raw() as raw:
         await raw.say('421["join_session",{"session_id":"s"}]')
@@ -162,7 +162,7 @@ async def test_one_that_says_something_wrong_and_reads_nothing_ends_too(house) -
             await asyncio.sleep(0)
         (websocket,) = house.hub._server.eio.websockets.values()
         await raw.say("this is no packet")
-        await house.settled(lambda: websocket._countdown is not None)
+        await house.settled(lambda: websocket._close_timeout is not None)
         await house.clock.advance(5)
         await house.settled(lambda: not house.hub._server.eio.websockets and not house.hub._connections)
         raw.cut()

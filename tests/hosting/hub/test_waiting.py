@@ -6,32 +6,32 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.events.frame import Frame
-from sophon_hosting.hub.encoding import Encoded
-from sophon_hosting.hub.waiting import JOINED_CHARACTERS, Waiting, Words
+from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.hub.encoding import EncodedEvent
+from sophon_hosting.hub.waiting import MAX_MERGED_CHARACTERS, ClientQueue, TextPacket
 
 
-def chunk(text: str, task: str = "t", epoch: int = 0) -> Encoded:
+def chunk(text: str, task: str = "t", epoch: int = 0) -> EncodedEvent:
     data = {"session_id": "s", "task_id": task, "run_id": task, "epoch": epoch, "offset": 0, "text": text}
-    return Encoded(Frame("stream_chunk", data, "s", task), str)
+    return EncodedEvent(WireEvent("stream_chunk", data, "s", task), str)
 
 
-def event(name: str) -> Encoded:
-    return Encoded(Frame(name, {"task_id": "t"}, "s", "t", 1), str)
+def event(name: str) -> EncodedEvent:
+    return EncodedEvent(WireEvent(name, {"task_id": "t"}, "s", "t", 1), str)
 
 
-def sent(waiting: Waiting) -> list[Any]:
-    parcels = waiting.take(len(waiting), waiting.size)
-    return [json.loads(str(parcel.packet(str))[1:]) for parcel in parcels]
+def sent(waiting: ClientQueue) -> list[Any]:
+    parcels = waiting.pop_batch(len(waiting), waiting.size)
+    return [json.loads(str(parcel.engine_message(str))[1:]) for parcel in parcels]
 
 
-def filled(*parcels: Encoded | Words) -> Waiting:
-    waiting = Waiting()
+def filled(*parcels: EncodedEvent | TextPacket) -> ClientQueue:
+    waiting = ClientQueue()
     for parcel in parcels:
-        if isinstance(parcel, Words):
-            waiting.add(parcel)
+        if isinstance(parcel, TextPacket):
+            waiting.append(parcel)
         else:
-            waiting.tell(parcel, "/")
+            waiting.append_event(parcel, "/")
     return waiting
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_carried_past_another_event() -> None:
 
 def test_a_piece_that_became_long_takes_up_no_more() -> None:
     told = sent(filled(*(chunk("x" * 1000) for _ in range(100))))
-    assert all(len(data["text"]) <= JOINED_CHARACTERS for _, data in told)
+    assert all(len(data["text"]) <= MAX_MERGED_CHARACTERS for _, data in told)
     assert sum(len(data["text"]) for _, data in told) == 100_000
 
 
@@ -62,12 +62,12 @@ def test_many_short_pieces_take_up_little_more_than_their_text() -> None:
 
 
 def test_what_is_written_in_wide_letters_is_counted_as_it_is_kept() -> None:
-    assert filled(Words("\N{GRINNING FACE}" * 1000)).size > 4000
+    assert filled(TextPacket("\N{GRINNING FACE}" * 1000)).size > 4000
 
 
 def test_as_much_is_taken_as_fits_and_at_least_one() -> None:
-    waiting = filled(Words("x" * 1000), Words("y"), Words("z"))
-    assert [len(waiting.take(8, 500)), len(waiting.take(1, 500)), len(waiting.take(8, 500)), len(waiting)] == [
+    waiting = filled(TextPacket("x" * 1000), TextPacket("y"), TextPacket("z"))
+    assert [len(waiting.pop_batch(8, 500)), len(waiting.pop_batch(1, 500)), len(waiting.pop_batch(8, 500)), len(waiting)] == [
         1,
         1,
         1,
@@ -79,7 +79,7 @@ PARCELS = st.lists(
     st.one_of(
         st.builds(chunk, st.text(max_size=9), st.sampled_from("tu"), st.integers(0, 1)),
         st.builds(event, st.sampled_from(["message", "agent_status"])),
-        st.builds(Words, st.just('3["an answer"]')),
+        st.builds(TextPacket, st.just('3["an answer"]')),
     ),
     max_size=30,
 )
@@ -89,8 +89,8 @@ PARCELS = st.lists(
 def test_all_text_arrives_in_order_however_it_is_taken(parcels: list[Any], packets: int, size: int) -> None:
     waiting = filled(*parcels)
     taken: list[Any] = []
-    while batch := waiting.take(packets, size):
-        taken += [json.loads(str(parcel.packet(str))[1:]) for parcel in batch]
+    while batch := waiting.pop_batch(packets, size):
+        taken += [json.loads(str(parcel.engine_message(str))[1:]) for parcel in batch]
     alone = [each for parcel in parcels for each in sent(filled(parcel))]
     assert waiting.size == 0
     assert texts(taken) == texts(alone)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon_hosting.observing.formats import JsonFormatter, TextFormatter
-from sophon_hosting.observing.plain import LONGEST
+from sophon_hosting.observing.plain import MAX_TEXT_CHARACTERS
 
 
 class Fraction(float):
@@ -106,9 +106,9 @@ def test_where_it_was_logged_is_told_when_asked_for() -> None:
 
 @pytest.mark.parametrize("formatter", [JSON, TextFormatter()])
 def test_a_text_that_is_far_too_long_is_cut_and_half_a_secret_is_not_shown(formatter: logging.Formatter) -> None:
-    edge = "x" * (LONGEST + 4_080) + " token=" + "s" * 500
+    edge = "x" * (MAX_TEXT_CHARACTERS + 4_080) + " token=" + "s" * 500
     line = formatter.format(record(edge))
-    assert len(line) < LONGEST + 300
+    assert len(line) < MAX_TEXT_CHARACTERS + 300
     assert f"{len(edge)} characters in total" in line
     assert "sss" not in line
 

@@ -7,8 +7,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from sophon_hosting.observing.logs import set_up_host_logs
-from sophon_hosting.observing.scope import log_scope
+from sophon_hosting.observing.logs import configure_logging
+from sophon_hosting.observing.scope import log_context
 
 log = logging.getLogger("sophon.test")
 
@@ -26,12 +26,12 @@ def root() -> Iterator[None]:
 @pytest.fixture
 def lines(root: None):
     out = io.StringIO()
-    set_up_host_logs("INFO", "Auto", out)
+    configure_logging("INFO", "Auto", out)
     return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
 
 
 def test_a_line_is_an_object_with_what_it_is_about(lines) -> None:
-    with log_scope(session_id="s", task_id="t", trace_id=None), log_scope(user="ada"):
+    with log_context(session_id="s", task_id="t", trace_id=None), log_context(user="ada"):
         log.info("paid %s", "Bob", extra={"amount": 3})
     log.info("outside")
     inside, outside = lines()
@@ -61,8 +61,8 @@ def test_a_message_cannot_pass_for_two_lines(lines) -> None:
 
 def test_text_is_for_people_and_moves_no_cursor(root: None) -> None:
     out = io.StringIO()
-    set_up_host_logs("INFO", "Text", out)
-    with log_scope(task_id="t"):
+    configure_logging("INFO", "Text", out)
+    with log_context(task_id="t"):
         log.info("hello \x1b[2J")
     assert "INFO    hello ?[2J  task_id=t" in out.getvalue()
 
@@ -75,7 +75,7 @@ def test_libraries_that_tell_every_step_are_quiet(lines) -> None:
 
 
 def test_a_library_that_logs_in_the_scope_is_about_it_too(lines) -> None:
-    with log_scope(session_id="s", trace_id="f" * 32):
+    with log_context(session_id="s", trace_id="f" * 32):
         logging.getLogger("aiohttp.server").warning("a client has gone")
     [line] = lines()
     assert (line["logger"], line["session_id"], line["trace_id"]) == ("aiohttp.server", "s", "f" * 32)
@@ -83,7 +83,7 @@ def test_a_library_that_logs_in_the_scope_is_about_it_too(lines) -> None:
 
 async def test_what_is_told_at_the_same_time_is_told_apart(lines) -> None:
     async def work(session: str) -> None:
-        with log_scope(session_id=session):
+        with log_context(session_id=session):
             await anyio.lowlevel.checkpoint()
             log.info("works")
 
@@ -95,7 +95,7 @@ async def test_what_is_told_at_the_same_time_is_told_apart(lines) -> None:
 
 def test_the_secrets_of_the_settings_are_nowhere_in_the_log(root: None) -> None:
     out = io.StringIO()
-    set_up_host_logs("INFO", "Auto", out, secrets={"correct horse"})
+    configure_logging("INFO", "Auto", out, secrets={"correct horse"})
     log.info("it was %s", "correct horse", extra={"said": ["correct horse"]})
     assert "correct horse" not in out.getvalue()
     assert json.loads(out.getvalue())["said"] == ["***"]
@@ -104,7 +104,7 @@ def test_the_secrets_of_the_settings_are_nowhere_in_the_log(root: None) -> None:
 @pytest.mark.parametrize(("level", "told"), [("Debug", 4), ("Info", 3), ("Warning", 2), ("Error", 1)])
 def test_what_is_below_the_level_is_not_told(root: None, level: str, told: int) -> None:
     out = io.StringIO()
-    set_up_host_logs(level, "Json", out)
+    configure_logging(level, "Json", out)
     for say in (log.debug, log.info, log.warning, log.error):
         say("hello")
     assert len(out.getvalue().splitlines()) == told

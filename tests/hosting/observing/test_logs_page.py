@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sophon.settings import Settings
 from sophon_hosting.observing.formats import JsonFormatter
-from sophon_hosting.observing.plain import DEEPEST, LONGEST, MOST
+from sophon_hosting.observing.plain import MAX_DEPTH, MAX_TEXT_CHARACTERS, MAX_ENTRIES
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, HOST = (DOCS / "logs.md").read_text(), DOCS / "host.md"
@@ -13,7 +13,7 @@ PAGE, HOST = (DOCS / "logs.md").read_text(), DOCS / "host.md"
 
 def test_the_settings_on_the_page_can_be_used() -> None:
     [block] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    logging_settings = Settings.of(json.loads(block)["Sophon"]).logging
+    logging_settings = Settings.from_mapping(json.loads(block)["Sophon"]).logging
     assert (logging_settings.level, logging_settings.format) == ("Warning", "Json")
 
 
@@ -41,7 +41,7 @@ def test_the_line_on_the_page_looks_as_lines_do() -> None:
 
 def test_the_limits_on_the_page_are_those_in_force() -> None:
     text = " ".join(PAGE.split())
-    assert f"texts are cut at {LONGEST:,} characters, lists and mappings at {MOST} entries and {DEEPEST} levels" in text
+    assert f"texts are cut at {MAX_TEXT_CHARACTERS:,} characters, lists and mappings at {MAX_ENTRIES} entries and {MAX_DEPTH} levels" in text
 
 
 def test_who_reads_how_to_run_a_host_finds_the_page() -> None:

@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sophon import events
 from sophon.errors import ChainError, SophonError
-from sophon.messages import FinishReason, Outcome, Usage
+from sophon.messages import FinishReason, ToolCallOutcome, Usage
 from sophon.models.model import Purpose
 from sophon_hosting.observing.metrics import DECISIONS, ERROR_CODES, Metrics
-from sophon_hosting.observing.series import OTHER
+from sophon_hosting.observing.series import OTHER_LABEL
 from sophon_hosting.queue.contract import QueueStatistics
 
 IDLE = QueueStatistics(
@@ -92,7 +92,7 @@ LABELS = {
     "level": {"warning", "critical", "breaker"},
     "how": {"summary", "truncation"},
     "reason": {*ERROR_CODES, *get_args(FinishReason)},
-    "outcome": {*ERROR_CODES, *get_args(Outcome)},
+    "outcome": {*ERROR_CODES, *get_args(ToolCallOutcome)},
 }
 """What each label may say besides `other`."""
 
@@ -125,7 +125,7 @@ def test_whatever_is_named_there_is_only_so_much_to_count(heard: list[events.Eve
             continue
         for sample in family.samples:
             said = {label: value for label, value in sample.labels.items() if label != "le"}
-            assert all(value in LABELS[label] | {OTHER} for label, value in said.items())
+            assert all(value in LABELS[label] | {OTHER_LABEL} for label, value in said.items())
 
 
 STRANGE = st.text(min_size=1, max_size=8).map(lambda name: f"?{name}")

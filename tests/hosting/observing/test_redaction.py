@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sophon.settings import Settings
-from sophon_hosting.observing.redaction import Redaction, names_a_secret, secrets_of, without_secrets
+from sophon_hosting.observing.redaction import LogRedactor, is_secret_name, collect_secrets, redact_patterns
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ from sophon_hosting.observing.redaction import Redaction, names_a_secret, secret
     ],
 )
 def test_what_looks_like_a_secret_is_blacked_out(text: str, secret: str) -> None:
-    assert secret not in without_secrets(text)
-    assert "***" in without_secrets(text)
+    assert secret not in redact_patterns(text)
+    assert "***" in redact_patterns(text)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_looks_like_a_secret_is_blacked_out(text: str, secret: str) -> None
     ],
 )
 def test_prose_about_secrets_stays(text: str) -> None:
-    assert without_secrets(text) == text
+    assert redact_patterns(text) == text
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_prose_about_secrets_stays(text: str) -> None:
     ],
 )
 def test_a_quoted_value_is_blacked_out_up_to_its_end(text: str, shown: str) -> None:
-    assert without_secrets(text) == shown
+    assert redact_patterns(text) == shown
 
 
 def test_what_stands_beside_a_secret_stays() -> None:
-    assert without_secrets("GET /x?token=abcdef&y=1") == "GET /x?token=***&y=1"
-    assert without_secrets("postgresql://ada:pw@db/sophon") == "postgresql://ada:***@db/sophon"
+    assert redact_patterns("GET /x?token=abcdef&y=1") == "GET /x?token=***&y=1"
+    assert redact_patterns("postgresql://ada:pw@db/sophon") == "postgresql://ada:***@db/sophon"
 
 
 @pytest.mark.parametrize(
@@ -92,27 +92,27 @@ def test_what_stands_beside_a_secret_stays() -> None:
     ],
 )
 def test_a_field_is_known_by_its_name(name: str) -> None:
-    assert names_a_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", ["tokens", "input_tokens", "monkey", "keys_asked", "session_id", ""])
 def test_other_fields_are_not_taken_for_secrets(name: str) -> None:
-    assert not names_a_secret(name)
+    assert not is_secret_name(name)
 
 
 def test_a_value_is_found_wherever_it_stands_and_as_an_address_has_it() -> None:
-    redact = Redaction({"correct/horse", "correct/horse/battery"})
+    redact = LogRedactor({"correct/horse", "correct/horse/battery"})
     assert redact("it is correct/horse/battery!") == "it is ***!"
     assert redact("GET /x?q=correct%2Fhorse") == "GET /x?q=***"
 
 
 def test_a_value_that_is_too_short_spoils_no_line() -> None:
-    assert Redaction({"ollama", ""})("asked ollama/llama3") == "asked ollama/llama3"
+    assert LogRedactor({"ollama", ""})("asked ollama/llama3") == "asked ollama/llama3"
 
 
 def test_all_secrets_of_the_settings_are_known(tmp_path: Path) -> None:
     (tmp_path / "bob").write_text("bobs-token\n")
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {
             "Hub": {"Users": [
                 {"Id": "ada", "Token": {"$env": "ADA"}}, {"Id": "bob", "Token": {"$file": str(tmp_path / "bob")}},
@@ -123,6 +123,6 @@ def test_all_secrets_of_the_settings_are_known(tmp_path: Path) -> None:
         }
     )  # fmt: skip
     environment = {"ADA": "adas-token", "SECOND": "second-key", "BOT": "bots-token", "MISTRAL_API_KEY": "found-key"}
-    assert secrets_of(settings, environment) == {
+    assert collect_secrets(settings, environment) == {
         "adas-token", "bobs-token", "plain-key-1", "second-key", "p%40ssword", "p@ssword", "bots-token", "found-key",
     }  # fmt: skip

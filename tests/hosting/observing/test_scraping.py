@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sophon import ModelRequest, Services
 from sophon.testing import FunctionModel
-from sophon_hosting.site import Site, bound
+from sophon_hosting.site import HostServer, bind_address
 
 PATIENCE_SECONDS = 30
 
@@ -23,13 +23,13 @@ async def url() -> AsyncIterator[str]:
         return request.messages[-1].content.upper()
 
     model = FunctionModel(answer, name="brain")
-    site = Site(Services(models=model, settings={"Planning": {"Mode": "Never"}}), {})
-    address = bound("127.0.0.1", 0)
-    await site.open(address)
+    site = HostServer(Services(models=model, settings={"Planning": {"Mode": "Never"}}), {})
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
     try:
         yield address.url
     finally:
-        await site.close(grace_seconds=0)
+        await site.shutdown(grace_seconds=0)
 
 
 async def scraped(url: str) -> dict[tuple[str, ...], float]:

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from sophon_hosting.observing.traces import new_trace, trace_of
+from sophon_hosting.observing.traces import new_trace_id, trace_id_from_traceparent
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -11,7 +11,7 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     "header", [f"00-{TRACE}-{PARENT}-01", f" 00-{TRACE}-{PARENT}-00 ", f"cc-{TRACE}-{PARENT}-01-what"]
 )
 def test_the_trace_of_the_sender_goes_on(header: str) -> None:
-    assert trace_of(header) == TRACE
+    assert trace_id_from_traceparent(header) == TRACE
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def test_the_trace_of_the_sender_goes_on(header: str) -> None:
     ],
 )
 def test_anything_else_begins_a_new_one(header: str | None) -> None:
-    found = trace_of(header)
+    found = trace_id_from_traceparent(header)
     assert found != TRACE
     assert re.fullmatch("[0-9a-f]{32}", found)
 
 
 def test_traces_differ() -> None:
-    assert new_trace() != new_trace()
+    assert new_trace_id() != new_trace_id()

@@ -3,16 +3,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import InputError
-from sophon_hosting.openai_api.completion import Completion, talk_of
+from sophon_hosting.openai_api.completion import CompletionRequest, parse_completion_input
 
 
 def talk(*said: tuple[str, object]):
-    return talk_of(Completion.model_validate({"messages": [{"role": role, "content": text} for role, text in said]}))
+    return parse_completion_input(CompletionRequest.model_validate({"messages": [{"role": role, "content": text} for role, text in said]}))
 
 
 def test_the_last_message_is_answered_behind_the_others() -> None:
     found = talk(("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("developer", "Be kind."), ("user", "c"))
-    assert (found.text, found.before) == ("c", [("user", "a"), ("assistant", "b")])
+    assert (found.text, found.history) == ("c", [("user", "a"), ("assistant", "b")])
     assert found.instructions == "Be brief.\n\nBe kind."
 
 
@@ -20,7 +20,7 @@ def test_parts_of_text_are_one_text_and_calls_are_left_out() -> None:
     found = talk(
         ("assistant", None), ("tool", "42"), ("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])
     )
-    assert (found.text, found.before, found.instructions) == ("ab", [], None)
+    assert (found.text, found.history, found.instructions) == ("ab", [], None)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_whatever_was_said_is_answered_or_refused(said) -> None:
     except InputError:
         return
     assert found.text.strip()
-    assert all(text.strip() for _, text in found.before)
+    assert all(text.strip() for _, text in found.history)

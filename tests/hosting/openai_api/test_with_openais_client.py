@@ -13,7 +13,7 @@ from aiohttp import web
 from sophon import ModelRequest, Services
 from sophon.errors import RateLimited
 from sophon.testing import FunctionModel
-from sophon_hosting.access import Access, User
+from sophon_hosting.access import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_middlewares.chains import twelve
@@ -55,7 +55,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         services = Services(models=FunctionModel(answer, name="brain", stream=True), settings=settings)
         host = await stack.enter_async_context(Host(services, twelve(services)))
         runner = web.AppRunner(
-            make_app(host, Access({"token-of-ada": User("ada")})), access_log=None, shutdown_timeout=1
+            make_app(host, TokenAuthenticator({"token-of-ada": User("ada")})), access_log=None, shutdown_timeout=1
         )
         await runner.setup()
         stack.push_async_callback(runner.cleanup)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.queue.acceptance import SMALLEST, Acceptance, Ticket
+from sophon_hosting.queue.acceptance import MIN_CAPACITY, PositionIndex, Ticket
 
 OPERATIONS = st.lists(
     st.tuples(st.sampled_from(["join", "join", "leave", "come_back", "close"]), st.integers(0, 10**6))
@@ -11,42 +11,42 @@ OPERATIONS = st.lists(
 
 
 def counted(tickets: list[Ticket], ticket: Ticket) -> int:
-    return sum(1 for other in tickets[: tickets.index(ticket)] if other.waiting)
+    return sum(1 for other in tickets[: tickets.index(ticket)] if other.is_waiting)
 
 
-def churn(acceptance: Acceptance, count: int) -> None:
+def churn(acceptance: PositionIndex, count: int) -> None:
     for _ in range(count):
-        acceptance.close(acceptance.join())
+        acceptance.remove(acceptance.append())
 
 
-@given(OPERATIONS, st.integers(0, 2 * SMALLEST))
+@given(OPERATIONS, st.integers(0, 2 * MIN_CAPACITY))
 def test_as_many_stand_before_a_ticket_as_were_accepted_before_and_wait(operations, gone: int):
-    acceptance = Acceptance()
+    acceptance = PositionIndex()
     churn(acceptance, gone)
     tickets: list[Ticket] = []
     for operation, pick in operations:
         if operation == "join":
-            tickets.append(acceptance.join())
+            tickets.append(acceptance.append())
         elif tickets:
             ticket = tickets[pick % len(tickets)]
             getattr(acceptance, operation)(ticket)
             if operation == "close":
                 tickets.remove(ticket)
-    assert [acceptance.before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
-    churn(acceptance, 2 * SMALLEST)
-    assert [acceptance.before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
+    assert [acceptance.count_waiting_before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
+    churn(acceptance, 2 * MIN_CAPACITY)
+    assert [acceptance.count_waiting_before(ticket) for ticket in tickets] == [counted(tickets, ticket) for ticket in tickets]
 
 
 def test_what_is_gone_leaves_nothing_behind():
-    acceptance = Acceptance()
-    first = acceptance.join()
-    churn(acceptance, 100 * SMALLEST)
-    assert len(acceptance._tickets) <= SMALLEST
-    assert len(acceptance._sums) == SMALLEST + 1
-    assert acceptance.before(first) == 0
+    acceptance = PositionIndex()
+    first = acceptance.append()
+    churn(acceptance, 100 * MIN_CAPACITY)
+    assert len(acceptance._tickets) <= MIN_CAPACITY
+    assert len(acceptance._sums) == MIN_CAPACITY + 1
+    assert acceptance.count_waiting_before(first) == 0
 
 
 def test_many_that_wait_are_all_counted():
-    acceptance = Acceptance()
-    tickets = [acceptance.join() for _ in range(20 * SMALLEST)]
-    assert [acceptance.before(ticket) for ticket in tickets] == list(range(20 * SMALLEST))
+    acceptance = PositionIndex()
+    tickets = [acceptance.append() for _ in range(20 * MIN_CAPACITY)]
+    assert [acceptance.count_waiting_before(ticket) for ticket in tickets] == list(range(20 * MIN_CAPACITY))

@@ -4,12 +4,12 @@ import pytest
 
 from sophon import Services
 from sophon.errors import SettingsError
-from sophon_hosting.queue.configured import queue_of
+from sophon_hosting.queue.configured import build_queue
 from sophon_hosting.queue.memory import MemoryQueue
 
 
 async def test_the_queue_in_memory_has_the_capacity_of_the_settings() -> None:
-    queue = queue_of(Services(settings={"Queue": {"Capacity": 7}}))
+    queue = build_queue(Services(settings={"Queue": {"Capacity": 7}}))
     assert isinstance(queue, MemoryQueue)
     assert (await queue.statistics()).capacity == 7
 
@@ -18,4 +18,4 @@ async def test_the_queue_in_memory_has_the_capacity_of_the_settings() -> None:
 def test_a_backend_that_is_not_there_is_refused(backend: str) -> None:
     services = Services(settings={"Queue": {"Backend": backend, "Url": "redis://localhost"}})
     with pytest.raises(SettingsError, match=rf"Queue\.Backend: '{backend}' is not supported by this version"):
-        queue_of(services)
+        build_queue(services)

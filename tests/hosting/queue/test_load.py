@@ -45,8 +45,8 @@ class Plant:
             await self.end(delivery)
 
     async def end(self, delivery: Delivery) -> None:
-        if delivery.count < 5 and self.random.random() < self.clumsy:
-            await self.queue.give_back(delivery)
+        if delivery.delivery_count < 5 and self.random.random() < self.clumsy:
+            await self.queue.nack(delivery)
         else:
             await self.queue.ack(delivery)
             self.acked[delivery.entry.task_id] += 1

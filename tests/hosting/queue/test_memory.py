@@ -4,7 +4,7 @@ import asyncio
 import gc
 from collections import Counter
 
-from sophon_hosting.queue.acceptance import SMALLEST
+from sophon_hosting.queue.acceptance import MIN_CAPACITY
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.memory import MemoryQueue
 
@@ -26,14 +26,14 @@ async def test_tasks_that_are_done_leave_nothing_behind():
     queue = MemoryQueue()
     for n in range(1000):
         await queue.put(QueueEntry(f"t{n}", f"s{n}"))
-        await queue.hold(f"s{n}", f"t{n}")
+        await queue.hold_lane(f"s{n}", f"t{n}")
         delivery = await queue.take()
-        await queue.give_back(delivery)
+        await queue.nack(delivery)
         await queue.ack(await queue.take())
-        await queue.free(f"s{n}", f"t{n}")
+        await queue.release_lane(f"s{n}", f"t{n}")
     left = kept() - before
     assert (left["Item"], left["Lane"]) == (0, 0)
-    assert left["Ticket"] <= SMALLEST
+    assert left["Ticket"] <= MIN_CAPACITY
 
 
 async def test_takers_that_went_away_leave_nothing_behind():

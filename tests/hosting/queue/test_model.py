@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from sophon.errors import QueueFull
 from sophon.testing import VirtualClock
-from sophon_hosting.queue.contract import Delivery, Place, QueueEntry
+from sophon_hosting.queue.contract import Delivery, ReservedSlot, QueueEntry
 
 CAPACITY, MAX_DELIVERIES = 4, 2
 SESSIONS = "abc"
@@ -134,7 +134,7 @@ class QueueAndModel(RuleBasedStateMachine):
         self.takers: list[asyncio.Task[Delivery]] = []
         self.open: list[tuple[Delivery, Item]] = []
         self.ended: list[Delivery] = []
-        self.places: list[Place] = []
+        self.places: list[ReservedSlot] = []
 
     def ask(self, work):
         return self.loop.run_until_complete(work)
@@ -142,9 +142,9 @@ class QueueAndModel(RuleBasedStateMachine):
     def compare_deliveries(self) -> None:
         expected = self.model.deliver()
         self.ask(self.spin())
-        done = sorted((taker.result() for taker in self.takers if taker.done()), key=lambda delivery: delivery.token)
+        done = sorted((taker.result() for taker in self.takers if taker.done()), key=lambda delivery: delivery.fencing_token)
         self.takers = [taker for taker in self.takers if not taker.done()]
-        seen = [(d.entry.task_id, d.entry.kind, d.count) for d in done]
+        seen = [(d.entry.task_id, d.entry.kind, d.delivery_count) for d in done]
         assert seen == [(item.task, item.kind, item.count) for item in expected]
         self.open += zip(done, expected, strict=True)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sophon_hosting.queue.pace import REMEMBERED, Pace, retry_after_seconds
+from sophon_hosting.queue.pace import SAMPLE_COUNT, DrainRate, estimate_retry_after_seconds
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ from sophon_hosting.queue.pace import REMEMBERED, Pace, retry_after_seconds
     ],
 )
 def test_it_is_told_from_how_long_tasks_take_and_how_many_run(completions, in_flight, excess, seconds):
-    assert retry_after_seconds(completions, in_flight, excess) == seconds
+    assert estimate_retry_after_seconds(completions, in_flight, excess) == seconds
 
 
 def test_only_the_newest_completions_count():
-    pace = Pace()
-    for seconds in [50.0] * 10 + [2.0] * REMEMBERED:
-        pace.completed(seconds)
-    assert pace.retry_after_seconds(1, 1) == 2
+    pace = DrainRate()
+    for seconds in [50.0] * 10 + [2.0] * SAMPLE_COUNT:
+        pace.record_completion(seconds)
+    assert pace.estimate_retry_after_seconds(1, 1) == 2

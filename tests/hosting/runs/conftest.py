@@ -14,7 +14,7 @@ from sophon.stores.contracts import Store
 from sophon.stores.opening import store_from_url
 from sophon.stores.run_contracts import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.host import Host, Incoming, Receipt
+from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
@@ -125,10 +125,10 @@ class World:
             raise RuntimeError("the model broke")
         return last.content.upper()
 
-    async def send(self, host: Host, text: str, session_id: str = "s", owner: str = "ada", **options: Any) -> Receipt:
-        return await host.accept(Incoming(text, session_id, owner, **options))
+    async def send(self, host: Host, text: str, session_id: str = "s", owner: str = "ada", **options: Any) -> TaskReceipt:
+        return await host.accept(RunRequest(text, session_id, owner, **options))
 
-    async def run(self, receipt: Receipt) -> Run:
+    async def run(self, receipt: TaskReceipt) -> Run:
         return await self.store.runs.get(receipt.task_id)
 
     async def until(self, found: Callable[[], Awaitable[bool]]) -> None:
@@ -137,7 +137,7 @@ class World:
             while not await found():
                 await asyncio.sleep(0)
 
-    async def status(self, receipt: Receipt, *wanted: str) -> Run:
+    async def status(self, receipt: TaskReceipt, *wanted: str) -> Run:
         """Let the host work until a run has one of these states."""
 
         async def reached() -> bool:
@@ -146,16 +146,16 @@ class World:
         await self.until(reached)
         return await self.run(receipt)
 
-    async def ended(self, receipt: Receipt) -> Run:
+    async def ended(self, receipt: TaskReceipt) -> Run:
         return await self.status(receipt, "completed", "failed", "cancelled")
 
-    async def suspended(self, host: Host, receipt: Receipt) -> str:
+    async def suspended(self, host: Host, receipt: TaskReceipt) -> str:
         """Wait until it is suspended and out of hand; the id of what it waits for."""
         run = await self.status(receipt, "suspended")
         await self.rest(host)
         return run.waiting_for[0]
 
-    async def suspended_again(self, receipt: Receipt, *, starts: int) -> Run:
+    async def suspended_again(self, receipt: TaskReceipt, *, starts: int) -> Run:
         """Wait until it was begun so often, and is suspended."""
 
         async def reached() -> bool:
@@ -177,7 +177,7 @@ class World:
         return QueueEntry(run.id, run.session_id, "resume")
 
     async def said(self, session_id: str) -> list[str]:
-        history = await self.store.sessions.history(session_id)
+        history = await self.store.sessions.load_history(session_id)
         return [message.content for message in history.messages if message.role != "tool" and message.content]
 
 
@@ -186,7 +186,7 @@ async def world(store: Store, clock: VirtualClock) -> AsyncIterator[World]:
     world = World(store, clock)
     yield world
     for host in world.hosts:
-        await host.stop(grace_seconds=0)
+        await host.shutdown(grace_seconds=0)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sophon.events import Event
 from sophon.stores.opening import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.approvals import DecisionRefused
-from sophon_hosting.host import Host, Incoming
+from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 
 folder = Path(sys.argv[1])
@@ -76,7 +76,7 @@ SERVICES = Services(
 
 async def send(host: Host, session: str, first: int) -> None:
     for number in range(first, MESSAGES):
-        message = Incoming(
+        message = RunRequest(
             f"{session}/{number}", session, "ada", "web", external_id=f"{session}/{number}", origin={"chat": session}
         )
         while True:
@@ -101,7 +101,7 @@ async def main() -> None:
     async with Host(SERVICES, twelve(SERVICES)) as host:
         tell("started")
         sending = asyncio.gather(*(send(host, session, first) for session, first in firsts.items()))
-        while not sending.done() or await host.services.store.runs.unfinished():
+        while not sending.done() or await host.services.store.runs.list_unfinished():
             await decide(host)
             await asyncio.sleep(0.01)
         await sending

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.errors import InputError, NotFound, QueueFull
 from sophon.events import TaskCompleted
-from sophon_hosting.host import Host, Incoming
+from sophon_hosting.host import Host, RunRequest
 
 
 async def test_an_accepted_message_is_answered(world, host: Host) -> None:
@@ -79,12 +79,12 @@ async def test_a_sender_that_goes_away_leaves_a_whole_task(world) -> None:
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        (Incoming("  "), InputError),
-        (Incoming("hello", planning="sometimes"), InputError),
-        (Incoming("hello", model="gpt-none"), NotFound),
+        (RunRequest("  "), InputError),
+        (RunRequest("hello", planning="sometimes"), InputError),
+        (RunRequest("hello", model="gpt-none"), NotFound),
     ],
 )
-async def test_what_can_never_be_answered_is_not_accepted(world, message: Incoming, error: type[Exception]) -> None:
+async def test_what_can_never_be_answered_is_not_accepted(world, message: RunRequest, error: type[Exception]) -> None:
     host = world.host()
     with pytest.raises(error):
         await host.accept(message)

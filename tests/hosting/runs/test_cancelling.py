@@ -9,7 +9,7 @@ from sophon.errors import NotFound
 from sophon.events import ApprovalResolved, TaskCancelled, ToolCallStarted
 from sophon.stores.contracts import Store
 from sophon.testing import FunctionModel, VirtualClock
-from sophon_hosting.host import Host, Incoming
+from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 
 
@@ -131,10 +131,10 @@ async def test_a_tool_that_swallows_the_cancel_starts_nothing_more(store: Store,
     services = Services(models=model, tools=[stubborn], store=store, clock=clock, settings=quiet)
     host = Host(services, twelve(services))
     await host.start()
-    receipt = await host.accept(Incoming("go", "s", "ada"))
+    receipt = await host.accept(RunRequest("go", "s", "ada"))
     await begun.wait()
     run = await host.cancel(receipt.task_id)
-    await host.stop()
+    await host.shutdown()
 
     assert run.status == "cancelled"
     assert asked == ["user"]

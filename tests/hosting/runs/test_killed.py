@@ -50,12 +50,12 @@ async def test_killed_again_and_again_every_message_has_one_outcome(tmp_path: Pa
     for name in NAMES:
         texts = [f"{name}/{number}" for number in range(MESSAGES)]
         assert [run.text for run in runs if run.session_id == name] == texts
-        history = (await store.sessions.history(name)).messages
+        history = (await store.sessions.load_history(name)).messages
         said = [message for message in history if message.role != "tool" and not message.tool_calls]
         assert [message.content for message in said if message.role == "user"] == texts
         assert [message.role for message in said] == ["user", "assistant"] * MESSAGES
-        check_what_was_told(await store.events.after(name, 0, 100_000), [run for run in runs if run.session_id == name])
-    assert Counter(entry.run_id for entry in await store.outbound.list(limit=1000)) == {run.id: 1 for run in runs}
+        check_what_was_told(await store.events.list_after(name, 0, 100_000), [run for run in runs if run.session_id == name])
+    assert Counter(entry.run_id for entry in await store.outbox.list(limit=1000)) == {run.id: 1 for run in runs}
     await store.close()
     assert max(Counter((tmp_path / "kept.txt").read_text().split()).values()) == 1
 

@@ -17,7 +17,7 @@ async def cut_off(world, text: str, **options):
         return bool(world.begun)
 
     await world.until(begun)
-    await first.stop(grace_seconds=0)
+    await first.shutdown(grace_seconds=0)
     world.release.set()
     return receipt
 

@@ -1,11 +1,11 @@
 """What another process writes into the store is obeyed by the host that works on it."""
 
 from sophon import Decision
-from sophon_hosting.runs.sweep import SWEEP_SECONDS
+from sophon_hosting.runs.sweep import RECONCILE_INTERVAL_SECONDS
 
 
 async def swept(world) -> None:
-    await world.clock.advance(SWEEP_SECONDS + 0.1)
+    await world.clock.advance(RECONCILE_INTERVAL_SECONDS + 0.1)
 
 
 async def test_a_cancel_that_was_written_elsewhere_ends_a_waiting_task(world, host) -> None:

@@ -7,11 +7,11 @@ from sophon.errors import StoreError
 from sophon.testing import VirtualClock
 from sophon_hosting.cli.processes import run_until_stopped
 from sophon_hosting.host import Host
-from sophon_hosting.store_lock import StoreLock
+from sophon_hosting.store_lock import StoreLease
 from sophon_middlewares.chains import twelve
 
 
-class Lost(StoreLock):
+class Lost(StoreLease):
     """Somebody else has it when it is looked at for the second time."""
 
     looks = 0
@@ -33,7 +33,7 @@ def test_a_host_whose_store_another_has_taken_gives_nothing_time_to_end() -> Non
 
     async def close(grace_seconds: float) -> None:
         grace.append(grace_seconds)
-        await host.stop(grace_seconds=grace_seconds)
+        await host.shutdown(grace_seconds=grace_seconds)
         await services.close()
 
     with Lost("memory://") as lock, pytest.raises(StoreError, match="process 7 on elsewhere"):

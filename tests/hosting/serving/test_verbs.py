@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from sophon_hosting.cli.app import run
+from sophon_hosting.cli.app import run_command_line
 
 Sophon = Callable[..., tuple[int, str, str]]
 
@@ -21,7 +21,7 @@ def sophon(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     def command(here, *arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(here.folder)
         capsys.readouterr()
-        code = run(arguments)
+        code = run_command_line(arguments)
         out, errors = capsys.readouterr()
         return code, out, errors
 

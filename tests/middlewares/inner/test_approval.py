@@ -11,7 +11,7 @@ from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
 from sophon.settings import ApprovalSettings
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
-from sophon_middlewares.inner.approval import must_ask
+from sophon_middlewares.inner.approval import requires_approval
 
 ran: list[object] = []
 
@@ -80,7 +80,7 @@ ASKS = [
 def test_who_is_asked(risk: Risk, ask_from: str, auto: str | None, approved: Risk | None, asks: bool) -> None:
     settings = ApprovalSettings.model_validate({"AskFrom": ask_from, "AutoApproveUpTo": auto})
 
-    assert must_ask(risk, settings, approved) is asks
+    assert requires_approval(risk, settings, approved) is asks
 
 
 async def test_an_approved_call_runs_once(inner: Pipeline, events: EventRecorder) -> None:
@@ -278,7 +278,7 @@ async def test_waiting_for_a_person_does_not_count_as_time_at_work(inner: Pipeli
         ctx = Services(models=model, tools=[send], approvals=Slow(), clock=clock).turn("hi")
         await inner.run(ctx)
 
-    assert (clock.monotonic(), ctx.watch.seconds) == (200, 0)
+    assert (clock.monotonic(), ctx.stopwatch.seconds) == (200, 0)
 
 
 async def test_a_resumed_question_is_announced_once(inner: Pipeline, events: EventRecorder) -> None:
@@ -293,8 +293,8 @@ async def test_a_resumed_question_is_announced_once(inner: Pipeline, events: Eve
 
 
 def test_a_request_of_other_arguments_is_another_request() -> None:
-    one = ApprovalRequest.of(SEND, "run", Risk.HIGH)
-    other = ApprovalRequest.of(ToolCall("c1", "send", {"to": "Bob"}), "run", Risk.HIGH)
+    one = ApprovalRequest.from_call(SEND, "run", Risk.HIGH)
+    other = ApprovalRequest.from_call(ToolCall("c1", "send", {"to": "Bob"}), "run", Risk.HIGH)
 
-    assert one.id == ApprovalRequest.of(SEND, "run", Risk.HIGH).id
-    assert len({one.id, other.id, ApprovalRequest.of(SEND, "run2", Risk.HIGH).id}) == 3
+    assert one.id == ApprovalRequest.from_call(SEND, "run", Risk.HIGH).id
+    assert len({one.id, other.id, ApprovalRequest.from_call(SEND, "run2", Risk.HIGH).id}) == 3

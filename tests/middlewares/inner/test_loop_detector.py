@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ToolCall
-from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits, Verdict
+from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits, LoopVerdict
 
 POLL_OFF = LoopLimits(poll_warning=None, poll_critical=None)
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=120)
@@ -20,14 +20,14 @@ def levels(detector: LoopDetector, calls: str, result: str = "same") -> list[str
     found: list[str] = []
     for letter in calls:
         verdict = detector.check(ToolCall("", letter, {"q": 1}))
-        if verdict.runs:
+        if verdict.may_run:
             detector.record(ToolCall("", letter, {"q": 1}), result)
         found.append({"none": "."}.get(verdict.level, verdict.level))
     return found
 
 
-def verdicts(detector: LoopDetector, calls: str) -> list[Verdict]:
-    found: list[Verdict] = []
+def verdicts(detector: LoopDetector, calls: str) -> list[LoopVerdict]:
+    found: list[LoopVerdict] = []
     for letter in calls:
         found.append(detector.check(ToolCall("", letter, {})))
         detector.record(ToolCall("", letter, {}), "same")
@@ -41,15 +41,15 @@ def test_the_same_call_with_the_same_result_is_warned_of_at_three_and_refused_fr
 def test_three_refused_calls_exhaust_the_turn() -> None:
     detector = LoopDetector()
     levels(detector, "a" * 6)
-    assert (detector.criticals, detector.exhausted) == (2, False)
+    assert (detector.refused_count, detector.is_exhausted) == (2, False)
     levels(detector, "a")
-    assert (detector.criticals, detector.exhausted) == (3, True)
+    assert (detector.refused_count, detector.is_exhausted) == (3, True)
 
 
 def test_refused_calls_of_different_loops_add_up() -> None:
     detector = LoopDetector()
     levels(detector, "aaaaabbbbbccccc")
-    assert detector.exhausted
+    assert detector.is_exhausted
 
 
 def test_a_refused_call_does_not_end_the_streak() -> None:
@@ -81,11 +81,11 @@ def test_with_polling_off_repeats_climb_to_the_breaker_at_thirty() -> None:
 def test_the_breaker_ends_the_turn_at_once() -> None:
     detector = LoopDetector(LoopLimits(poll_critical=None, repeat_critical=None, repeat_breaker=4))
     levels(detector, "aaa")
-    assert not detector.exhausted
+    assert not detector.is_exhausted
     assert levels(detector, "a") == ["breaker"]
-    assert detector.exhausted
-    assert LoopDetector.from_json(detector.to_json()).exhausted
-    assert detector.criticals == 0
+    assert detector.is_exhausted
+    assert LoopDetector.from_json(detector.to_json()).is_exhausted
+    assert detector.refused_count == 0
 
 
 def test_going_back_and_forth_between_two_calls_is_warned_of_once_whoever_began() -> None:
@@ -138,14 +138,14 @@ def test_a_result_that_changes_begins_the_count_anew() -> None:
 def test_results_that_differ_far_behind_their_beginning_are_different() -> None:
     detector = LoopDetector()
     for n in range(50):
-        assert detector.check(ToolCall("", "read", {})).runs
+        assert detector.check(ToolCall("", "read", {})).may_run
         detector.record(ToolCall("", "read", {}), "x" * 5000 + str(n))
 
 
 def test_results_that_are_no_proper_text_are_told_apart() -> None:
     detector = LoopDetector()
     for n in range(20):
-        assert detector.check(ToolCall("", "read", {})).runs
+        assert detector.check(ToolCall("", "read", {})).may_run
         detector.record(ToolCall("", "read", {}), chr(0xD800 + n))
     orjson.dumps(detector.to_json())
 
@@ -197,7 +197,7 @@ class TestParallelCalls:
     def batch(self, detector: LoopDetector, results: list[str]) -> list[str]:
         found = [detector.check(ToolCall("", "t", {})) for _ in results]
         for verdict, result in zip(found, results, strict=True):
-            detector.record(ToolCall("", "t", {}), verdict.message if not verdict.runs else result)
+            detector.record(ToolCall("", "t", {}), verdict.message if not verdict.may_run else result)
         return [verdict.level for verdict in found]
 
     def test_every_call_of_a_batch_counts_from_its_check_on(self) -> None:
@@ -210,7 +210,7 @@ class TestParallelCalls:
         detector = LoopDetector()
         self.batch(detector, ["r"] * 4)
         assert self.batch(detector, ["r"] * 3) == ["critical"] * 3
-        assert detector.exhausted
+        assert detector.is_exhausted
 
     def test_throws_of_a_die_are_never_refused(self) -> None:
         detector = LoopDetector()
@@ -265,9 +265,9 @@ def test_no_pattern_is_warned_of_twice_for_one_call(calls: list[str], results: l
 def test_changing_results_are_never_refused(calls: list[str]) -> None:
     detector = LoopDetector()
     for at, letter in enumerate(calls):
-        assert detector.check(ToolCall("", letter, {})).runs
+        assert detector.check(ToolCall("", letter, {})).may_run
         detector.record(ToolCall("", letter, {}), str(at))
-    assert not detector.exhausted
+    assert not detector.is_exhausted
 
 
 @given(LETTERS)
@@ -278,7 +278,7 @@ def test_a_call_is_refused_only_after_the_published_number_of_equal_ones(calls: 
         detector.record(ToolCall("", letter, {}), "same")
         in_a_row = next((n for n in range(at + 1) if calls[at - n] != letter), at + 1)
         in_window = calls[max(0, at - 29) : at + 1].count(letter)
-        assert verdict.runs is (in_a_row < 5 and in_window < 20)
+        assert verdict.may_run is (in_a_row < 5 and in_window < 20)
 
 
 @given(LETTERS, st.integers(0, 120), st.booleans())

@@ -76,7 +76,7 @@ def costing(input_tokens: int, output_tokens: int = 0, text: str = "ok", **optio
 
 
 async def used(services: Services) -> int:
-    return sum(total.usage.total_tokens for total in await services.store.usage.totals())
+    return sum(total.usage.total_tokens for total in await services.store.usage.list_totals())
 
 
 def daily(tokens: int, provider: str = "*") -> dict[str, Any]:
@@ -140,7 +140,7 @@ async def test_a_refusal_is_an_answer_that_is_recorded_and_told() -> None:
     response = await CHAIN.run(host.turn("go", session_id="s", stream=True))
 
     assert [m.content for m in await host.history("s")] == ["go", response.text]
-    assert [record.kind for record in await host.store.sessions.records("s")] == ["message", "message", "refused"]
+    assert [record.kind for record in await host.store.sessions.list_records("s")] == ["message", "message", "refused"]
     assert [event.finish_reason for event in events.of(TaskCompleted)] == ["budget_exceeded"]
 
 
@@ -200,7 +200,7 @@ async def test_the_limit_of_a_provider_is_found_by_the_providers_own_id() -> Non
     reasons = [(await CHAIN.run(host.turn("go"))).finish_reason for _ in range(2)]
 
     assert reasons == ["stop", "budget_exceeded"]
-    assert [total.provider for total in await host.store.usage.totals()] == ["main"]
+    assert [total.provider for total in await host.store.usage.list_totals()] == ["main"]
 
 
 async def test_a_candidate_that_has_no_room_left_in_mid_turn_is_skipped() -> None:
@@ -328,7 +328,7 @@ async def test_internal_calls_are_counted_and_bounded_as_all_others() -> None:
 
     assert first.usage.total_tokens == 8000
     assert second.finish_reason == "budget_exceeded"
-    assert [(total.calls, total.usage.total_tokens) for total in await host.store.usage.totals()] == [(2, 8000)]
+    assert [(total.calls, total.usage.total_tokens) for total in await host.store.usage.list_totals()] == [(2, 8000)]
 
 
 async def test_a_turn_below_this_one_shares_its_meter() -> None:
@@ -369,7 +369,7 @@ async def short(ctx: Context, next: Next) -> None:
     """Asks for little output, so that a budget can be used up to the last token."""
 
     async def little(request: ModelRequest, call: Any) -> ModelResponse:
-        return await call(request.with_(max_tokens=20))
+        return await call(request.copy_with(max_tokens=20))
 
     ctx.call_layers.append(little)
     await next(ctx)
@@ -412,7 +412,7 @@ async def test_a_cancelled_call_is_charged_its_input(how: str) -> None:
         task.cancel()
     await asyncio.wait([task])
 
-    [total] = await host.store.usage.totals()
+    [total] = await host.store.usage.list_totals()
     assert 0 < total.usage.input_tokens < 100
     assert total.usage.output_tokens == 0
     assert await host.store.usage.reserved() == 0
@@ -472,7 +472,7 @@ async def test_a_resumed_turn_keeps_what_it_has_spent() -> None:
 
 async def test_a_provider_that_another_middleware_excluded_is_not_taken_for_a_spent_one() -> None:
     async def bar(ctx: Context, next: Next) -> None:
-        ctx.excluded["gone"] = "does not exist here"
+        ctx.excluded_providers["gone"] = "does not exist here"
         await next(ctx)
 
     host = services(costing(6000, name="a"), costing(1, name="b"), more=daily(6000, "a"))

@@ -5,11 +5,11 @@ import pytest
 from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
 from sophon.context import Step
 from sophon.errors import NoProvider, ProviderUnavailable
-from sophon.models.keys import KeyRing
+from sophon.models.keys import ApiKeyPool
 from sophon.models.provider import Candidate, Provider
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
-from sophon_middlewares.outer.capability_routing import PriorityRouting, Wish
+from sophon_middlewares.outer.capability_routing import PriorityRouting, RouteRequest
 
 
 def model(name: str, *capabilities: str) -> FunctionModel:
@@ -40,7 +40,7 @@ ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
 )
 def test_choice_then_capability_then_priority(chosen, capability: str | None, order: str) -> None:
     wanted = Candidate(chosen[0], chosen[0].models[chosen[1]]) if chosen else None
-    route = PriorityRouting().route(Wish("text", wanted, capability), ELIGIBLE)
+    route = PriorityRouting().route(RouteRequest("text", wanted, capability), ELIGIBLE)
     assert [candidate.info.name for candidate in route] == order.split()
 
 
@@ -78,15 +78,15 @@ async def test_a_provider_that_is_off_spent_or_resting_is_not_asked() -> None:
     assert (await ROUTE.run(host.turn("go"))).text == "a1 c1"
     b.active = True
     for _ in range(20):
-        c.breaker.fail(0.0)
+        c.breaker.record_failure(0.0)
     ctx = host.turn("go")
-    ctx.excluded["a"] = "spent"
+    ctx.excluded_providers["a"] = "spent"
     assert (await ROUTE.run(ctx)).text == "b1"
 
 
 async def test_a_chosen_model_whose_provider_must_not_be_asked_gives_way() -> None:
     ctx = services().turn("go", model="a2")
-    ctx.excluded["a"] = "spent"
+    ctx.excluded_providers["a"] = "spent"
     assert (await ROUTE.run(ctx)).text == "b1 c1"
 
 
@@ -99,15 +99,15 @@ async def test_a_sessions_model_that_is_gone_leaves_the_choice_to_the_rule() -> 
 async def test_when_nobody_can_be_asked_the_error_says_why_for_each() -> None:
     off, resting = Provider("off", [model("m")], active=False), Provider("resting", [model("n")])
     refused, spent = (
-        Provider("refused", [model("o")], keys=KeyRing(["k"], clock=VirtualClock())),
+        Provider("refused", [model("o")], keys=ApiKeyPool(["k"], clock=VirtualClock())),
         Provider("spent", [model("p")]),
     )
     assert refused.keys is not None
-    refused.keys.disable("k")
+    refused.keys.disable_key("k")
     for _ in range(20):
-        resting.breaker.fail(0.0)
+        resting.breaker.record_failure(0.0)
     ctx = services(off, resting, refused, spent).turn("go")
-    ctx.excluded["spent"] = "its budget is gone"
+    ctx.excluded_providers["spent"] = "its budget is gone"
 
     with pytest.raises(NoProvider) as caught:
         await ROUTE.run(ctx)
@@ -128,7 +128,7 @@ async def test_without_any_provider_the_error_says_what_to_do() -> None:
 
 async def test_another_rule_can_stand_in() -> None:
     class Backwards:
-        def route(self, wish: Wish, eligible):
+        def route(self, wish: RouteRequest, eligible):
             return list(reversed(eligible))
 
     chain = Pipeline.compose(CapabilityRouting(strategy=Backwards()), look)

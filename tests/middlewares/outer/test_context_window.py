@@ -18,9 +18,9 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.window.compaction import summary_message
+from sophon_middlewares.outer.window.compaction import build_summary_message
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.fitting import NOTE
+from sophon_middlewares.outer.window.fitting import GAP_NOTE
 
 COUNTER = TokenCounter()
 SYSTEM = "Be brief."
@@ -36,7 +36,7 @@ def talk(messages: int, tokens: int = 50) -> list[Message]:
 
 
 def size(request: ModelRequest) -> int:
-    return COUNTER.request(request)
+    return COUNTER.count_request(request)
 
 
 async def answer(request: ModelRequest) -> str:
@@ -78,7 +78,7 @@ async def test_a_request_that_fits_goes_on_as_it_is() -> None:
 async def test_more_than_eighty_percent_is_too_much_and_eighty_is_not(tokens: int, compactions: int) -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(10))
-    rest = tokens - sum(map(COUNTER.message, ctx.messages))
+    rest = tokens - sum(map(COUNTER.count_message, ctx.messages))
     ctx.messages.insert(11, of_size("assistant", rest))
     await chain().run(ctx)
     assert len(asked(model, "compaction")) == compactions
@@ -90,7 +90,7 @@ async def test_the_oldest_sixty_percent_become_one_message_behind_the_system_pro
     before = list(ctx.messages)
     await chain().run(ctx)
     (reply,) = asked(model)
-    assert ctx.compaction == Compaction(summary_message("they talked"), covers=12)
+    assert ctx.compaction == Compaction(build_summary_message("they talked"), covers=12)
     assert reply.messages == [before[0], ctx.compaction.summary, *before[13:]]
 
 
@@ -148,7 +148,7 @@ async def test_without_a_summary_the_oldest_rounds_are_left_out_until_seventy_pe
     own = list(ctx.messages)
     await chain().run(ctx)
     (reply,) = asked(made)
-    assert reply.messages[:2] == [own[0], NOTE]
+    assert reply.messages[:2] == [own[0], GAP_NOTE]
     assert reply.messages[2:] == own[-len(reply.messages) + 2 :]
     assert 600 < size(reply) <= 700
     assert ctx.compaction is None
@@ -190,7 +190,7 @@ async def test_the_answer_gets_no_more_than_the_window_has_left() -> None:
 async def test_a_conversation_that_was_compacted_before_starts_from_its_summary() -> None:
     model = FunctionModel(answer)
     ctx = turn(services(model), talk(10))
-    ctx.compaction = Compaction(summary_message("earlier"), covers=6)
+    ctx.compaction = Compaction(build_summary_message("earlier"), covers=6)
     own = list(ctx.messages)
     await chain().run(ctx)
     assert model.requests[0].messages == [own[0], ctx.compaction.summary, *own[7:]]
@@ -199,7 +199,7 @@ async def test_a_conversation_that_was_compacted_before_starts_from_its_summary(
 async def test_an_earlier_summary_counts_among_the_oldest_sixty_percent() -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(30))
-    ctx.compaction = Compaction(summary_message("earlier"), covers=11)
+    ctx.compaction = Compaction(build_summary_message("earlier"), covers=11)
     await chain().run(ctx)
     assert ctx.compaction.covers == 22  # 12 of 21 messages, and one of the 12 is the summary
 
@@ -281,9 +281,9 @@ class Counting(TokenCounter):
         super().__init__()
         self.messages = 0
 
-    def message(self, message: Message) -> int:
+    def count_message(self, message: Message) -> int:
         self.messages += 1
-        return super().message(message)
+        return super().count_message(message)
 
 
 async def test_the_cost_of_a_round_does_not_grow_with_the_number_of_rounds() -> None:
@@ -304,9 +304,9 @@ async def test_truncation_goes_by_the_calibrated_estimate_too() -> None:
     model = FunctionModel(fail, context_window=1000)
     made = services(model)
     for _ in range(50):
-        made.gateway.tokens.learn(model.info.id, 100, 150)
+        made.gateway.tokens.update_calibration(model.info.id, 100, 150)
     await chain().run(turn(made, talk(40)))
-    assert made.gateway.tokens.calibrated(size(asked(model)[0]), model.info.id) <= 700
+    assert made.gateway.tokens.calibrate(size(asked(model)[0]), model.info.id) <= 700
 
 
 async def test_a_truncated_view_goes_on_from_where_it_was_cut() -> None:
@@ -330,7 +330,7 @@ async def test_a_compaction_for_one_model_serves_the_others_of_the_turn() -> Non
 
     async def twice(ctx: Context, next: Next) -> None:
         await next(ctx)
-        ctx.compaction = Compaction(summary_message("for a smaller one"), covers=20)
+        ctx.compaction = Compaction(build_summary_message("for a smaller one"), covers=20)
         await next(ctx)
 
     await Pipeline.compose(ContextWindow(), twice, LlmInvoker()).run(ctx)
@@ -345,14 +345,14 @@ async def test_a_tokenizer_that_was_loaded_in_between_counts_anew() -> None:
     async def twice(ctx: Context, next: Next) -> None:
         await next(ctx)
         tokens = made.gateway.tokens
-        tokens.name, tokens.text = "letters", len
+        tokens.name, tokens.count_text = "letters", len
         await next(ctx)
 
     ctx = turn(made, talk(10))
-    ctx.overheads.append(lambda request: "abc")
+    ctx.request_overheads.append(lambda request: "abc")
     await Pipeline.compose(ContextWindow(), twice, LlmInvoker()).run(ctx)
     assert len(asked(model, "compaction")) == 1
-    assert asked(model)[1].max_tokens == 2000 - made.gateway.tokens.request(asked(model)[1]) - 3
+    assert asked(model)[1].max_tokens == 2000 - made.gateway.tokens.count_request(asked(model)[1]) - 3
 
 
 async def test_a_stored_history_is_counted_once_and_not_in_every_turn() -> None:
@@ -363,7 +363,7 @@ async def test_a_stored_history_is_counted_once_and_not_in_every_turn() -> None:
     counted = Counting()
     made.gateway.tokens = counted
     second = turn(made, first.messages[1:])
-    second.known = first.known
+    second.prefix_cache = first.prefix_cache
     await chain().run(second)
     assert counted.messages < 10
 
@@ -459,7 +459,7 @@ class NoMoneyForSummaries:
     async def release(self, reservation: None) -> None:
         pass
 
-    def tool_call(self) -> None:
+    def reserve_tool_call(self) -> None:
         pass
 
 
@@ -517,7 +517,7 @@ async def test_tool_schemas_count_where_the_model_takes_them(function_calling: b
 async def test_text_that_other_layers_will_add_counts() -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(14))
-    ctx.overheads.append(lambda request: "abc " * 100)
+    ctx.request_overheads.append(lambda request: "abc " * 100)
     await chain().run(ctx)
     assert len(asked(model, "compaction")) == 1
 
@@ -526,7 +526,7 @@ async def test_a_calibrated_estimate_decides() -> None:
     model = FunctionModel(answer, context_window=1000)
     made = services(model)
     for _ in range(50):
-        made.gateway.tokens.learn(model.info.id, 100, 150)
+        made.gateway.tokens.update_calibration(model.info.id, 100, 150)
     await chain().run(turn(made, talk(13)))
     assert len(asked(model, "compaction")) == 1
 

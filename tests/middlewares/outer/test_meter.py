@@ -9,58 +9,58 @@ from sophon import ModelRequest, Services, Usage
 from sophon.errors import BudgetExceeded
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings, Settings
-from sophon.stores.contracts import Limits, Period, Reservation, Spent
+from sophon.stores.contracts import ProviderLimits, Period, Reservation, Spending
 from sophon.stores.memory import InMemoryStore
-from sophon.stores.memory.usage import InMemoryUsage
+from sophon.stores.memory.usage import InMemoryUsageStore
 from sophon.testing import VirtualClock
-from sophon_middlewares.outer.meter import TurnMeter, alerts, limits_of, over
+from sophon_middlewares.outer.meter import TurnMeter, build_alerts, limits_for_provider, exceeded_budget
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def budget(providers: dict[str, dict[str, float | int | None]]) -> BudgetSettings:
-    return Settings.of({"Budget": {"Providers": providers}}).budget
+    return Settings.from_mapping({"Budget": {"Providers": providers}}).budget
 
 
 @pytest.mark.parametrize(
     ("providers", "expected"),
     [
-        ({}, Limits()),
-        ({"a": {"DailyTokens": 5}}, Limits(5)),
-        ({"a": {"MonthlyCost": 1.5}}, Limits(None, 1_500_000)),
-        ({"*": {"DailyTokens": 7}}, Limits(7)),
-        ({"*": {"DailyTokens": 7}, "a": {"MonthlyCost": 0.000001}}, Limits(None, 1)),
-        ({"*": {"DailyTokens": 7}, "a": {}}, Limits()),
-        ({"b": {"DailyTokens": 7}}, Limits()),
+        ({}, ProviderLimits()),
+        ({"a": {"DailyTokens": 5}}, ProviderLimits(5)),
+        ({"a": {"MonthlyCost": 1.5}}, ProviderLimits(None, 1_500_000)),
+        ({"*": {"DailyTokens": 7}}, ProviderLimits(7)),
+        ({"*": {"DailyTokens": 7}, "a": {"MonthlyCost": 0.000001}}, ProviderLimits(None, 1)),
+        ({"*": {"DailyTokens": 7}, "a": {}}, ProviderLimits()),
+        ({"b": {"DailyTokens": 7}}, ProviderLimits()),
     ],
 )
-def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected: Limits) -> None:
-    assert limits_of("a", budget(providers)) == expected
+def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected: ProviderLimits) -> None:
+    assert limits_for_provider("a", budget(providers)) == expected
 
 
 @pytest.mark.parametrize(
     ("spent", "limits", "claim", "met"),
     [
-        (Spent(9, 0), Limits(10), None, None),
-        (Spent(10, 0), Limits(10), None, "DailyTokens"),
-        (Spent(5, 0), Limits(10), Usage(2, 3), None),
-        (Spent(5, 0), Limits(10), Usage(2, 4), "DailyTokens"),
-        (Spent(0, 99), Limits(None, 100), None, None),
-        (Spent(0, 100), Limits(None, 100), None, "MonthlyCost"),
-        (Spent(0, 50), Limits(None, 100), Usage(1, 1, 50), None),
-        (Spent(0, 50), Limits(None, 100), Usage(1, 1, 51), "MonthlyCost"),
-        (Spent(0, 200), Limits(None, 100), Usage(9, 9, 0), "MonthlyCost"),
-        (Spent(10, 100), Limits(10, 100), None, "DailyTokens"),
-        (Spent(10**9, 10**9), Limits(), None, None),
+        (Spending(9, 0), ProviderLimits(10), None, None),
+        (Spending(10, 0), ProviderLimits(10), None, "DailyTokens"),
+        (Spending(5, 0), ProviderLimits(10), Usage(2, 3), None),
+        (Spending(5, 0), ProviderLimits(10), Usage(2, 4), "DailyTokens"),
+        (Spending(0, 99), ProviderLimits(None, 100), None, None),
+        (Spending(0, 100), ProviderLimits(None, 100), None, "MonthlyCost"),
+        (Spending(0, 50), ProviderLimits(None, 100), Usage(1, 1, 50), None),
+        (Spending(0, 50), ProviderLimits(None, 100), Usage(1, 1, 51), "MonthlyCost"),
+        (Spending(0, 200), ProviderLimits(None, 100), Usage(9, 9, 0), "MonthlyCost"),
+        (Spending(10, 100), ProviderLimits(10, 100), None, "DailyTokens"),
+        (Spending(10**9, 10**9), ProviderLimits(), None, None),
     ],
 )
-def test_a_limit_is_met_when_nothing_fits_any_more(spent: Spent, limits: Limits, claim, met: str | None) -> None:
-    error = over("a", spent, limits, NOW, "UTC", claim=claim)
+def test_a_limit_is_met_when_nothing_fits_any_more(spent: Spending, limits: ProviderLimits, claim, met: str | None) -> None:
+    error = exceeded_budget("a", spent, limits, NOW, "UTC", worst_case=claim)
     assert (error.limit if error else None) == met
 
 
 def test_a_met_limit_says_how_much_was_used_how_much_was_needed_and_when_it_resets() -> None:
-    error = over("a", Spent(600_000, 0), Limits(1_000_000), NOW, "UTC", claim=Usage(300_000, 200_000))
+    error = exceeded_budget("a", Spending(600_000, 0), ProviderLimits(1_000_000), NOW, "UTC", worst_case=Usage(300_000, 200_000))
 
     assert error is not None
     assert (error.used, error.needed, error.allowed) == (600_000, 500_000, 1_000_000)
@@ -71,7 +71,7 @@ def test_a_met_limit_says_how_much_was_used_how_much_was_needed_and_when_it_rese
 
 
 def test_cost_is_told_in_dollars_and_resets_with_the_month() -> None:
-    error = over("a", Spent(0, 2_500_000), Limits(None, 2_500_000), NOW, "Europe/Berlin")
+    error = exceeded_budget("a", Spending(0, 2_500_000), ProviderLimits(None, 2_500_000), NOW, "Europe/Berlin")
 
     assert error is not None
     assert (error.used, error.allowed, error.resets_at) == (2.5, 2.5, "2026-01-31T23:00:00+00:00")
@@ -92,26 +92,26 @@ def test_cost_is_told_in_dollars_and_resets_with_the_month() -> None:
     ],
 )
 def test_somebody_is_told_when_a_share_is_passed_and_only_then(spent: int, added: int, shares: list[float]) -> None:
-    told = alerts("a", Spent(spent, 0), Usage(added), Limits(100))
+    told = build_alerts("a", Spending(spent, 0), Usage(added), ProviderLimits(100))
     assert [alert.share for alert in told] == shares
     assert all((alert.name, alert.limit, alert.used) == ("DailyTokens", 100, spent) for alert in told)
 
 
 def test_an_alert_on_cost_is_in_dollars() -> None:
-    [alert] = alerts("a", Spent(0, 1_700_000), Usage(1, 1, 200_000), Limits(None, 2_000_000))
+    [alert] = build_alerts("a", Spending(0, 1_700_000), Usage(1, 1, 200_000), ProviderLimits(None, 2_000_000))
     assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
 
 
 def test_no_limit_alerts_nobody() -> None:
-    assert alerts("a", Spent(10**9, 10**9), Usage(10**9, 0, 10**9), Limits()) == []
+    assert build_alerts("a", Spending(10**9, 10**9), Usage(10**9, 0, 10**9), ProviderLimits()) == []
 
 
-class SlowUsage(InMemoryUsage):
+class SlowUsage(InMemoryUsageStore):
     """Books that answer later, as those of a database."""
 
-    async def reserve(self, provider: str, period: Period, claim: Usage, limits: Limits) -> Reservation | Spent:
+    async def reserve(self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits) -> Reservation | Spending:
         await asyncio.sleep(0)
-        return await super().reserve(provider, period, claim, limits)
+        return await super().reserve(provider, period, worst_case, limits)
 
 
 def metered(tokens: int, **providers: dict[str, int]) -> TurnMeter:

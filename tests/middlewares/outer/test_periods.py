@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sophon.stores.contracts import Period
-from sophon_middlewares.outer.periods import day_ends, month_ends, period_of
+from sophon_middlewares.outer.periods import end_of_day, end_of_month, budget_period
 
 
 def utc(text: str) -> datetime:
@@ -24,7 +24,7 @@ def utc(text: str) -> datetime:
     ],
 )
 def test_a_moment_belongs_to_the_day_and_month_of_the_time_zone(now: str, zone: str, day: str, month: str) -> None:
-    assert period_of(utc(now), zone) == Period(day, month)
+    assert budget_period(utc(now), zone) == Period(day, month)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_moment_belongs_to_the_day_and_month_of_the_time_zone(now: str, zone: 
     ],
 )
 def test_a_day_ends_at_the_next_midnight_of_the_time_zone(now: str, zone: str, ends: str) -> None:
-    assert day_ends(utc(now), zone) == utc(ends)
+    assert end_of_day(utc(now), zone) == utc(ends)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_a_day_ends_at_the_next_midnight_of_the_time_zone(now: str, zone: str, e
     ],
 )
 def test_a_month_ends_at_the_first_midnight_of_the_next(now: str, zone: str, ends: str) -> None:
-    assert month_ends(utc(now), zone) == utc(ends)
+    assert end_of_month(utc(now), zone) == utc(ends)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe"])
 def test_what_is_charged_at_the_end_of_a_day_is_charged_to_another_one(zone: str) -> None:
     moment = utc("2026-01-01T12:00:00")
     for _ in range(400):
-        end = day_ends(moment, zone)
+        end = end_of_day(moment, zone)
         assert end > moment
-        assert period_of(end, zone).day > period_of(moment, zone).day
+        assert budget_period(end, zone).day > budget_period(moment, zone).day
         moment = end

@@ -9,8 +9,8 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.bridge.tool_dialect import NO_TOOLS
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge, overhead
+from sophon_middlewares.outer.bridge.tool_dialect import NO_TOOLS_INSTRUCTIONS
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge, bridge_overhead
 
 ADD = '<tool_call>{"name": "add", "arguments": {"a": 17, "b": 23}}</tool_call>'
 
@@ -119,7 +119,7 @@ async def test_the_last_summing_up_reads_the_history_in_the_dialect_and_can_call
     ctx = services(model).turn("Add for ever", stream=True)
     response = await chain(max_iterations=1).run(ctx)
     assert (response.finish_reason, response.text) == ("max_iterations", "It was 40. ")
-    assert model.requests[1].messages[0].content == NO_TOOLS
+    assert model.requests[1].messages[0].content == NO_TOOLS_INSTRUCTIONS
     assert all(message.role != "tool" for message in model.requests[1].messages)
 
 
@@ -128,7 +128,7 @@ async def test_a_model_with_function_calling_is_left_alone() -> None:
     ctx = services(model).turn("Hello")
     assert (await chain().run(ctx)).text == f"Text with {ADD}"
     assert model.requests[0].tools
-    assert overhead(model.requests[0]) == ""
+    assert bridge_overhead(model.requests[0]) == ""
 
 
 async def test_a_fallback_without_function_calling_gets_its_own_dialect() -> None:
@@ -167,7 +167,7 @@ async def test_the_text_that_is_added_is_told_before_the_call() -> None:
 
     async def ask_overheads(ctx: Context, next: object) -> None:
         request = ctx.request(ctx.messages, purpose="reply", tools=list(ctx.tools))
-        told.extend(overhead(request) for overhead in ctx.overheads)
+        told.extend(overhead(request) for overhead in ctx.request_overheads)
         await next(ctx)  # type: ignore[operator]  # Next, spelled loosely for brevity
 
     model = bridged("Hello.")

@@ -28,7 +28,7 @@ async def said(services: Services) -> list[tuple[str, str]]:
 
 
 async def kinds(services: Services) -> list[str]:
-    return [record.kind for record in await services.store.sessions.records("s")]
+    return [record.kind for record in await services.store.sessions.list_records("s")]
 
 
 async def test_the_next_turn_sees_what_was_said() -> None:
@@ -108,7 +108,7 @@ async def test_what_was_shown_before_a_failure_is_kept() -> None:
     with pytest.raises(ModelError):
         await CHAIN.run(services.turn("go", session_id="s", stream=True))
 
-    failed = (await services.store.sessions.records("s"))[-1]
+    failed = (await services.store.sessions.list_records("s"))[-1]
     assert failed.data["shown"] == "half a sent"
 
 
@@ -198,6 +198,6 @@ async def test_the_sessions_own_model_is_used() -> None:
 
     services = Services()
     await services.store.sessions.append("s", [SessionRecord("message", "r", Message("user", "x"))])
-    await services.store.sessions.choose_model("s", "offline")
+    await services.store.sessions.set_model("s", "offline")
 
     assert (await Pipeline.compose(SessionEvents(), spy).run(services.turn("go", session_id="s"))).text == "offline"

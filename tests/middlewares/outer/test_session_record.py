@@ -31,12 +31,12 @@ from sophon.events import Message as MessageAdded
 from sophon.stores.contracts import Compaction, History, SessionRecord, Store
 from sophon.stores.memory import InMemoryStore
 from sophon.stores.memory.journal import InMemoryJournal
-from sophon.stores.memory.sessions import InMemorySessions
+from sophon.stores.memory.sessions import InMemorySessionStore
 from sophon.stores.opening import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
-from sophon_middlewares.outer.open_round import NOT_RUN, left_open
-from sophon_middlewares.outer.session_events import SOUND, news
+from sophon_middlewares.outer.open_round import NOT_RUN_RESULT, find_unfinished_calls
+from sophon_middlewares.outer.session_events import VALIDATED_PREFIX, collect_new_records
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), *INNER)
@@ -57,7 +57,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await store.close()
 
 
-class Sessions(InMemorySessions):
+class Sessions(InMemorySessionStore):
     """Conversations whose store can be slow, or broken, at one of its doors."""
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class Sessions(InMemorySessions):
         self.slow: set[str] = set()
         self.reached = asyncio.Event()
 
-    async def history(self, session_id: str) -> History:
+    async def load_history(self, session_id: str) -> History:
         await self._door("history")
-        return await super().history(session_id)
+        return await super().load_history(session_id)
 
     async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
         kind = records[-1].kind
@@ -95,7 +95,7 @@ def stored_in(sessions: Sessions, **parts: Any) -> Services:
 
 async def log(services: Services) -> list[tuple[str, str]]:
     """Kind of every record, for a message its role and text."""
-    records = await services.store.sessions.records("s")
+    records = await services.store.sessions.list_records("s")
     return [(r.message.role, r.message.content) if r.message else (r.kind, "") for r in records]
 
 
@@ -269,7 +269,7 @@ async def test_calls_that_ran_before_a_failure_keep_their_results(store: Store) 
             await chain.run(services.turn("go", session_id="s"))
         await chain.run(services.turn("and now?", session_id="s"))
 
-    assert [said for said in await log(services) if said[0] == "tool"] == [("tool", "ok"), ("tool", NOT_RUN)]
+    assert [said for said in await log(services) if said[0] == "tool"] == [("tool", "ok"), ("tool", NOT_RUN_RESULT)]
     assert_valid_transcript(model.requests[1].messages)
 
 
@@ -389,7 +389,7 @@ async def test_the_number_of_a_refusals_message_is_that_of_the_message(events: E
     services = Services(events=events)
     await Pipeline.compose(SessionEvents(), gate).run(services.turn("go", session_id="s"))
 
-    records = {f"s:{r.seq}": r.message for r in await services.store.sessions.records("s")}
+    records = {f"s:{r.seq}": r.message for r in await services.store.sessions.list_records("s")}
     for event in events.of(MessageAdded):
         message = records[event.message_id]
         assert message is not None
@@ -401,9 +401,9 @@ async def test_what_is_stored_is_counted_without_the_system_prompt(instructions:
     seen: list[tuple[int, int]] = []
 
     async def look(ctx: Context, next: Next) -> None:
-        seen.append((ctx.stored, len(await ctx.services.history("s"))))
+        seen.append((ctx.stored_count, len(await ctx.services.history("s"))))
         ctx.messages.insert(0, Message("system", "more"))
-        seen.append((ctx.stored, seen[-1][1]))
+        seen.append((ctx.stored_count, seen[-1][1]))
         await next(ctx)
 
     with ScriptedModel(["a", "b", "c"]) as model:
@@ -448,10 +448,10 @@ async def test_turns_of_one_session_at_the_same_time_leave_a_sound_history_and_t
     services = Services(models=FunctionModel(answer), tools=[noop])
     await asyncio.gather(*(CHAIN.run(services.turn(f"turn {n}", session_id="s")) for n in range(5)))
 
-    history = await services.store.sessions.history("s")
+    history = await services.store.sessions.load_history("s")
     assert_valid_transcript(history.messages)
     assert len(history.messages) == 5 * 4
-    assert history.known[SOUND][0] <= len(history.messages)
+    assert history.prefix_cache[VALIDATED_PREFIX][0] <= len(history.messages)
     await CHAIN.run(services.turn("afterwards", session_id="s"))
     assert_valid_transcript(await services.history("s"))
 
@@ -484,7 +484,7 @@ async def test_a_compaction_is_recorded_once(store: Store) -> None:
     for text in ("one", "two", "three"):
         await Pipeline.compose(SessionEvents(), compact).run(services.turn(text, session_id="s"))
 
-    kinds = [record.kind for record in await store.sessions.records("s")]
+    kinds = [record.kind for record in await store.sessions.list_records("s")]
     assert kinds.count("compaction") == 1
 
 
@@ -493,7 +493,7 @@ def test_what_a_turn_added_is_mended_before_it_is_recorded() -> None:
     ctx.messages += [Message("assistant", "", [ToolCall("a", "noop")]), Message("assistant", "and on"), Message("tool")]
     ctx.mark_recorded(1)
 
-    messages = [record.message for record in news(ctx) if record.message]
+    messages = [record.message for record in collect_new_records(ctx) if record.message]
 
     assert [message.role for message in messages] == ["assistant", "tool", "assistant"]
     assert_valid_transcript([Message("user", "go"), *messages])
@@ -511,4 +511,4 @@ def test_what_a_turn_added_is_mended_before_it_is_recorded() -> None:
     ],
 )
 def test_the_calls_at_the_end_without_results_are_open(messages: list[Message], open_calls: list[str]) -> None:
-    assert [call.id for call in left_open(messages)] == open_calls
+    assert [call.id for call in find_unfinished_calls(messages)] == open_calls

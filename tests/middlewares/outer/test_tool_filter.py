@@ -14,7 +14,7 @@ from sophon.messages import Message, Response
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution, ToolFilter
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.tool_filter import ALWAYS, choose, used
+from sophon_middlewares.outer.tool_filter import ALWAYS_OFFERED, select_tools, list_called_tools
 
 CHAIN = Pipeline.compose(ToolFilter(), AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 
@@ -57,7 +57,7 @@ TOOLS = [*numbered(12), made("datetime.now"), made("memory.search")]
     ],
 )
 def test_the_tools_are_chosen_by_the_published_rules(scores, asked: list[str], top: int, chosen: str) -> None:
-    assert [each.name for each in choose(TOOLS, scores, asked, top)] == chosen.split()
+    assert [each.name for each in select_tools(TOOLS, scores, asked, top)] == chosen.split()
 
 
 @given(
@@ -66,8 +66,8 @@ def test_the_tools_are_chosen_by_the_published_rules(scores, asked: list[str], t
     st.integers(1, 16),
 )
 def test_the_number_is_exceeded_only_by_what_must_be_in(scores: dict[str, float], asked: list[str], top: int) -> None:
-    chosen = [each.name for each in choose(TOOLS, scores, asked, top)]
-    must = {*ALWAYS, *asked}
+    chosen = [each.name for each in select_tools(TOOLS, scores, asked, top)]
+    must = {*ALWAYS_OFFERED, *asked}
 
     assert must <= set(chosen)
     assert len(chosen) == min(len(TOOLS), max(top, len(must)))
@@ -152,7 +152,7 @@ async def test_what_another_middleware_has_taken_away_does_not_come_back() -> No
 
 def test_used_are_the_tools_that_were_called() -> None:
     messages = [Message("user", "t9"), Message("assistant", "", [ToolCall("a", "t1"), ToolCall("b", "t2")])]
-    assert used(messages) == ["t1", "t2"]
+    assert list_called_tools(messages) == ["t1", "t2"]
 
 
 async def test_tools_that_the_turn_has_used_stay_in_when_it_is_filtered_on_its_way_again() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.memory.search import fold, folded_words, rank
+from sophon.memory.search import stem_word, tokenize, rank_entries
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Note:
 
 
 def found(query: str, *texts: str, limit: int = 10) -> list[str]:
-    return [note.text for note in rank(query, [Note(text) for text in texts], limit)]
+    return [note.text for note in rank_entries(query, [Note(text) for text in texts], limit)]
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def found(query: str, *texts: str, limit: int = 10) -> list[str]:
     ],
 )
 def test_the_forms_of_one_word_are_the_same(forms: str):
-    assert len({fold(form) for form in forms.split()}) == 1
+    assert len({stem_word(form) for form in forms.split()}) == 1
 
 
 @pytest.mark.parametrize("pair", ["cat catalogue", "king kin", "news newt", "bring br", "bed be", "this thi", "us u"])
 def test_other_words_stay_apart(pair: str):
     one, other = pair.split()
-    assert fold(one) != fold(other)
+    assert stem_word(one) != stem_word(other)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_other_words_stay_apart(pair: str):
     ],
 )
 def test_words_are_compared_without_case_accents_and_endings(text: str, words: list[str]):
-    assert folded_words(text) == words
+    assert tokenize(text) == words
 
 
 def test_whole_words_are_found_and_parts_of_words_are_not():
@@ -93,13 +93,13 @@ def test_a_query_without_words_finds_nothing():
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=8), st.integers(-1, 9))
 def test_whatever_is_found_shares_a_word_and_is_found_once(query: str, texts: list[str], limit: int):
     notes = [Note(text) for text in texts]
-    result = rank(query, notes, limit)
+    result = rank_entries(query, notes, limit)
     assert len(result) <= max(limit, 0)
     assert len({id(note) for note in result}) == len(result)
     if query.strip():
-        assert all(set(folded_words(note.text)) & set(folded_words(query)) for note in result)
+        assert all(set(tokenize(note.text)) & set(tokenize(query)) for note in result)
 
 
-@given(st.text(max_size=60).filter(folded_words))
+@given(st.text(max_size=60).filter(tokenize))
 def test_a_text_with_words_finds_itself(text: str):
     assert text in found(text, "something else", text)

@@ -15,14 +15,14 @@ from sophon.errors import (
     RateLimited,
 )
 from sophon.messages import Message, ToolCall, Usage
-from sophon.models.classification import classify
+from sophon.models.classification import classify_error
 
 
 async def failure(model: Any, request: Any) -> ModelError:
     """What the gateway would make of the error."""
     with pytest.raises(Exception) as caught:
         await model.complete(request)
-    error = classify(caught.value, "p", "small")
+    error = classify_error(caught.value, "p", "small")
     assert isinstance(error, ModelError)
     return error
 
@@ -250,7 +250,7 @@ async def test_a_stream_that_is_no_json_is_an_error(adapters: Any, server: Any, 
     server.streams("Good", b"data: {{{{\n\n", kit.stop)
     with pytest.raises(Exception) as caught:
         await model.complete(kit.request(model, on_text=lambda _: None))
-    assert isinstance(classify(caught.value, "p", "small"), ModelError)
+    assert isinstance(classify_error(caught.value, "p", "small"), ModelError)
 
 
 async def test_an_error_told_in_mid_stream_is_an_error(adapters: Any, server: Any, kit: Any) -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
-from sophon.models.assembly import Assembly, read_arguments, read_json
+from sophon.models.assembly import ResponseAccumulator, parse_tool_arguments, parse_json_object
 from sophon.models.model import ModelResponse
-from sophon.models.refusal import Refusal
+from sophon.models.refusal import ProviderHttpError
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
@@ -26,10 +26,10 @@ def piece(arguments: object = None, **more: Any) -> dict[str, Any]:
 
 
 def assembled(*chunks: Mapping[str, Any], streamed: bool = True) -> ModelResponse:
-    assembly = Assembly()
+    assembly = ResponseAccumulator()
     for each in chunks:
-        assembly.add(each)
-    return assembly.response([], streamed=streamed)
+        assembly.add_chunk(each)
+    return assembly.to_response([], is_streamed=streamed)
 
 
 @given(st.text(st.characters(codec="utf-16"), max_size=20), st.lists(st.integers(0, 40), max_size=5))
@@ -37,10 +37,10 @@ def test_a_text_in_pieces_is_the_text_even_if_a_pair_was_cut_in_two(text: str, p
     units = text.encode("utf-16-le")
     borders = sorted({0, len(units), *(2 * place for place in places if 2 * place < len(units))})
     parts = [units[start:end].decode("utf-16-le", "surrogatepass") for start, end in itertools.pairwise(borders)]
-    assembly = Assembly()
-    heard = "".join(assembly.add(chunk(content=part)) for part in parts)
-    assembly.add(chunk(finish="stop"))
-    assert assembly.response([], streamed=True).text == heard == text
+    assembly = ResponseAccumulator()
+    heard = "".join(assembly.add_chunk(chunk(content=part)) for part in parts)
+    assembly.add_chunk(chunk(finish="stop"))
+    assert assembly.to_response([], is_streamed=True).text == heard == text
 
 
 def test_a_half_pair_at_the_very_end_becomes_a_question_mark() -> None:
@@ -141,31 +141,31 @@ def test_an_answer_in_another_shape_is_the_providers_fault(odd: dict[str, Any]) 
     [("boom", 502), ({"message": "boom", "code": 429}, 429), ({"message": "boom", "code": "x"}, 502)],
 )
 def test_an_error_in_place_of_an_answer_keeps_its_status(error: object, status: int) -> None:
-    with pytest.raises(Refusal, match="boom") as caught:
+    with pytest.raises(ProviderHttpError, match="boom") as caught:
         assembled({"error": error})
     assert caught.value.status_code == status
 
 
 @given(st.text())
 def test_any_text_gives_arguments_or_a_reason(text: str) -> None:
-    arguments, malformed = read_arguments(text)
+    arguments, malformed = parse_tool_arguments(text)
     assert malformed is None or arguments == {}
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()))
 def test_arguments_that_are_an_object_are_read(arguments: dict[str, Any]) -> None:
-    assert read_arguments(json.dumps(arguments)) == (arguments, None)
+    assert parse_tool_arguments(json.dumps(arguments)) == (arguments, None)
 
 
 def test_what_is_no_number_in_json_is_malformed() -> None:
-    assert read_arguments('{"x": NaN}') == ({}, "the arguments are not valid JSON: NaN is not a JSON number")
+    assert parse_tool_arguments('{"x": NaN}') == ({}, "the arguments are not valid JSON: NaN is not a JSON number")
 
 
 def test_arguments_nested_without_end_are_malformed() -> None:
-    assert read_arguments("[" * 100_000)[1] is not None
+    assert parse_tool_arguments("[" * 100_000)[1] is not None
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"[1]", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_object_is_the_providers_fault(data: bytes) -> None:
     with pytest.raises(ProviderUnavailable, match="not a JSON object"):
-        read_json(data)
+        parse_json_object(data)

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from sophon.models.catalog import model_info
+from sophon.models.catalog import lookup_model_info
 
 
 @pytest.mark.parametrize(
@@ -19,30 +19,30 @@ from sophon.models.catalog import model_info
     ],
 )
 def test_a_known_model_has_what_the_table_says(kind: str, name: str, window: int, capability: str) -> None:
-    info = model_info(kind, name)
+    info = lookup_model_info(kind, name)
     assert info.context_window == window
     assert capability in info.capabilities
 
 
 def test_prices_are_in_dollars_per_million_tokens() -> None:
-    assert model_info("openai", "gpt-5-mini").prices == (0.25, 2.0)
+    assert lookup_model_info("openai", "gpt-5-mini").prices == (0.25, 2.0)
 
 
 def test_a_local_model_costs_nothing() -> None:
-    assert model_info("ollama", "llama3.1").cost_micros(1000, 1000) == 0
+    assert lookup_model_info("ollama", "llama3.1").cost_micros(1000, 1000) == 0
 
 
 @pytest.mark.parametrize(
     ("kind", "name"), [("openai", "no-such-model"), ("python", "gpt-5-mini"), ("x", "sample_spec")]
 )
 def test_an_unknown_model_has_the_documented_defaults(kind: str, name: str) -> None:
-    info = model_info(kind, name)
+    info = lookup_model_info(kind, name)
     assert (info.context_window, info.function_calling, info.streaming, info.prices) == (128_000, True, True, None)
     assert info.capabilities == {"function_calling", "streaming"}
 
 
 def test_the_operator_has_the_last_word() -> None:
-    info = model_info("openai", "gpt-5-mini", overrides={"context_window": 1000, "function_calling": False})
+    info = lookup_model_info("openai", "gpt-5-mini", overrides={"context_window": 1000, "function_calling": False})
     assert info.context_window == 1000
     assert not info.function_calling
     assert "function_calling" not in info.capabilities
@@ -50,12 +50,12 @@ def test_the_operator_has_the_last_word() -> None:
 
 
 def test_a_model_bears_the_id_of_its_provider_in_the_settings() -> None:
-    assert model_info("openai", "gpt-5-mini", provider_id="work").id == "work/gpt-5-mini"
+    assert lookup_model_info("openai", "gpt-5-mini", provider_id="work").id == "work/gpt-5-mini"
 
 
 def test_an_override_that_is_no_field_is_refused() -> None:
     with pytest.raises(TypeError, match="windw"):
-        model_info("openai", "gpt-5-mini", overrides={"windw": 1})
+        lookup_model_info("openai", "gpt-5-mini", overrides={"windw": 1})
 
 
 def test_neither_the_catalogue_nor_the_gateway_imports_litellm_tenacity_or_tiktoken() -> None:

@@ -18,7 +18,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.classification import classify, parse_retry_after
+from sophon.models.classification import classify_error, parse_retry_after
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ class APIConnectionError(Exception):
 
 
 def of(error: Exception) -> SophonError:
-    return classify(error, "openai", "gpt", now=NOW)
+    return classify_error(error, "openai", "gpt", now=NOW)
 
 
 @pytest.mark.parametrize(

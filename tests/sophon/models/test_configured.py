@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sophon.errors import SettingsError
-from sophon.models.catalog import model_info
-from sophon.models.configured import configured_providers, found_providers
-from sophon.models.detection import detected
-from sophon.models.known import KNOWN, known_types
+from sophon.models.catalog import lookup_model_info
+from sophon.models.configured import create_providers, select_providers
+from sophon.models.detection import discover_providers
+from sophon.models.known import PROVIDER_DEFAULTS, list_provider_types
 from sophon.models.litellm_model import LiteLLMModel
 from sophon.models.offline import OfflineModel
 from sophon.models.openai_model import OpenAIModel
@@ -22,8 +22,8 @@ NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 
 
 def providers(*given: Mapping[str, Any], environment: Mapping[str, str] | None = None, folder: Path = Path()) -> Any:
-    settings = Settings.of({"Providers": [dict(each) for each in given]})
-    return configured_providers(
+    settings = Settings.from_mapping({"Providers": [dict(each) for each in given]})
+    return create_providers(
         settings, environment={**NOBODY, **(environment or {})}, clock=VirtualClock(), folder=folder
     )
 
@@ -39,9 +39,9 @@ def problems(
 def keys_of(provider: Provider) -> list[str]:
     assert provider.keys is not None
     found: list[str] = []
-    while (key := provider.keys.next()) is not None:
+    while (key := provider.keys.next_key()) is not None:
         found.append(key)
-        provider.keys.disable(key)
+        provider.keys.disable_key(key)
     return found
 
 
@@ -76,7 +76,7 @@ def test_the_catalog_is_asked_and_the_settings_win() -> None:
     told = {"ContextWindow": 1000, "FunctionCalling": False, "Prices": {"Input": 1.5, "Output": 2.5}}
     (known,) = providers(OPENAI, environment={"A": "a"})
     (said,) = providers({**OPENAI, **told}, environment={"A": "a"})
-    assert known.models[0].info.context_window == model_info("openai", "gpt-5-mini").context_window
+    assert known.models[0].info.context_window == lookup_model_info("openai", "gpt-5-mini").context_window
     info = said.models[0].info
     assert (info.context_window, info.function_calling, info.prices) == (1000, False, (1.5, 2.5))
 
@@ -218,8 +218,8 @@ def test_without_keys_and_ollama_it_is_the_offline_model() -> None:
 
 def test_nothing_is_looked_for_when_it_shall_not_be() -> None:
     environment = {"OPENAI_API_KEY": "o"}
-    (found,) = configured_providers(
-        Settings.of({}), environment=environment, clock=VirtualClock(), folder=Path(), detect=False
+    (found,) = create_providers(
+        Settings.from_mapping({}), environment=environment, clock=VirtualClock(), folder=Path(), discover=False
     )
     assert found.id == "offline"
 
@@ -245,14 +245,14 @@ async def test_ollama_is_spoken_to_as_to_openai(server: Any, kit: Any) -> None:
 
 
 def test_what_was_found_is_told_with_its_reason() -> None:
-    lines = [(each.provider, each.reason) for each in detected({"OPENAI_API_KEY": "o", "GOOGLE_API_KEY": "g"})]
+    lines = [(each.provider_id, each.reason) for each in discover_providers({"OPENAI_API_KEY": "o", "GOOGLE_API_KEY": "g"})]
     assert lines == [("openai", "OPENAI_API_KEY is set"), ("gemini", "GOOGLE_API_KEY is set")]
-    settings = Settings.of({"Providers": [{**OPENAI, "Priority": 2}, {"Id": "x", "Type": "offline"}]})
-    named = [(each.provider, each.reason) for each in found_providers(settings, {})]
+    settings = Settings.from_mapping({"Providers": [{**OPENAI, "Priority": 2}, {"Id": "x", "Type": "offline"}]})
+    named = [(each.provider_id, each.reason) for each in select_providers(settings, {})]
     assert named == [("x", "Providers[1] in the settings"), ("mine", "Providers[0] in the settings")]
 
 
-@pytest.mark.parametrize("each", [each for each in KNOWN if each.id != "openrouter"], ids=lambda each: each.id)
+@pytest.mark.parametrize("each", [each for each in PROVIDER_DEFAULTS if each.id != "openrouter"], ids=lambda each: each.id)
 def test_the_model_to_begin_with_is_one_that_litellms_table_knows(each: Any) -> None:
-    assert model_info(each.type, each.model).prices is not None, "it was renamed or retired"
-    assert each.type in known_types()
+    assert lookup_model_info(each.type, each.model).prices is not None, "it was renamed or retired"
+    assert each.type in list_provider_types()

@@ -18,74 +18,74 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.failover import FINAL, TABLE, Event, State, event_of, verdict
+from sophon.models.failover import FINAL_STATES, TRANSITIONS, FailoverEvent, FailoverState, failover_event_from_error, select_final_error
 
-S, E = State, Event
+S, E = FailoverState, FailoverEvent
 
 EXPECTED = {
-    (S.SELECTING, E.CANDIDATE): S.CALLING,
-    (S.SELECTING, E.NONE_LEFT): S.EXHAUSTED,
+    (S.SELECTING, E.CANDIDATE_AVAILABLE): S.CALLING,
+    (S.SELECTING, E.NO_CANDIDATE): S.EXHAUSTED,
     (S.CALLING, E.SUCCESS): S.ANSWERED,
-    (S.CALLING, E.FAILED): S.SELECTING,
-    (S.CALLING, E.SPENT): S.SELECTING,
-    (S.CALLING, E.FATAL): S.ABORTED,
+    (S.CALLING, E.CANDIDATE_FAILED): S.SELECTING,
+    (S.CALLING, E.BUDGET_EXCEEDED): S.SELECTING,
+    (S.CALLING, E.FATAL_ERROR): S.ABORTED,
 }
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
-def test_every_pair_is_defined(state: State, event: Event) -> None:
-    otherwise = state if state in FINAL else State.ABORTED
-    assert TABLE[state, event] is EXPECTED.get((state, event), otherwise)
+@pytest.mark.parametrize(("state", "event"), list(itertools.product(FailoverState, FailoverEvent)))
+def test_every_pair_is_defined(state: FailoverState, event: FailoverEvent) -> None:
+    otherwise = state if state in FINAL_STATES else FailoverState.ABORTED
+    assert TRANSITIONS[state, event] is EXPECTED.get((state, event), otherwise)
 
 
-@given(st.lists(st.sampled_from(Event), min_size=60, max_size=60), st.integers(0, 8))
-def test_every_sequence_of_events_ends_within_the_bound(events: list[Event], candidates: int) -> None:
-    state, steps, left = State.SELECTING, 0, candidates
+@given(st.lists(st.sampled_from(FailoverEvent), min_size=60, max_size=60), st.integers(0, 8))
+def test_every_sequence_of_events_ends_within_the_bound(events: list[FailoverEvent], candidates: int) -> None:
+    state, steps, left = FailoverState.SELECTING, 0, candidates
     for event in events:
-        if state in FINAL:
+        if state in FINAL_STATES:
             break
-        if event is Event.CANDIDATE:
-            event, left = (Event.CANDIDATE, left - 1) if left else (Event.NONE_LEFT, 0)
-        state = TABLE[state, event]
+        if event is FailoverEvent.CANDIDATE_AVAILABLE:
+            event, left = (FailoverEvent.CANDIDATE_AVAILABLE, left - 1) if left else (FailoverEvent.NO_CANDIDATE, 0)
+        state = TRANSITIONS[state, event]
         steps += 1
-    assert state in FINAL
+    assert state in FINAL_STATES
     assert steps <= 2 * candidates + 1
 
 
 @pytest.mark.parametrize(
     ("error", "event"),
     [
-        (RateLimited(""), E.FAILED),
-        (Overloaded(""), E.FAILED),
-        (ProviderUnavailable(""), E.FAILED),
-        (ModelTimeout(""), E.FAILED),
-        (AuthenticationFailed(""), E.FAILED),
-        (ContextOverflow(""), E.FATAL),
-        (BadRequest(""), E.FATAL),
-        (ModelError(""), E.FATAL),
-        (InputError(""), E.FATAL),
-        (BudgetExceeded("DailyTokens", 1, 1), E.SPENT),
+        (RateLimited(""), E.CANDIDATE_FAILED),
+        (Overloaded(""), E.CANDIDATE_FAILED),
+        (ProviderUnavailable(""), E.CANDIDATE_FAILED),
+        (ModelTimeout(""), E.CANDIDATE_FAILED),
+        (AuthenticationFailed(""), E.CANDIDATE_FAILED),
+        (ContextOverflow(""), E.FATAL_ERROR),
+        (BadRequest(""), E.FATAL_ERROR),
+        (ModelError(""), E.FATAL_ERROR),
+        (InputError(""), E.FATAL_ERROR),
+        (BudgetExceeded("DailyTokens", 1, 1), E.BUDGET_EXCEEDED),
     ],
 )
-def test_what_an_error_means_for_the_other_candidates(error: SophonError, event: Event) -> None:
-    assert event_of(error) is event
-    assert event_of(error, heard=True) is E.FATAL
+def test_what_an_error_means_for_the_other_candidates(error: SophonError, event: FailoverEvent) -> None:
+    assert failover_event_from_error(error) is event
+    assert failover_event_from_error(error, has_output=True) is E.FATAL_ERROR
 
 
 def test_the_last_error_of_a_model_leaves() -> None:
     first, second, spent = Overloaded("1"), RateLimited("2"), BudgetExceeded("DailyTokens", 1, 1)
-    assert verdict([first, second, spent]) is second
+    assert select_final_error([first, second, spent]) is second
 
 
 def test_only_a_budget_that_stopped_everybody_leaves_as_such() -> None:
     spent = BudgetExceeded("DailyTokens", 1, 1)
-    assert verdict([BudgetExceeded("MonthlyCost", 1, 1), spent]) is spent
+    assert select_final_error([BudgetExceeded("MonthlyCost", 1, 1), spent]) is spent
 
 
 def test_a_budget_that_stopped_a_visible_text_leaves_as_such() -> None:
     spent = BudgetExceeded("ActiveTime", 31, 30)
-    assert verdict([Overloaded("1"), spent], heard=True) is spent
+    assert select_final_error([Overloaded("1"), spent], has_output=True) is spent
 
 
 def test_nobody_at_all_is_no_provider() -> None:
-    assert isinstance(verdict([]), NoProvider)
+    assert isinstance(select_final_error([]), NoProvider)

@@ -19,7 +19,7 @@ from sophon.errors import (
 from sophon.events import AgentStatus, ModelAttempt
 from sophon.messages import Message, ToolCall, Usage
 from sophon.models.gateway import ModelGateway
-from sophon.models.keys import KeyRing
+from sophon.models.keys import ApiKeyPool
 from sophon.models.model import Call, CallLayer, ModelInfo, ModelRequest, ModelResponse, Purpose
 from sophon.models.options import GatewayOptions
 from sophon.models.provider import Provider
@@ -203,7 +203,7 @@ class TestKeys:
             used.append(request.key)
             return answer(request.key)
 
-        providers = [Provider("a", [FunctionModel(model, name="m")], keys=KeyRing(keys, clock))]
+        providers = [Provider("a", [FunctionModel(model, name="m")], keys=ApiKeyPool(keys, clock))]
         if spare:
             providers.append(Provider("b", [scripted("b", *["from b"] * 9)], priority=2))
         return ModelGateway(providers, clock=clock), used
@@ -260,7 +260,7 @@ class TestKeys:
         with pytest.raises(Overloaded):
             await gateway.call(ask(gateway), gateway.candidates())
         assert used == ["k1"] * 4
-        assert gateway.statistics()[0].keys == KeyRing(["k1", "k2"], clock).statistics()
+        assert gateway.statistics()[0].keys == ApiKeyPool(["k1", "k2"], clock).statistics()
 
     @pytest.mark.parametrize("status", [401, 403])
     async def test_a_refused_key_is_disabled_and_the_next_one_used_at_once(
@@ -297,7 +297,7 @@ class TestKeys:
         gateway, used = self.keyed(clock, ["k1"], self.refuse())
         keys = gateway.providers[0].keys
         assert keys is not None
-        keys.cool("k1", 60, "m")
+        keys.cool_down("k1", 60, "m")
         assert (await gateway.call(ask(gateway), gateway.candidates())).text == "with k1"
         assert clock.slept == [pytest.approx(0.25, rel=0.2)]
         assert used == ["k1"]
@@ -306,7 +306,7 @@ class TestKeys:
         gateway, _ = self.keyed(clock, ["k1"], self.refuse())
         keys = gateway.providers[0].keys
         assert keys is not None
-        keys.cool("k1", 20, "m", asked=True)
+        keys.cool_down("k1", 20, "m", is_provider_requested=True)
         await gateway.call(ask(gateway), gateway.candidates())
         assert clock.slept == [20]
 
@@ -317,7 +317,7 @@ class TestKeys:
             return "hello"
 
         recorded = FunctionModel(model, name="m")
-        gateway = ModelGateway([Provider("a", [recorded], keys=KeyRing(["k1", "k2"], clock))], clock=clock)
+        gateway = ModelGateway([Provider("a", [recorded], keys=ApiKeyPool(["k1", "k2"], clock))], clock=clock)
         await gateway.call(ask(gateway), gateway.candidates())
         assert [request.key for request in recorded.requests] == ["k1", "k2"]
 
@@ -371,7 +371,7 @@ class TestBreaker:
         await clock.sleep(60)
         with pytest.raises(BadRequest):
             await gateway.call(ask(gateway), route)
-        assert not gateway.providers[0].breaker.tripped
+        assert not gateway.providers[0].breaker.is_tripped
 
     async def test_a_cancelled_probe_makes_room_for_another(self, clock: VirtualClock) -> None:
         gateway = door(clock, scripted("a", *[Failure(503)] * 3, asyncio.CancelledError()), retries=0)
@@ -428,7 +428,7 @@ class TestStreaming:
 
     async def test_text_that_a_layer_held_back_is_not_visible(self, clock: VirtualClock) -> None:
         async def hold_back(request: ModelRequest, call: Call) -> ModelResponse:
-            response = await call(request.with_(on_text=lambda text: None))
+            response = await call(request.copy_with(on_text=lambda text: None))
             assert request.on_text is not None
             request.on_text(response.text.upper())
             return response
@@ -517,7 +517,7 @@ class TestLayers:
             try:
                 return await call(request)
             except ContextOverflow:
-                return await call(request.with_(messages=request.messages[-1:]))
+                return await call(request.copy_with(messages=request.messages[-1:]))
 
         gateway = door(clock, scripted("a", Failure(400, text="maximum context length"), "shorter"))
         assert (await gateway.call(ask(gateway), gateway.candidates(), layers=[shorten])).text == "shorter"
@@ -550,7 +550,7 @@ class TestMeter:
         gateway, meter = door(clock, scripted("a", "hello")), Ledger()
         request = ask(gateway)
         response = await gateway.call(request, gateway.candidates(), meter=meter)
-        estimate = Usage(gateway.tokens.request(request), gateway.tokens.text("hello"))
+        estimate = Usage(gateway.tokens.count_request(request), gateway.tokens.count_text("hello"))
         assert response.usage == estimate
         assert meter.settled == [estimate]
 
@@ -594,7 +594,7 @@ class TestMeter:
         request = ask(gateway, on_text=lambda text: None)
         with pytest.raises(ProviderUnavailable):
             await gateway.call(request, gateway.candidates(), meter=meter)
-        assert meter.settled == [Usage(gateway.tokens.request(request), gateway.tokens.text("eight letters"))]
+        assert meter.settled == [Usage(gateway.tokens.count_request(request), gateway.tokens.count_text("eight letters"))]
         assert meter.open == {}
 
     @pytest.mark.parametrize("scoped", [False, True])
@@ -619,7 +619,7 @@ class TestMeter:
         (scope.cancel if scoped else task.cancel)()
         await asyncio.wait([task])
         assert task.cancelled() is not scoped
-        assert meter.settled == [Usage(gateway.tokens.request(request), 0)]
+        assert meter.settled == [Usage(gateway.tokens.count_request(request), 0)]
         assert meter.open == {}
 
     async def test_reported_usage_calibrates_the_next_estimate(self, clock: VirtualClock) -> None:
@@ -786,7 +786,7 @@ async def test_a_listener_that_holds_text_back_is_told_of_every_new_attempt(cloc
             pass
 
     async def layer(request: ModelRequest, call: Call) -> ModelResponse:
-        return await call(request.with_(on_text=holding))
+        return await call(request.copy_with(on_text=holding))
 
     holding, gateway = Holding(), door(clock, scripted("a", Failure(503), "hello", stream=True))
     await gateway.call(ask(gateway, on_text=lambda text: None), gateway.candidates(), layers=[layer])

@@ -7,14 +7,14 @@ import pytest
 from sophon.errors import AuthenticationFailed, ModelTimeout, ProviderUnavailable
 from sophon.messages import Usage
 from sophon.models.gateway import ModelGateway
-from sophon.models.keys import KeyRing
+from sophon.models.keys import ApiKeyPool
 from sophon.models.provider import Provider
 from sophon.testing import VirtualClock
 
 
 def gateway_of(clock: VirtualClock, *models: Any, keys: tuple[str, ...] = ("sk-one",)) -> ModelGateway:
     providers = [
-        Provider(f"p{place}", [model], priority=place, keys=KeyRing(keys, clock)) for place, model in enumerate(models)
+        Provider(f"p{place}", [model], priority=place, keys=ApiKeyPool(keys, clock)) for place, model in enumerate(models)
     ]
     return ModelGateway(providers, clock=clock)
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from sophon.errors import ProviderUnavailable
 from sophon.messages import Message, ToolCall, Usage
-from sophon.models.classification import classify
+from sophon.models.classification import classify_error
 from sophon.models.litellm_model import LiteLLMModel
 from sophon.models.model import ModelInfo
 
@@ -92,7 +92,7 @@ async def test_anthropics_stream_that_is_cut_is_no_short_answer(claude: Any, ser
     server.streams(*pieces, end="close")
     with pytest.raises(Exception, match="cut off") as caught:
         await claude.complete(kit.request(claude, on_text=lambda _: None))
-    assert isinstance(classify(caught.value, "p", "m"), ProviderUnavailable)
+    assert isinstance(classify_error(caught.value, "p", "m"), ProviderUnavailable)
 
 
 async def test_anthropics_refusals_keep_their_status_and_their_wait(claude: Any, server: Any, kit: Any) -> None:

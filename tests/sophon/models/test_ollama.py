@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sophon.models.detection import detected
-from sophon.models.ollama import LocalModel, described, local_models, ollama_address, preferred
+from sophon.models.detection import discover_providers
+from sophon.models.ollama import OllamaModel, parse_model_details, list_ollama_models, resolve_ollama_url, select_preferred_model
 
 SHOWN = {
     "gemma": {"capabilities": ["completion"], "model_info": {"gemma.context_length": 8192}},
@@ -83,39 +83,39 @@ def silent() -> Iterator[str]:
     ],
 )
 def test_an_address_is_read_as_ollama_reads_it(host: str, address: str) -> None:
-    assert ollama_address({"OLLAMA_HOST": host}) == address
+    assert resolve_ollama_url({"OLLAMA_HOST": host}) == address
 
 
 def test_models_that_write_are_found_with_what_they_can(ollama: Ollama) -> None:
-    found = local_models(f"http://{ollama.address}", budget_seconds=10)
-    assert found == [LocalModel("gemma", False, 8192), LocalModel("qwen:7b", True, 32768)]
-    assert preferred(found).name == "qwen:7b"
+    found = list_ollama_models(f"http://{ollama.address}", timeout_seconds=10)
+    assert found == [OllamaModel("gemma", False, 8192), OllamaModel("qwen:7b", True, 32768)]
+    assert select_preferred_model(found).name == "qwen:7b"
 
 
 def test_a_server_of_an_older_age_says_nothing_of_abilities() -> None:
-    assert described("m", {}) == LocalModel("m")
+    assert parse_model_details("m", {}) == OllamaModel("m")
 
 
 def test_somebody_who_never_answers_costs_no_more_than_the_budget(silent: str) -> None:
     begun = time.monotonic()
-    assert local_models(f"http://{silent}", budget_seconds=0.2) == []
+    assert list_ollama_models(f"http://{silent}", timeout_seconds=0.2) == []
     assert time.monotonic() - begun < 2, "a generous bound: it would otherwise hang"
 
 
 def test_without_a_key_a_local_ollama_is_the_provider(ollama: Ollama) -> None:
-    (found,) = detected({"OLLAMA_HOST": ollama.address})
-    assert (found.provider, found.settings.models) == ("ollama", ("qwen:7b",))
+    (found,) = discover_providers({"OLLAMA_HOST": ollama.address})
+    assert (found.provider_id, found.settings.models) == ("ollama", ("qwen:7b",))
     assert (found.settings.function_calling, found.settings.context_window) == (True, 32768)
     assert found.reason == f"Ollama answers at http://{ollama.address} (from OLLAMA_HOST) and has qwen:7b"
 
 
 def test_the_window_that_ollama_was_told_counts_more_than_the_models(ollama: Ollama) -> None:
-    (found,) = detected({"OLLAMA_HOST": ollama.address, "OLLAMA_CONTEXT_LENGTH": "4096"})
+    (found,) = discover_providers({"OLLAMA_HOST": ollama.address, "OLLAMA_CONTEXT_LENGTH": "4096"})
     assert found.settings.context_window == 4096
 
 
 def test_an_ollama_without_models_is_passed_over(ollama: Ollama) -> None:
     ollama.models = []
-    (found,) = detected({"OLLAMA_HOST": ollama.address})
-    assert found.provider == "offline"
+    (found,) = discover_providers({"OLLAMA_HOST": ollama.address})
+    assert found.provider_id == "offline"
     assert found.reason == f"no key is set, and no Ollama with a model answers at http://{ollama.address}"

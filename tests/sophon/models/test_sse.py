@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ProviderUnavailable
-from sophon.models.sse import LONGEST_LINE, EventStream
+from sophon.models.sse import MAX_LINE_BYTES, SseDecoder
 
 EVENTS = [b'{"a": 1}', "Grüße 🐈".encode(), b"[DONE]", b""]
 
@@ -20,11 +20,11 @@ def test_events_come_out_whole_wherever_the_network_cut_them(
     events: list[bytes], places: list[int], line_break: bytes
 ) -> None:
     data = b"".join(b"data: " + event + line_break * 2 for event in events)
-    stream, found = EventStream(), list[bytes]()
+    stream, found = SseDecoder(), list[bytes]()
     for piece in cut(data, places):
         found += stream.feed(piece)
     assert found == events
-    assert stream.end() == []
+    assert stream.flush() == []
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_events_come_out_whole_wherever_the_network_cut_them(
     ],
 )
 def test_lines_are_read_as_the_standard_says(data: bytes, events: list[bytes]) -> None:
-    assert EventStream().feed(data) == events
+    assert SseDecoder().feed(data) == events
 
 
 def test_the_end_completes_an_event_without_its_line_break() -> None:
-    stream = EventStream()
+    stream = SseDecoder()
     assert stream.feed(b"data: last") == []
-    assert stream.end() == [b"last"]
-    assert stream.end() == []
+    assert stream.flush() == [b"last"]
+    assert stream.flush() == []
 
 
 def test_a_line_without_end_is_given_up() -> None:
-    stream = EventStream()
+    stream = SseDecoder()
     with pytest.raises(ProviderUnavailable, match="a line of the stream"):
-        stream.feed(b"x" * (LONGEST_LINE + 1))
+        stream.feed(b"x" * (MAX_LINE_BYTES + 1))

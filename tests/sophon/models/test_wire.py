@@ -1,10 +1,10 @@
 import pytest
 
 from sophon.messages import Message, ToolCall
-from sophon.models.wire import Dialect, ToolTexts, dialect_of, message_json, own_names
+from sophon.models.wire import OpenAIDialect, ToolJsonCache, dialect_for_model, message_to_json, tool_names_by_wire_name
 from sophon.tools.tool import tool
 
-PLAIN, REASONING = Dialect(), Dialect("max_completion_tokens", temperature=False)
+PLAIN, REASONING = OpenAIDialect(), OpenAIDialect("max_completion_tokens", accepts_temperature=False)
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ PLAIN, REASONING = Dialect(), Dialect("max_completion_tokens", temperature=False
         ("openai/o3", REASONING),
     ],
 )
-def test_reasoning_models_are_known_by_their_names(name: str, dialect: Dialect) -> None:
-    assert dialect_of(name) == dialect
+def test_reasoning_models_are_known_by_their_names(name: str, dialect: OpenAIDialect) -> None:
+    assert dialect_for_model(name) == dialect
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_reasoning_models_are_known_by_their_names(name: str, dialect: Dialect) 
     ],
 )
 def test_a_message_has_openais_shape(message: Message, shape: dict[str, object]) -> None:
-    assert message_json(message) == shape
+    assert message_to_json(message) == shape
 
 
 def test_a_malformed_call_is_sent_back_without_arguments() -> None:
-    (sent,) = message_json(Message("assistant", "", [ToolCall("a", "f.g", malformed="no JSON")]))["tool_calls"]
+    (sent,) = message_to_json(Message("assistant", "", [ToolCall("a", "f.g", malformed="no JSON")]))["tool_calls"]
     assert sent["function"] == {"name": "f_g", "arguments": "{}"}
 
 
@@ -49,6 +49,6 @@ def test_a_tool_is_made_into_json_once() -> None:
     def f(x: int) -> None:
         """Do."""
 
-    texts = ToolTexts()
-    assert texts.of(f) is texts.of(f)
-    assert own_names([f]) == {"a_b": "a.b"}
+    texts = ToolJsonCache()
+    assert texts.get_json(f) is texts.get_json(f)
+    assert tool_names_by_wire_name([f]) == {"a_b": "a.b"}

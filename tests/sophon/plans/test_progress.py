@@ -30,7 +30,7 @@ def needs_of(plan: Plan) -> Mapping[str, set[str]]:
 
     def needs(step_id: str) -> set[str]:
         if step_id not in all_needs:
-            direct = plan.step(step_id).depends_on
+            direct = plan.get_step(step_id).depends_on
             all_needs[step_id] = {*direct, *(far for near in direct for far in needs(near))}
         return all_needs[step_id]
 
@@ -38,23 +38,23 @@ def needs_of(plan: Plan) -> Mapping[str, set[str]]:
 
 
 def test_steps_that_need_nothing_are_ready_together_in_plan_order(make_plan: MakePlan) -> None:
-    assert ids(PlanProgress(make_plan(c="", a="", b="a")).ready()) == "c a"
+    assert ids(PlanProgress(make_plan(c="", a="", b="a")).list_ready()) == "c a"
 
 
 def test_a_step_is_ready_when_all_it_needs_is_completed(make_plan: MakePlan) -> None:
     progress = PlanProgress(make_plan(a="", b="", c="a b"))
     run(progress, "a")
-    assert ids(progress.ready()) == "b"
+    assert ids(progress.list_ready()) == "b"
     progress.start("b")
-    assert ids(progress.ready()) == ""
+    assert ids(progress.list_ready()) == ""
     progress.complete("b", "")
-    assert ids(progress.ready()) == "c"
+    assert ids(progress.list_ready()) == "c"
 
 
 def test_a_step_is_given_the_results_of_its_own_dependencies(make_plan: MakePlan) -> None:
     progress = PlanProgress(make_plan(a="", b="a", c="b"))
     run(progress, "a", "b")
-    assert progress.results_for(progress.plan.step("c")) == {"b": "result of b"}
+    assert progress.dependency_results(progress.plan.get_step("c")) == {"b": "result of b"}
 
 
 def test_a_second_try_is_counted_and_knows_why(make_plan: MakePlan) -> None:
@@ -74,7 +74,7 @@ def test_a_failed_step_takes_along_its_dependants_and_nobody_else(make_plan: Mak
     assert {s.reason for s in skipped} == {"it needs step 'a', which failed: no network"}
     assert progress["d"].reason == skipped[0].reason
     assert [progress[i].status for i in "adcxy"] == ["failed", "skipped", "skipped", "pending", "pending"]
-    assert ids(progress.ready()) == "x"
+    assert ids(progress.list_ready()) == "x"
 
 
 def test_a_step_skipped_for_one_failure_keeps_its_reason_after_the_next(make_plan: MakePlan) -> None:
@@ -90,21 +90,21 @@ def test_a_plan_is_finished_when_nothing_is_pending_or_running(make_plan: MakePl
     progress = PlanProgress(make_plan(a="", b="a", c=""))
     progress.start("a")
     progress.fail("a", "broken")
-    assert not progress.finished
+    assert not progress.is_finished
     progress.start("c")
-    assert not progress.finished
+    assert not progress.is_finished
     progress.complete("c", "")
-    assert progress.finished
+    assert progress.is_finished
 
 
 def test_cancelling_stops_what_is_not_over(make_plan: MakePlan) -> None:
     progress = PlanProgress(make_plan(a="", b="", c="b"))
     run(progress, "a")
     progress.start("b")
-    assert ids(progress.cancel_rest()) == "b c"
+    assert ids(progress.cancel_unfinished()) == "b c"
     assert [progress[i].status for i in "abc"] == ["completed", "cancelled", "cancelled"]
-    assert progress.finished
-    assert progress.cancel_rest() == []
+    assert progress.is_finished
+    assert progress.cancel_unfinished() == []
 
 
 @pytest.mark.parametrize("change", ["complete", "fail", "retry"])
@@ -130,8 +130,8 @@ def test_running_steps_are_handed_out_again_after_a_restart(make_plan: MakePlan)
     progress.start("c")
     progress.retry("c", "first error")
     restored = PlanProgress.from_json(json.loads(json.dumps(progress.to_json())))
-    assert ids(restored.resumable()) == "c"
-    assert ids(restored.ready()) == "a"
+    assert ids(restored.list_running()) == "c"
+    assert ids(restored.list_ready()) == "a"
     assert (restored["c"].tries, restored["c"].reason) == (2, "first error")
     restored.complete("c", "late")
 
@@ -146,12 +146,12 @@ def test_a_state_of_other_steps_is_refused(make_plan: MakePlan, states: dict[str
 @given(st.from_type(Plan), st.data())
 def test_any_plan_runs_to_its_end_in_an_order_that_respects_every_dependency(plan: Plan, data: st.DataObject) -> None:
     progress, done = PlanProgress(plan), set[str]()
-    while ready := progress.ready():
+    while ready := progress.list_ready():
         assert [s.id for s in ready] == [s.id for s in plan.steps if s.id not in done and done.issuperset(s.depends_on)]
         step = data.draw(st.sampled_from(ready))
         run(progress, step.id)
         done.add(step.id)
-    assert progress.finished
+    assert progress.is_finished
     assert done == {step.id for step in plan.steps}
 
 
@@ -160,7 +160,7 @@ def test_any_failure_skips_exactly_the_descendants(plan: Plan, data: st.DataObje
     unlucky = data.draw(st.sampled_from([step.id for step in plan.steps]))
     progress, needs = PlanProgress(plan), needs_of(plan)
     skipped: list[str] = []
-    while ready := progress.ready():
+    while ready := progress.list_ready():
         progress.start(ready[0].id)
         if ready[0].id == unlucky:
             skipped = [each.step.id for each in progress.fail(unlucky, "bad luck")]
@@ -176,11 +176,11 @@ def test_any_failure_skips_exactly_the_descendants(plan: Plan, data: st.DataObje
 def test_progress_survives_json_wherever_it_stands(plan: Plan, data: st.DataObject) -> None:
     progress = PlanProgress(plan)
     for change in data.draw(st.lists(st.sampled_from(["complete", "fail", "retry", "stop"]), max_size=8)):
-        running, ready = progress.resumable(), progress.ready()
+        running, ready = progress.list_running(), progress.list_ready()
         if change != "stop" and running:
             getattr(progress, change)(running[0].id, "text")
         elif ready:
             progress.start(ready[0].id)
     restored = PlanProgress.from_json(json.loads(json.dumps(progress.to_json())))
     assert restored.to_json() == progress.to_json()
-    assert (restored.ready(), restored.resumable()) == (progress.ready(), progress.resumable())
+    assert (restored.list_ready(), restored.list_running()) == (progress.list_ready(), progress.list_running())

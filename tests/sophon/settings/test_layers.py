@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.settings import Settings
-from sophon.settings.layers import Layer, canonical, merged, source_of
+from sophon.settings.layers import SettingsLayer, normalize_keys, merge_layers, find_source
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 KEYS = st.sampled_from("abc")
@@ -30,14 +30,14 @@ def is_touched(path: tuple[str, ...], by: Iterable[tuple[str, ...]]) -> bool:
 
 @given(TREES, TREES)
 def test_what_the_later_layer_says_stands(below: dict[str, Any], above: dict[str, Any]):
-    result = leaves(merged([Layer("below", below), Layer("above", above)]))
+    result = leaves(merge_layers([SettingsLayer("below", below), SettingsLayer("above", above)]))
     for path, leaf in leaves(above).items():
         assert result[path] == leaf
 
 
 @given(TREES, TREES)
 def test_what_the_later_layer_leaves_out_stays(below: dict[str, Any], above: dict[str, Any]):
-    result = leaves(merged([Layer("below", below), Layer("above", above)]))
+    result = leaves(merge_layers([SettingsLayer("below", below), SettingsLayer("above", above)]))
     said = leaves(above)
     for path, leaf in leaves(below).items():
         if not is_touched(path, said):
@@ -47,23 +47,23 @@ def test_what_the_later_layer_leaves_out_stays(below: dict[str, Any], above: dic
 @given(TREES, TREES)
 def test_merging_leaves_the_layers_as_they_are(below: dict[str, Any], above: dict[str, Any]):
     before = repr((below, above))
-    merged([Layer("below", below), Layer("above", above)])
+    merge_layers([SettingsLayer("below", below), SettingsLayer("above", above)])
     assert repr((below, above)) == before
 
 
 def test_a_list_is_replaced_as_a_whole():
-    layers = [Layer("below", {"Tools": {"Modules": ["a", "b"]}}), Layer("above", {"Tools": {"Modules": ["c"]}})]
-    assert merged(layers) == {"Tools": {"Modules": ["c"]}}
+    layers = [SettingsLayer("below", {"Tools": {"Modules": ["a", "b"]}}), SettingsLayer("above", {"Tools": {"Modules": ["c"]}})]
+    assert merge_layers(layers) == {"Tools": {"Modules": ["c"]}}
 
 
 def test_a_secret_is_replaced_as_a_whole():
-    layers = [Layer("below", {"Token": {"$env": "A"}}), Layer("above", {"Token": {"$file": "b"}})]
-    assert merged(layers) == {"Token": {"$file": "b"}}
+    layers = [SettingsLayer("below", {"Token": {"$env": "A"}}), SettingsLayer("above", {"Token": {"$file": "b"}})]
+    assert merge_layers(layers) == {"Token": {"$file": "b"}}
 
 
 def test_both_spellings_of_a_key_are_one_key():
     values = {"hub": {"port": 1}, "Budget": {"providers": {"max_depth": {"daily_tokens": 2}}}, "Unknown": {"port": 1}}
-    assert canonical(Settings, values) == {
+    assert normalize_keys(Settings, values) == {
         "Hub": {"Port": 1},
         "Budget": {"Providers": {"max_depth": {"DailyTokens": 2}}},
         "Unknown": {"port": 1},
@@ -71,7 +71,7 @@ def test_both_spellings_of_a_key_are_one_key():
 
 
 def test_the_source_of_a_mistake_is_the_last_layer_that_speaks_of_it():
-    layers = [Layer("file", {"Hub": {"Port": 1, "Host": "a"}}), Layer("variable", {"Hub": {"Port": 2}})]
-    assert source_of(layers, ("Hub", "Port")) == "variable"
-    assert source_of(layers, ("Hub", "Host")) == "file"
-    assert source_of(layers, ("Hub", "Users")) is None
+    layers = [SettingsLayer("file", {"Hub": {"Port": 1, "Host": "a"}}), SettingsLayer("variable", {"Hub": {"Port": 2}})]
+    assert find_source(layers, ("Hub", "Port")) == "variable"
+    assert find_source(layers, ("Hub", "Host")) == "file"
+    assert find_source(layers, ("Hub", "Users")) is None

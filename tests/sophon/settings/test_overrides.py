@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from sophon.settings import Settings
-from sophon.settings.layers import merged
-from sophon.settings.overrides import from_environment, from_pairs
+from sophon.settings.layers import merge_layers
+from sophon.settings.overrides import layers_from_environment, layers_from_pairs
 
 
 def variables(environment: dict[str, str]) -> dict[str, Any]:
-    layers, problems = from_environment(Settings, environment)
+    layers, problems = layers_from_environment(Settings, environment)
     assert problems == []
-    return merged(layers)
+    return merge_layers(layers)
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_other_variables_are_not_ours():
     [["Hub.Port=9"], ["Hub:Port=9"], ["--Hub:Port=9"], ["sophon.hub.port=9"], {"Hub.Port": 9}, {"hub:PORT": "9"}],
 )
 def test_a_pair_may_be_written_in_several_ways(overrides: Any):
-    layers, problems = from_pairs(Settings, overrides)
+    layers, problems = layers_from_pairs(Settings, overrides)
     assert problems == []
-    assert merged(layers) == {"Hub": {"Port": 9}}
+    assert merge_layers(layers) == {"Hub": {"Port": 9}}
 
 
 def test_a_value_may_hold_any_sign():
-    layers, _ = from_pairs(Settings, ["Store.Url=sqlite:///a=b.c:d", "Budget:Providers:gpt.5:MonthlyCost=1.5"])
-    assert merged(layers) == {
+    layers, _ = layers_from_pairs(Settings, ["Store.Url=sqlite:///a=b.c:d", "Budget:Providers:gpt.5:MonthlyCost=1.5"])
+    assert merge_layers(layers) == {
         "Store": {"Url": "sqlite:///a=b.c:d"},
         "Budget": {"Providers": {"gpt.5": {"MonthlyCost": 1.5}}},
     }
 
 
 def test_of_two_pairs_for_one_setting_the_later_wins():
-    layers, _ = from_pairs(Settings, ["Hub.Port=1", "Hub.Port=2"])
-    assert merged(layers) == {"Hub": {"Port": 2}}
+    layers, _ = layers_from_pairs(Settings, ["Hub.Port=1", "Hub.Port=2"])
+    assert merge_layers(layers) == {"Hub": {"Port": 2}}

@@ -1,4 +1,4 @@
-"""The JSON Schema of the settings, and what `config show` prints."""
+"""The JSON Schema of the settings, and what `config redact_settings` prints."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sophon.settings import Settings, settings_schema, settings_table, show
+from sophon.settings import Settings, settings_schema, render_settings_table, redact_settings
 
 SCHEMA = settings_schema()
 
@@ -37,7 +37,7 @@ def test_every_setting_has_a_description_and_a_default(name: str, field: dict[st
     ("below", "fits"),
     [
         ({}, True),
-        (show(Settings()), True),
+        (redact_settings(Settings()), True),
         ({"Approval": {"Timeout": "1.00:00:00"}}, True),
         ({"Approval": {"Timeout": "24:00:00"}}, False),
         ({"Approval": {"Timeout": 30}}, False),
@@ -54,18 +54,18 @@ def test_the_schema_accepts_what_the_settings_accept(below: dict[str, Any], fits
 
 
 def test_what_is_shown_can_be_read_again():
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {
             "Providers": [{"Id": "a", "Type": "openai", "Keys": [{"$env": "K"}], "Timeout": "1.00:00:01"}],
             "Tools": {"AllowCidrs": ["10.0.0.0/8"]},
             "Channels": {"WhatsApp": {"PhoneNumberId": 5}},
         }
     )
-    assert Settings.of(show(settings)) == settings
-    assert show(settings)["Providers"][0]["Timeout"] == "1.00:00:01"
+    assert Settings.from_mapping(redact_settings(settings)) == settings
+    assert redact_settings(settings)["Providers"][0]["Timeout"] == "1.00:00:01"
 
 
 def test_the_table_has_a_row_for_every_setting():
-    rows = [line.split("`")[1] for line in settings_table().splitlines()[2:]]
+    rows = [line.split("`")[1] for line in render_settings_table().splitlines()[2:]]
     assert len(rows) == len(set(rows))
     assert {"Hub.Users[].Token", "Budget.Providers.*.MonthlyCost", "Providers[].Prices", "Memory.Enabled"} <= set(rows)

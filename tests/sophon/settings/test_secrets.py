@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sophon.errors import SettingsError
-from sophon.settings import Secret, SecretUrl, Settings, load_settings, show
+from sophon.settings import Secret, SecretUrl, Settings, load_settings, redact_settings
 
 HUSH = "hunter2-topsecret"
 
@@ -24,14 +24,14 @@ EVERYWHERE = {
 
 
 def test_an_environment_variable_is_read_when_it_is_needed():
-    secret = Secret.of({"$env": "KEY"})
+    secret = Secret.parse({"$env": "KEY"})
     assert secret.resolve({"KEY": " sk-1\n"}) == "sk-1"
     assert secret.resolve({"KEY": ""}) is None
     assert secret.resolve({}) is None
 
 
 def test_a_file_is_read_when_it_is_needed(tmp_path: Path):
-    secret = Secret.of({"$file": str(tmp_path / "token")})
+    secret = Secret.parse({"$file": str(tmp_path / "token")})
     assert secret.resolve({}) is None
     (tmp_path / "token").write_text("sk-2\n")
     assert secret.resolve({}) == "sk-2"
@@ -40,8 +40,8 @@ def test_a_file_is_read_when_it_is_needed(tmp_path: Path):
 @pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe\x00"])
 def test_a_file_without_a_text_holds_no_secret(tmp_path: Path, content: bytes):
     (tmp_path / "token").write_bytes(content)
-    assert Secret.of({"$file": str(tmp_path / "token")}).resolve({}) is None
-    assert Secret.of({"$file": str(tmp_path)}).resolve({}) is None
+    assert Secret.parse({"$file": str(tmp_path / "token")}).resolve({}) is None
+    assert Secret.parse({"$file": str(tmp_path)}).resolve({}) is None
 
 
 def test_a_relative_path_counts_from_the_folder_of_the_settings(tmp_path: Path):
@@ -56,20 +56,20 @@ def test_a_relative_path_counts_from_the_folder_of_the_settings(tmp_path: Path):
 
 
 def test_a_plain_text_is_allowed_and_known_as_one():
-    assert Secret.of("sk-3").resolve({}) == "sk-3"
-    assert Secret.of("sk-3").is_plain
-    assert not Secret.of({"$env": "KEY"}).is_plain
-    assert Secret.of({"$env": "KEY"}).origin == "environment variable KEY"
+    assert Secret.parse("sk-3").resolve({}) == "sk-3"
+    assert Secret.parse("sk-3").is_plain
+    assert not Secret.parse({"$env": "KEY"}).is_plain
+    assert Secret.parse({"$env": "KEY"}).source_description == "environment variable KEY"
 
 
 def test_nothing_shows_a_plain_secret():
-    settings = Settings.of(EVERYWHERE)
+    settings = Settings.from_mapping(EVERYWHERE)
     shown = [
         repr(settings),
         str(settings),
         str(settings.model_dump()),
         settings.model_dump_json(),
-        json.dumps(show(settings)),
+        json.dumps(redact_settings(settings)),
         f"{settings.hub.users[0].token} {settings.hub.users[0].token!r}",
         str(vars(settings)),
     ]
@@ -78,9 +78,9 @@ def test_nothing_shows_a_plain_secret():
 
 
 def test_a_reference_is_shown_as_it_is_written():
-    settings = Settings.of({"Hub": {"Users": [{"Id": "ada", "Token": {"$env": "SOPHON_TOKEN"}}]}})
-    assert show(settings)["Hub"]["Users"][0]["Token"] == {"$env": "SOPHON_TOKEN"}
-    assert Settings.of(show(settings)) == settings
+    settings = Settings.from_mapping({"Hub": {"Users": [{"Id": "ada", "Token": {"$env": "SOPHON_TOKEN"}}]}})
+    assert redact_settings(settings)["Hub"]["Users"][0]["Token"] == {"$env": "SOPHON_TOKEN"}
+    assert Settings.from_mapping(redact_settings(settings)) == settings
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_reference_is_shown_as_it_is_written():
 )
 def test_no_error_shows_a_secret(wrong: dict[str, object]):
     with pytest.raises(SettingsError) as caught:
-        Settings.of(wrong)
+        Settings.from_mapping(wrong)
     assert HUSH not in str(caught.value)
     assert caught.value.__cause__ is None
     with pytest.raises(ValidationError) as raised:
@@ -125,7 +125,7 @@ def test_no_error_shows_a_secret(wrong: dict[str, object]):
     ],
 )
 def test_an_address_is_shown_without_its_password(url: str, shown: str):
-    secret = SecretUrl.of(url)
-    assert secret.shown() == shown
+    secret = SecretUrl.parse(url)
+    assert secret.to_redacted_json() == shown
     assert secret.is_plain == (shown != url)
     assert secret.resolve({}) == url

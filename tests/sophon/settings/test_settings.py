@@ -69,7 +69,7 @@ CONTRACT: dict[str, Any] = {
 
 
 def test_the_defaults_are_those_of_the_contract():
-    assert Settings.of(CONTRACT) == Settings.of({}) == Settings()
+    assert Settings.from_mapping(CONTRACT) == Settings.from_mapping({}) == Settings()
 
 
 def test_durations_are_timedeltas_in_python():
@@ -82,22 +82,22 @@ def test_settings_cannot_be_changed():
 
 
 def test_keys_may_be_written_as_in_python():
-    settings = Settings.of({"agent_execution": {"plan_max_steps": 7}, "channels": {"whatsapp": {"approvers": [5]}}})
+    settings = Settings.from_mapping({"agent_execution": {"plan_max_steps": 7}, "channels": {"whatsapp": {"approvers": [5]}}})
     assert settings.agent_execution.plan_max_steps == 7
     assert settings.channels.whatsapp.approvers == ("5",)
 
 
 def test_the_entry_of_a_provider_replaces_the_one_for_all():
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {"Budget": {"Providers": {"*": {"DailyTokens": 10}, "a": {"MonthlyCost": 1}}}, "Providers": [PROVIDER]}
     )
-    assert settings.budget.limits_of("a") == ProviderBudgetSettings(monthly_cost=1.0)
-    assert settings.budget.limits_of("b") == ProviderBudgetSettings(daily_tokens=10)
+    assert settings.budget.limits_for("a") == ProviderBudgetSettings(monthly_cost=1.0)
+    assert settings.budget.limits_for("b") == ProviderBudgetSettings(daily_tokens=10)
 
 
 def test_all_mistakes_are_told_at_once():
     with pytest.raises(SettingsError) as caught:
-        Settings.of(
+        Settings.from_mapping(
             {
                 "AgentExecution": {"MaxToolIteration": 5},
                 "Hub": {"Port": "abc"},
@@ -156,7 +156,7 @@ def test_all_mistakes_are_told_at_once():
 )
 def test_a_mistake_gets_one_line_that_begins_with_its_path(values: dict[str, Any], problem: str):
     with pytest.raises(SettingsError) as caught:
-        Settings.of(values)
+        Settings.from_mapping(values)
     assert caught.value.problems == [problem]
 
 
@@ -176,24 +176,24 @@ def test_a_mistake_gets_one_line_that_begins_with_its_path(values: dict[str, Any
 )
 def test_settings_that_do_not_go_together_are_refused(values: dict[str, Any], path: str):
     with pytest.raises(SettingsError) as caught:
-        Settings.of(values)
+        Settings.from_mapping(values)
     assert [line.partition(":")[0] for line in caught.value.problems] == [path]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.5", "::1", "[::1]"])
 def test_a_host_without_users_listens_on_any_loopback_address(host: str):
-    assert Settings.of({"Hub": {"Host": host}}).hub.host == host
+    assert Settings.from_mapping({"Hub": {"Host": host}}).hub.host == host
 
 
 def test_a_channel_that_lacks_something_leaves_the_settings_valid():
     channels = {"Telegram": {"Enabled": True, "Mode": "Webhook", "Token": None}, "WhatsApp": {"Enabled": True}}
-    assert Settings.of({"Channels": channels}).channels.whatsapp.enabled  # the channel itself says what it lacks
+    assert Settings.from_mapping({"Channels": channels}).channels.whatsapp.enabled  # the channel itself says what it lacks
 
 
 @pytest.mark.parametrize("values", [[], "text", None, 3])
 def test_what_is_no_mapping_is_no_settings(values: Any):
     with pytest.raises(SettingsError, match=r"^Sophon: a mapping"):
-        Settings.of(values)
+        Settings.from_mapping(values)
 
 
 def test_importing_settings_loads_nothing_heavy():

@@ -35,15 +35,15 @@ def test_a_duration_is_read_as_it_is_written(value: timedelta):
 )
 def test_what_is_no_duration_is_told_how_to_write_one(value: object):
     with pytest.raises(SettingsError, match=r'^Approval.Timeout: .*"HH:MM:SS"'):
-        Settings.of({"Approval": {"Timeout": value}})
+        Settings.from_mapping({"Approval": {"Timeout": value}})
 
 
 def test_a_choice_may_be_written_in_any_case():
-    assert Settings.of({"Planning": {"Mode": "llmdecides"}}).planning.mode == "LlmDecides"
+    assert Settings.from_mapping({"Planning": {"Mode": "llmdecides"}}).planning.mode == "LlmDecides"
 
 
 def test_ids_of_platforms_may_be_written_as_numbers():
-    settings = Settings.of({"Channels": {"Telegram": {"AllowFrom": [4711, "@ada"], "AllowedGroups": [-100]}}})
+    settings = Settings.from_mapping({"Channels": {"Telegram": {"AllowFrom": [4711, "@ada"], "AllowedGroups": [-100]}}})
     assert settings.channels.telegram.allow_from == ("4711", "@ada")
     assert settings.channels.telegram.allowed_groups == ("-100",)
 
@@ -51,12 +51,12 @@ def test_ids_of_platforms_may_be_written_as_numbers():
 @pytest.mark.parametrize("address", ["ftp://host", "host:80", "http://", "http://[::1", ""])
 def test_an_address_is_a_web_address(address: str):
     with pytest.raises(SettingsError, match=r"^Channels.Telegram.ApiBase: .*URL"):
-        Settings.of({"Channels": {"Telegram": {"ApiBase": address}}})
+        Settings.from_mapping({"Channels": {"Telegram": {"ApiBase": address}}})
 
 
 def test_a_password_in_a_web_address_is_refused_and_not_repeated():
     with pytest.raises(SettingsError) as caught:
-        Settings.of({"Channels": {"Telegram": {"ApiBase": "https://me:hunter2@host"}}})
+        Settings.from_mapping({"Channels": {"Telegram": {"ApiBase": "https://me:hunter2@host"}}})
     assert "user name or password" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
@@ -64,8 +64,8 @@ def test_a_password_in_a_web_address_is_refused_and_not_repeated():
 @pytest.mark.parametrize("path", ["module", "module:", ":function", "my-bot:make", "a..b:c", "a/b.py:c"])
 def test_a_factory_is_an_import_path(path: str):
     with pytest.raises(SettingsError, match="is not an import path"):
-        Settings.of({"Chain": {"Factory": path}})
+        Settings.from_mapping({"Chain": {"Factory": path}})
 
 
 def test_a_factory_is_not_imported_when_settings_are_read():
-    assert Settings.of({"Chain": {"Factory": "no.such.module:make"}}).chain.factory == "no.such.module:make"
+    assert Settings.from_mapping({"Chain": {"Factory": "no.such.module:make"}}).chain.factory == "no.such.module:make"

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import SophonError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
-from sophon.stores import InMemoryStore, Limits, MemoryEntry, Period, Reservation, SessionRecord, Store, UsageRow
+from sophon.stores import InMemoryStore, ProviderLimits, MemoryEntry, Period, Reservation, SessionRecord, Store, UsageRow
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
@@ -38,7 +38,7 @@ usages = st.builds(Usage, *[st.integers(0, 60)] * 4)
 periods = st.sampled_from(
     [Period("2026-01-30", "2026-01"), Period("2026-01-31", "2026-01"), Period("2026-02-01", "2026-02")]
 )
-limits = st.builds(Limits, *[st.none() | st.integers(0, 200)] * 2)
+limits = st.builds(ProviderLimits, *[st.none() | st.integers(0, 200)] * 2)
 
 
 class TwoStores(RuleBasedStateMachine):
@@ -82,7 +82,7 @@ class TwoStores(RuleBasedStateMachine):
     @rule(session=names, text=texts, model=st.none() | names)
     def change(self, session: str, text: str, model: str | None) -> None:
         self.same(lambda store: store.sessions.rename(session, text))
-        self.same(lambda store: store.sessions.choose_model(session, model))
+        self.same(lambda store: store.sessions.set_model(session, model))
 
     @rule(session=names)
     def delete(self, session: str) -> None:
@@ -90,13 +90,13 @@ class TwoStores(RuleBasedStateMachine):
 
     @rule(session=names, after=st.integers(-1, 5), owner=st.none() | names)
     def read(self, session: str, after: int, owner: str | None) -> None:
-        self.same(lambda store: store.sessions.history(session))
-        self.same(lambda store: store.sessions.records(session, after))
+        self.same(lambda store: store.sessions.load_history(session))
+        self.same(lambda store: store.sessions.list_records(session, after))
         self.same(lambda store: store.sessions.get(session))
         self.same(lambda store: store.sessions.list(owner))
 
     @rule(provider=names, period=periods, claim=usages, limit=limits)
-    def reserve(self, provider: str, period: Period, claim: Usage, limit: Limits) -> None:
+    def reserve(self, provider: str, period: Period, claim: Usage, limit: ProviderLimits) -> None:
         answers = self.both(lambda store: store.usage.reserve(provider, period, claim, limit))
         if isinstance(answers[0], Reservation) and isinstance(answers[1], Reservation):
             for claims, answer in zip(self.claims, answers, strict=True):
@@ -118,15 +118,15 @@ class TwoStores(RuleBasedStateMachine):
 
     @rule(provider=names, period=periods, session=st.none() | names)
     def books(self, provider: str, period: Period, session: str | None) -> None:
-        self.same(lambda store: store.usage.spent(provider, period))
+        self.same(lambda store: store.usage.get_spending(provider, period))
         self.same(lambda store: store.usage.reserved())
-        self.same(lambda store: store.usage.totals(since=period.day, session_id=session))
+        self.same(lambda store: store.usage.list_totals(since=period.day, session_id=session))
 
     @rule(call=names, session=names, minute=st.integers(0, 3), reason=texts)
     def approvals(self, call: str, session: str, minute: int, reason: str) -> None:
         at = datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
-        request = ApprovalRequest.of(ToolCall(call, "t"), "run", Risk.HIGH, session_id=session, preview=reason)
-        self.same(lambda store: store.approvals.ask(request, at))
+        request = ApprovalRequest.from_call(ToolCall(call, "t"), "run", Risk.HIGH, session_id=session, preview=reason)
+        self.same(lambda store: store.approvals.get_or_create(request, at))
         if minute:
             self.same(lambda store: store.approvals.decide(request.id, Decision.reject(reason), at))
         self.same(lambda store: store.approvals.list(open_only=bool(minute % 2)))
@@ -136,15 +136,15 @@ class TwoStores(RuleBasedStateMachine):
         self.same(lambda store: store.journal.start(run, call, "t"))
         if text:
             self.same(lambda store: store.journal.finish(run, ToolResult(call, "t", text)))
-        self.same(lambda store: store.journal.forget(forget))
-        self.same(lambda store: store.journal.entries(run))
+        self.same(lambda store: store.journal.delete(forget))
+        self.same(lambda store: store.journal.load_entries(run))
 
     @rule(entry=names, text=texts, scope=names, query=texts, forget=names)
     def memory(self, entry: str, text: str, scope: str, query: str, forget: str) -> None:
-        self.same(lambda store: store.memory.write(MemoryEntry(entry, text, scope=scope)))
-        self.same(lambda store: store.memory.search(query, limit=3))
-        self.same(lambda store: store.memory.forget(forget))
-        self.same(lambda store: store.memory.all(scope=scope))
+        self.same(lambda store: store.memories.write(MemoryEntry(entry, text, scope=scope)))
+        self.same(lambda store: store.memories.search(query, limit=3))
+        self.same(lambda store: store.memories.delete(forget))
+        self.same(lambda store: store.memories.list_all(scope=scope))
 
 
 TwoStores.TestCase.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)

@@ -89,7 +89,7 @@ class TwoHosts(RuleBasedStateMachine):
         new = Run(run, session, owner, "telegram", facts, owner, facts)
         known = InboundKey("telegram", "bot", key) if key is not None else None
         self.same(lambda store: store.runs.accept(new, known))
-        self.same(lambda store: store.runs.ahead(run))
+        self.same(lambda store: store.runs.count_ahead(run))
 
     @rule(run=ids, at=moments, state=states)
     def begin(self, run: str, at: datetime, state: dict[str, Any]) -> None:
@@ -125,32 +125,32 @@ class TwoHosts(RuleBasedStateMachine):
     @rule(session=st.none() | names, owner=st.none() | names, status=statuses, limit=limits)
     def read(self, session: str | None, owner: str | None, status: Any, limit: int) -> None:
         self.same(lambda store: store.runs.list(session_id=session, owner=owner, status=status, limit=limit))
-        self.same(lambda store: store.runs.unfinished())
+        self.same(lambda store: store.runs.list_unfinished())
         self.same(lambda store: store.sessions.list(owner))
 
     @rule(new=st.lists(parts, max_size=3), now=moments, limit=limits)
     def send(self, new: list[OutboundEntry], now: datetime, limit: int) -> None:
-        self.same(lambda store: store.outbound.add(new))
-        self.same(lambda store: store.outbound.due(now, "telegram", limit))
+        self.same(lambda store: store.outbox.add(new))
+        self.same(lambda store: store.outbox.list_due(now, "telegram", limit))
 
     @rule(entry=st.sampled_from([f"e{n}" for n in range(8)]), move=st.integers(0, 5), at=moments, text=names)
     def move(self, entry: str, move: int, at: datetime, text: str) -> None:
         moves: list[Callable[[Store], Awaitable[Any]]] = [
-            lambda store: store.outbound.sending(entry),
-            lambda store: store.outbound.sent(entry, text),
-            lambda store: store.outbound.refused(entry, at, text),
-            lambda store: store.outbound.ambiguous(entry, text, retry_at=at),
-            lambda store: store.outbound.dead(entry, text),
-            lambda store: store.outbound.interrupted("telegram"),
+            lambda store: store.outbox.mark_sending(entry),
+            lambda store: store.outbox.mark_sent(entry, text),
+            lambda store: store.outbox.mark_refused(entry, at, text),
+            lambda store: store.outbox.mark_ambiguous(entry, text, retry_at=at),
+            lambda store: store.outbox.mark_dead(entry, text),
+            lambda store: store.outbox.recover_interrupted("telegram"),
         ]
         self.same(moves[move])
-        self.same(lambda store: store.outbound.list())
+        self.same(lambda store: store.outbox.list())
 
     @rule(session=names, new=st.lists(logged, max_size=3), after=limits, limit=limits)
     def log(self, session: str, new: list[LoggedEvent], after: int, limit: int) -> None:
         self.same(lambda store: store.events.append(session, new))
-        self.same(lambda store: store.events.after(session, after, limit))
-        self.same(lambda store: store.events.last(session))
+        self.same(lambda store: store.events.list_after(session, after, limit))
+        self.same(lambda store: store.events.last_seq(session))
 
     @rule(session=names, keep=limits, seconds=st.integers(0, 2))
     def drop(self, session: str, keep: int, seconds: int) -> None:
@@ -161,7 +161,7 @@ class TwoHosts(RuleBasedStateMachine):
 
     @rule(session=names, owner=names, new=names, delete=st.booleans())
     def sessions(self, session: str, owner: str, new: str, delete: bool) -> None:
-        self.same(lambda store: store.sessions.ensure(session, owner))
+        self.same(lambda store: store.sessions.get_or_create(session, owner))
         self.same(lambda store: store.sessions.fork(session, new))
         if delete:
             self.same(lambda store: store.sessions.delete(new))

@@ -10,7 +10,7 @@ from sophon import Message, ModelRequest, ModelResponse, Services, ToolCall, Usa
 from sophon.errors import RateLimited
 from sophon.models.model import ModelInfo
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
-from sophon.testing.models import pieces
+from sophon.testing.models import split_text
 
 
 def request(on_text: Any = None) -> ModelRequest:
@@ -83,7 +83,7 @@ async def test_a_text_is_given_in_pieces(stream: bool | int, heard: list[str]) -
 
 @given(st.text(), st.one_of(st.just(True), st.integers(1, 9)))
 def test_the_pieces_make_up_the_text_and_none_is_empty(text: str, size: bool | int) -> None:
-    made = list(pieces(text, size))
+    made = list(split_text(text, size))
     assert "".join(made) == text
     assert all(made)
 

@@ -19,7 +19,7 @@ async def test_the_loop_stands_still_so_that_no_thread_is_faster_than_another() 
         return name
 
     tasks = [
-        clock.in_thread(lambda name=name, seconds=seconds: block(name, seconds))
+        clock.run_in_thread(lambda name=name, seconds=seconds: block(name, seconds))
         for name, seconds in (("a", 0.02), ("b", 0.01), ("c", 0))
     ]
     assert await asyncio.gather(*tasks) == ["a", "b", "c"]
@@ -28,7 +28,7 @@ async def test_the_loop_stands_still_so_that_no_thread_is_faster_than_another() 
 
 async def test_functions_that_wait_for_each_other_meet() -> None:
     clock, barrier = VirtualClock(), threading.Barrier(2)
-    first, second = await asyncio.gather(clock.in_thread(barrier.wait), clock.in_thread(barrier.wait))
+    first, second = await asyncio.gather(clock.run_in_thread(barrier.wait), clock.run_in_thread(barrier.wait))
     assert {first, second} == {0, 1}
 
 
@@ -42,7 +42,7 @@ async def test_virtual_time_stands_still_while_a_thread_is_at_work() -> None:
         log.append("slept")
 
     async def work() -> None:
-        await clock.in_thread(opened.wait)
+        await clock.run_in_thread(opened.wait)
         log.append("worked")
 
     await asyncio.gather(nap(), work())
@@ -54,7 +54,7 @@ async def test_what_a_function_raises_is_raised() -> None:
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        await VirtualClock().in_thread(fail)
+        await VirtualClock().run_in_thread(fail)
 
 
 @pytest.mark.parametrize("abandon", [True, False])
@@ -65,7 +65,7 @@ async def test_a_function_that_hangs_is_left_or_waited_for(abandon: bool) -> Non
         opened.wait(5)
         ended.set()
 
-    task = asyncio.ensure_future(clock.in_thread(hang, abandon_on_cancel=abandon))
+    task = asyncio.ensure_future(clock.run_in_thread(hang, abandon_on_cancel=abandon))
     for _ in range(3):
         await asyncio.sleep(0)
     task.cancel()

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.errors import ToolError
-from sophon.tools.http_headers import accepted, for_another_origin, without_body
+from sophon.tools.http_headers import validate_headers, keep_cross_origin_headers, drop_body_headers
 
 
 @pytest.mark.parametrize(
@@ -18,23 +18,23 @@ from sophon.tools.http_headers import accepted, for_another_origin, without_body
 )
 def test_a_header_that_is_not_the_models_to_set_is_refused_by_name(name: str) -> None:
     with pytest.raises(ToolError, match=name):
-        accepted({"accept": "*/*", name: "x"})
+        validate_headers({"accept": "*/*", name: "x"})
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a:b", "a\r\nhost", "ä", " host", "host "])
 def test_a_malformed_name_is_refused(name: str) -> None:
     with pytest.raises(ToolError, match="not a header name"):
-        accepted({name: "x"})
+        validate_headers({name: "x"})
 
 
 @pytest.mark.parametrize("value", ["a\r\nHost: b", "a\n", "\x00", "ä", "\x7f"])
 def test_a_malformed_value_is_refused(value: str) -> None:
     with pytest.raises(ToolError, match="printable ASCII"):
-        accepted({"x-note": value})
+        validate_headers({"x-note": value})
 
 
 def test_other_headers_pass_in_lower_case() -> None:
-    assert accepted({"Accept": "a/b", "X-Api-Key": "k", "Hostess": "h"}) == {
+    assert validate_headers({"Accept": "a/b", "X-Api-Key": "k", "Hostess": "h"}) == {
         "accept": "a/b",
         "x-api-key": "k",
         "hostess": "h",
@@ -42,11 +42,11 @@ def test_other_headers_pass_in_lower_case() -> None:
 
 
 def test_only_harmless_headers_travel_to_another_origin() -> None:
-    assert for_another_origin({"accept": "a", "x-api-key": "k", "content-type": "c"}) == {
+    assert keep_cross_origin_headers({"accept": "a", "x-api-key": "k", "content-type": "c"}) == {
         "accept": "a",
         "content-type": "c",
     }
 
 
 def test_without_a_body_nothing_describes_it() -> None:
-    assert without_body({"accept": "a", "content-type": "c", "content-language": "de"}) == {"accept": "a"}
+    assert drop_body_headers({"accept": "a", "content-type": "c", "content-language": "de"}) == {"accept": "a"}

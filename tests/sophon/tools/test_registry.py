@@ -39,8 +39,8 @@ def test_an_unknown_name_comes_with_the_near_ones() -> None:
 
 
 def test_near_names_can_be_sought_among_some_tools_only() -> None:
-    assert ToolRegistry(TOOLS).near("files.red", among=TOOLS[2:]) == ["files.write"]
-    assert ToolRegistry(TOOLS).near("zzz") == []
+    assert ToolRegistry(TOOLS).suggest_names("files.red", tools=TOOLS[2:]) == ["files.write"]
+    assert ToolRegistry(TOOLS).suggest_names("zzz") == []
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon import Tool, tool
-from sophon.tools.relevance import RelevanceIndex, words
+from sophon.tools.relevance import RelevanceIndex, split_words
 
 
 def made(name: str, description: str = "", tags: tuple[str, ...] = ()) -> Tool:
@@ -49,17 +49,17 @@ INDEX = RelevanceIndex([MAIL, FILES, ALONE])
     ],
 )
 def test_whole_words_score(text: str, expected: dict[str, float]) -> None:
-    assert INDEX.scores(text) == expected
+    assert INDEX.score_tools(text) == expected
 
 
 def test_a_tag_that_is_written_twice_counts_once() -> None:
     index = RelevanceIndex([made("a", tags=("Look up", "look-up", "mail", "Mail"))])
-    assert index.scores("look up my mail") == {"a": 2.0}
+    assert index.score_tools("look up my mail") == {"a": 2.0}
 
 
 def test_scores_come_in_the_order_of_no_chance() -> None:
-    assert INDEX.scores("file mail") == {"files.read": 1.0, "mail.send": 1.0}
-    assert INDEX.scores("file mail") == INDEX.scores("file mail")
+    assert INDEX.score_tools("file mail") == {"files.read": 1.0, "mail.send": 1.0}
+    assert INDEX.score_tools("file mail") == INDEX.score_tools("file mail")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_scores_come_in_the_order_of_no_chance() -> None:
     ],
 )
 def test_names_that_stand_in_the_text_are_found_in_order_of_registration(text: str, expected: list[str]) -> None:
-    assert INDEX.named(text) == expected
+    assert INDEX.find_named_tools(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,4 @@ def test_names_that_stand_in_the_text_are_found_in_order_of_registration(text: s
     ],
 )
 def test_a_text_is_parted_into_words(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    assert split_words(text) == expected

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
-from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target, system_addresses
+from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target, resolve_system_addresses
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "cases" / "ssrf.json").read_text())
 PUBLIC = "93.184.216.34"
@@ -44,7 +44,7 @@ def everywhere(*addresses: str) -> Any:
 async def walk(guard: SsrfGuard, url: str, redirects: list[str]) -> Target:
     target = await guard.check(url)
     for location in redirects:
-        url, target = await guard.follow(url, location)
+        url, target = await guard.check_redirect(url, location)
     return target
 
 
@@ -137,7 +137,7 @@ async def test_a_resolver_that_fails_closes_the_door(error: Exception) -> None:
     ],
 )
 async def test_a_redirect_to_a_public_place_is_followed(location: str, url: str) -> None:
-    followed, _ = await SsrfGuard(everywhere(PUBLIC)).follow("https://start.example.com/a/b", location)
+    followed, _ = await SsrfGuard(everywhere(PUBLIC)).check_redirect("https://start.example.com/a/b", location)
     assert followed == url
 
 
@@ -172,7 +172,7 @@ async def test_a_redirect_to_a_public_place_is_followed(location: str, url: str)
 )
 async def test_a_redirect_to_anywhere_else_is_refused(location: str) -> None:
     with pytest.raises(SsrfBlocked) as blocked:
-        await SsrfGuard(everywhere(PUBLIC)).follow("https://start.example.com/a/b", location)
+        await SsrfGuard(everywhere(PUBLIC)).check_redirect("https://start.example.com/a/b", location)
     assert blocked.value.stage == "redirect"
 
 
@@ -251,7 +251,7 @@ async def test_a_refusal_says_what_where_and_why() -> None:
 
 
 async def test_the_system_is_asked_when_nobody_else_is() -> None:
-    assert set(await system_addresses("localhost")) <= {"127.0.0.1", "::1"}
+    assert set(await resolve_system_addresses("localhost")) <= {"127.0.0.1", "::1"}
 
 
 BLOCKED_V4 = ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"]

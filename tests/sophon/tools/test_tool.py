@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from sophon import Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InvalidArguments
-from sophon.tools.arguments import split_docstring
-from sophon.tools.tool import as_text, wire_name
+from sophon.tools.arguments import parse_docstring
+from sophon.tools.tool import result_to_text, to_wire_name
 
 
 class Place(BaseModel):
@@ -237,14 +237,14 @@ class Point:
     ],
 )
 def test_every_answer_becomes_text(answer: object, expected: str) -> None:
-    assert as_text(answer) == expected
+    assert result_to_text(answer) == expected
 
 
 @pytest.mark.parametrize(
     ("name", "wire"), [("files.read", "files_read"), ("a-b_C9", "a-b_C9"), ("grüße", "gr__e"), ("x" * 70, "x" * 64)]
 )
 def test_a_name_is_fit_for_every_provider(name: str, wire: str) -> None:
-    assert wire_name(name) == wire
+    assert to_wire_name(name) == wire
 
 
 @pytest.mark.parametrize(("text", "risk"), [("high", Risk.HIGH), (" Critical ", Risk.CRITICAL), ("NONE", Risk.NONE)])
@@ -269,7 +269,7 @@ def test_an_unknown_risk_names_the_five() -> None:
     ],
 )
 def test_a_docstring_is_parted(docstring: str, text: str, about: dict[str, str] | None) -> None:
-    read = split_docstring(docstring)
+    read = parse_docstring(docstring)
     assert read[1] == ({"a": "One.", "b": "Two, more."} if about is None else about)
     assert read[0].split() == text.split()
 

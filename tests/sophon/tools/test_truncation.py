@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sophon.tools.truncation import LIMIT, truncate
+from sophon.tools.truncation import DEFAULT_LIMIT, truncate
 
 LIMITS = st.integers(0, 300)
 ITEMS = st.lists(
@@ -28,7 +28,7 @@ def dumps(items: Any, indent: int | None) -> str:
     return json.dumps(items, ensure_ascii=False, indent=indent)
 
 
-@pytest.mark.parametrize("text", ["", "short", "x" * LIMIT, "  [1,  2]  ", "wörd " * 1600])
+@pytest.mark.parametrize("text", ["", "short", "x" * DEFAULT_LIMIT, "  [1,  2]  ", "wörd " * 1600])
 def test_what_fits_comes_back_untouched(text: str) -> None:
     assert truncate(text) is text
 
@@ -38,7 +38,7 @@ def test_a_long_text_ends_behind_a_word_and_tells_how_much_is_missing() -> None:
     cut = truncate(text)
     left_out = TEXT_MARKER.search(cut)
     assert left_out
-    assert len(cut) <= LIMIT
+    assert len(cut) <= DEFAULT_LIMIT
     assert cut.startswith("word word")
     assert cut[: left_out.start()].endswith(" word")
     assert int(left_out[1]) == len(text) - left_out.start()
@@ -51,7 +51,7 @@ def test_an_array_keeps_its_first_items_as_json_and_tells_of_how_many() -> None:
     assert marker
     assert json.loads(cut[: marker.start()]) == items[: int(marker[1])]
     assert marker[2] == "1000"
-    assert len(cut) <= LIMIT < len(cut) + len(json.dumps(items[int(marker[1])]))
+    assert len(cut) <= DEFAULT_LIMIT < len(cut) + len(json.dumps(items[int(marker[1])]))
 
 
 def test_the_marker_counts_towards_the_limit() -> None:
@@ -93,14 +93,14 @@ def test_all_that_is_no_array_of_small_items_is_cut_as_text(text: str) -> None:
     cut = truncate(text)
     marker = TEXT_MARKER.search(cut)
     assert marker
-    assert len(cut) <= LIMIT
+    assert len(cut) <= DEFAULT_LIMIT
     assert text.startswith(cut[: marker.start()])
-    assert marker.start() > LIMIT // 3
+    assert marker.start() > DEFAULT_LIMIT // 3
 
 
 def test_a_single_long_word_is_cut_within() -> None:
     cut = truncate("see " + "a" * 20_000)
-    assert LIMIT - 5 <= len(cut) <= LIMIT
+    assert DEFAULT_LIMIT - 5 <= len(cut) <= DEFAULT_LIMIT
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301", "\U0001f469\u200d\U0001f467", "\u2764\ufe0f", "\ud83d\ude00"])
@@ -130,7 +130,7 @@ def test_a_limit_too_small_for_a_marker_gives_the_bare_beginning(limit: int) -> 
 )
 def test_ten_megabytes_are_cut_in_linear_time(text: str) -> None:
     began = time.process_time()
-    assert len(truncate(text)) <= LIMIT
+    assert len(truncate(text)) <= DEFAULT_LIMIT
     assert time.process_time() - began < 3
 
 

@@ -7,90 +7,90 @@ from sophon.clock import SystemClock
 from sophon.errors import NotFound
 from sophon.messages import Response
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.asking import Desk, TerminalGate
-from sophon_hosting.cli.commands import Leave
-from sophon_hosting.cli.conversation import WELL_ENDED, Choices, Front
-from sophon_hosting.cli.errors import FAILED, INTERRUPTED, tell
-from sophon_hosting.cli.interruption import gentle_end
-from sophon_hosting.cli.json_view import JsonView
-from sophon_hosting.cli.lines import Lines
-from sophon_hosting.cli.prompting import answer_lines, converse
-from sophon_hosting.cli.remote.reach import checked, token_of
-from sophon_hosting.cli.remote.turn import RemoteTurn
-from sophon_hosting.cli.start import settings_of
-from sophon_hosting.cli.terminal import TerminalView
+from sophon_hosting.cli.asking import PromptOutput, TerminalApprovalGate
+from sophon_hosting.cli.commands import QuitChat
+from sophon_hosting.cli.conversation import SUCCESSFUL_FINISH_REASONS, TurnChoices, ChatFrontend
+from sophon_hosting.cli.errors import EXIT_FAILURE, EXIT_INTERRUPTED, write_error
+from sophon_hosting.cli.interruption import handle_termination_signals
+from sophon_hosting.cli.json_view import JsonRenderer
+from sophon_hosting.cli.lines import StdinReader
+from sophon_hosting.cli.prompting import run_piped_lines, run_prompt_loop
+from sophon_hosting.cli.remote.reach import validate_host_url, find_access_token
+from sophon_hosting.cli.remote.turn import RemoteTurnClient
+from sophon_hosting.cli.start import load_cli_settings
+from sophon_hosting.cli.terminal import TerminalRenderer
 
-COMMANDS = ("new", "session", "help", "quit")
-HELP = [
+REMOTE_SLASH_COMMANDS = ("new", "session", "help", "quit")
+REMOTE_HELP_LINES = [
     "  /new [ID]           start a new session",
     "  /session [ID]       show the session, or switch to another",
     "  /quit               leave the chat; the end of the input does too",
 ]
 
 
-class RemoteConversation:
+class RemoteChat:
     """Chat session that runs its turns on a host; Ctrl-C cancels the running turn there."""
 
-    def __init__(self, runner: asyncio.Runner, turn: RemoteTurn, choices: Choices, front: Front) -> None:
+    def __init__(self, runner: asyncio.Runner, turn: RemoteTurnClient, choices: TurnChoices, front: ChatFrontend) -> None:
         self._runner, self._turn = runner, turn
-        self.choices, self.front = choices, front
+        self.choices, self.frontend = choices, front
 
-    def say(self, text: str) -> int:
+    def run_turn(self, text: str) -> int:
         """Run one turn and return its exit code."""
-        self.front.view.begin()
+        self.frontend.renderer.start_turn()
         try:
-            response = self._runner.run(self._turn.say(text, self.choices))
+            response = self._runner.run(self._turn.run_turn(text, self.choices))
         except KeyboardInterrupt:
-            self.front.view.end(Response(finish_reason="cancelled"), self.choices.session)
-            if self.front.ending.asked:
+            self.frontend.renderer.finish_turn(Response(finish_reason="cancelled"), self.choices.session)
+            if self.frontend.exit_request.requested:
                 raise
-            return INTERRUPTED
-        self.front.view.end(response, self.choices.session)
+            return EXIT_INTERRUPTED
+        self.frontend.renderer.finish_turn(response, self.choices.session)
         if response.finish_reason == "error":
-            self.front.tell(str(response.detail.get("message", "the turn failed")))
-        return 0 if response.finish_reason in WELL_ENDED else FAILED
+            self.frontend.write_error(str(response.detail.get("message", "the turn failed")))
+        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
 
-    def obey(self, name: str, rest: str) -> list[str]:
+    def run_slash_command(self, name: str, argument: str) -> list[str]:
         """Run a slash command; those that need services in this process do not exist here. Raises Leave, NotFound."""
         if name == "quit":
-            raise Leave
+            raise QuitChat
         if name == "help":
-            return HELP
-        if name not in COMMANDS:
-            raise NotFound("command", f"/{name}", [f"/{each}" for each in COMMANDS])
+            return REMOTE_HELP_LINES
+        if name not in REMOTE_SLASH_COMMANDS:
+            raise NotFound("command", f"/{name}", [f"/{each}" for each in REMOTE_SLASH_COMMANDS])
         if name == "new":
-            self.choices.session = rest or SystemClock().new_id()[:12]
-        elif rest:
-            self.choices.session = rest
+            self.choices.session = argument or SystemClock().new_id()[:12]
+        elif argument:
+            self.choices.session = argument
         return [f"  session {self.choices.session}"]
 
 
-def talk(
-    program: GlobalOptions,
+def run_remote_chat(
+    options: GlobalOptions,
     url: str,
-    choices: Choices,
+    choices: TurnChoices,
     message: str | None,
-    lines: Lines,
-    view: JsonView | TerminalView,
-    desk: Desk,
+    stdin: StdinReader,
+    renderer: JsonRenderer | TerminalRenderer,
+    output: PromptOutput,
 ) -> int:
     """Run a chat with a host, for one message or until the end of the input; return the exit code.
 
     Raises SophonError if no host answers at `url` or it rejects the token.
     """
-    gate = TerminalGate(lines, desk, SystemClock())
-    with gentle_end() as ending, asyncio.Runner() as runner:
-        turn = RemoteTurn(
-            checked(url), token_of(settings_of(program)), gate, view.emit, lambda line: desk.lines([f"  {line}"])
+    gate = TerminalApprovalGate(stdin, output, SystemClock())
+    with handle_termination_signals() as ending, asyncio.Runner() as runner:
+        turn = RemoteTurnClient(
+            validate_host_url(url), find_access_token(load_cli_settings(options)), gate, renderer.emit, lambda line: output.write_lines([f"  {line}"])
         )
-        conversation = RemoteConversation(runner, turn, choices, Front(view, tell, ending))
+        conversation = RemoteChat(runner, turn, choices, ChatFrontend(renderer, write_error, ending))
         if message is not None:
-            return conversation.say(message)
-        runner.run(turn.try_out())
-        if lines.interactive:
-            desk.lines([f"Sophon {__version__} · {url} · session {choices.session}", "/help lists the commands."])
-            return converse(conversation, lines, desk, conversation.obey)
-        first = lines.prompt("")
+            return conversation.run_turn(message)
+        runner.run(turn.check_connection())
+        if stdin.is_interactive:
+            output.write_lines([f"Sophon {__version__} · {url} · session {choices.session}", "/help lists the commands."])
+            return run_prompt_loop(conversation, stdin, output, conversation.run_slash_command)
+        first = stdin.read_line("")
         if first is None:
             return 0
-        return answer_lines(conversation, first, lambda: lines.prompt(""), desk, conversation.obey)
+        return run_piped_lines(conversation, first, lambda: stdin.read_line(""), output, conversation.run_slash_command)

@@ -11,10 +11,10 @@ from sophon.errors import SophonError
 
 PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
-Row = Mapping[str, Any]
+JsonRow = Mapping[str, Any]
 
 
-class Refused(SophonError):
+class HostError(SophonError):
     """The host answered with an error, or did not answer. `code` is the error code of the host, or `no_host`."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -22,7 +22,7 @@ class Refused(SophonError):
         super().__init__(message)
 
 
-def answers(url: str) -> bool:
+def is_host_running(url: str) -> bool:
     """Return whether a Sophon host answers at `url`; waits at most `PROBE_SECONDS`."""
     try:
         response = httpx.get(f"{url}/healthz", timeout=PROBE_SECONDS, trust_env=False)
@@ -31,8 +31,8 @@ def answers(url: str) -> bool:
         return False
 
 
-class OverHttp:
-    """Implements `Reach` over HTTP. An operator's token shows the data of all users, another token only its own.
+class HttpHostClient:
+    """Implements `HostClient` over HTTP. An operator's token shows the data of all users, another token only its own.
 
     The constructor requests `/api/me`.
     """
@@ -43,57 +43,57 @@ class OverHttp:
         self.user = str(me["user"])
         self._everything = {"everything": "true"} if me["operator"] else {}
 
-    def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_tasks(self, *, status: str | None = None, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
         """Return tasks, newest first."""
-        parameters = {"status": status, "session_id": session, "limit": str(limit)}
+        parameters = {"status": status, "session_id": session_id, "limit": str(limit)}
         query = {name: value for name, value in parameters.items() if value is not None}
         return self._get_items("/api/tasks", query | self._everything)
 
-    def task(self, task_id: str) -> Row:
+    def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
         return self._request("GET", f"/api/tasks/{_path_segment(task_id)}")
 
-    def events(self, task_id: str) -> Sequence[Row]:
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
         """Return the durable events of a task, in order."""
         return self._get_items(f"/api/tasks/{_path_segment(task_id)}/events", {})
 
-    def cancel(self, task_id: str) -> str:
+    def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
         return str(self._request("POST", f"/api/tasks/{_path_segment(task_id)}/cancel")["status"])
 
-    def approvals(self, *, open_only: bool = True) -> Sequence[Row]:
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
         """Return approvals, oldest first."""
         return self._get_items("/api/approvals", {"open_only": str(open_only).lower()} | self._everything)
 
-    def decide(self, approval_id: str, decision: Decision) -> Row:
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
         """Decide an approval and return it."""
         body: dict[str, Any] = {"decision": decision.verdict, "reason": decision.reason}
         if decision.verdict == "edit":
             body["arguments"] = dict(decision.arguments)
         return self._request("POST", f"/api/approvals/{_path_segment(approval_id)}", body)
 
-    def queue(self) -> Row:
+    def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         return self._request("GET", "/api/queue")
 
-    def dead(self) -> Sequence[Row]:
+    def list_dead_letters(self) -> Sequence[JsonRow]:
         """Return the dead letters."""
         return self._get_items("/api/queue/dead", {})
 
-    def retry(self, task_id: str) -> None:
+    def retry_dead_letter(self, task_id: str) -> None:
         """Queue a dead letter again as a new task."""
         self._request("POST", f"/api/queue/dead/{_path_segment(task_id)}/retry")
 
-    def switch(self, what: str) -> Row:
+    def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
-        return self._request("POST", f"/api/queue/{what}")
+        return self._request("POST", f"/api/queue/{action}")
 
-    def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[Row]:
-        return cast(Sequence[Row], self._request("GET", path, query=query)["items"])
+    def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
+        return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
-    ) -> Row:
+    ) -> JsonRow:
         try:
             response = httpx.request(
                 method,
@@ -106,14 +106,14 @@ class OverHttp:
             )
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             reason = str(error) or type(error).__name__
-            raise Refused("no_host", f"no host answers at {self._url}: {reason}") from error
+            raise HostError("no_host", f"no host answers at {self._url}: {reason}") from error
         try:
             data: Any = response.json()
             if response.is_success:
-                return cast(Row, data)
-            raise Refused(data["error"]["code"], data["error"]["message"])
+                return cast(JsonRow, data)
+            raise HostError(data["error"]["code"], data["error"]["message"])
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused("no_host", f"the server at {self._url} is not a Sophon host") from error
+            raise HostError("no_host", f"the server at {self._url} is not a Sophon host") from error
 
 
 def _path_segment(text: str) -> str:

@@ -11,16 +11,16 @@ from sophon.stores.contracts import Store
 from sophon.stores.run_contracts import RunStatus
 from sophon_hosting.access import LOCAL_USER
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.remote.over_http import Row
-from sophon_hosting.cli.screen import note
-from sophon_hosting.cli.start import with_store
-from sophon_hosting.views import approval_view, logged_view, task_view
+from sophon_hosting.cli.remote.over_http import JsonRow
+from sophon_hosting.cli.screen import write_notice
+from sophon_hosting.cli.start import run_with_store
+from sophon_hosting.views import approval_to_json, logged_event_to_json, task_to_json
 
-READ_AT_ONCE = 1000
-LATER = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
+EVENTS_PER_READ = 1000
+DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 
-class NeedsHost(SophonError):
+class RunningHostRequired(SophonError):
     """The operation needs a running host."""
 
     code = "no_host"
@@ -29,85 +29,85 @@ class NeedsHost(SophonError):
         super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
 
 
-class OverStore:
-    """Implements `Reach` on the configured store; every call opens and closes the store."""
+class StoreHostClient:
+    """Implements `HostClient` on the configured store; every call opens and closes the store."""
 
     def __init__(self, options: GlobalOptions, settings: Settings) -> None:
         self._options, self._capacity = options, settings.queue.capacity
 
-    def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_tasks(self, *, status: str | None = None, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
         """Return tasks, newest first."""
 
-        async def read(store: Store) -> list[Row]:
-            found = await store.runs.list(session_id=session, status=cast(RunStatus | None, status), limit=limit)
-            return [task_view(run) for run in found]
+        async def read(store: Store) -> list[JsonRow]:
+            found = await store.runs.list(session_id=session_id, status=cast(RunStatus | None, status), limit=limit)
+            return [task_to_json(run) for run in found]
 
-        return with_store(self._options, read)
+        return run_with_store(self._options, read)
 
-    def task(self, task_id: str) -> Row:
+    def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
 
-        async def read(store: Store) -> Row:
-            return task_view(await store.runs.get(task_id))
+        async def read(store: Store) -> JsonRow:
+            return task_to_json(await store.runs.get(task_id))
 
-        return with_store(self._options, read)
+        return run_with_store(self._options, read)
 
-    def events(self, task_id: str) -> Sequence[Row]:
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
         """Return the durable events of a task, in order."""
 
-        async def read(store: Store) -> list[Row]:
+        async def read(store: Store) -> list[JsonRow]:
             run = await store.runs.get(task_id)
-            found: list[Row] = []
+            found: list[JsonRow] = []
             after = 0
-            while rows := await store.events.after(run.session_id, after, READ_AT_ONCE):
-                found += [logged_view(run.session_id, row) for row in rows if row.task_id == run.id]
+            while rows := await store.events.list_after(run.session_id, after, EVENTS_PER_READ):
+                found += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
                 after = rows[-1].seq
             return found
 
-        return with_store(self._options, read)
+        return run_with_store(self._options, read)
 
-    def cancel(self, task_id: str) -> str:
+    def cancel_task(self, task_id: str) -> str:
         """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
 
         async def write(store: Store) -> str:
             run = await store.runs.request_cancel(task_id)
-            return run.status if run.over else "cancelling"
+            return run.status if run.is_finished else "cancelling"
 
-        status = with_store(self._options, write)
+        status = run_with_store(self._options, write)
         if status == "cancelling":
-            note(LATER)
+            write_notice(DEFERRED_EFFECT_NOTICE)
         return status
 
-    def approvals(self, *, open_only: bool = True) -> Sequence[Row]:
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
         """Return approvals, oldest first."""
 
-        async def read(store: Store) -> list[Row]:
-            return [approval_view(record) for record in await store.approvals.list(open_only=open_only)]
+        async def read(store: Store) -> list[JsonRow]:
+            return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
 
-        return with_store(self._options, read)
+        return run_with_store(self._options, read)
 
-    def decide(self, approval_id: str, decision: Decision) -> Row:
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
         """Store the decision of the local user. Raises NeedsEditable, DecidedBefore."""
         local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
 
-        async def write(store: Store) -> Row:
+        async def write(store: Store) -> JsonRow:
             record = await store.approvals.get(approval_id)
             if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
-                raise NeedsEditable(record.request.tool)
+                raise ArgumentsNotEditable(record.request.tool)
             stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
             if stored.decision != local_decision or record.decision is not None:
-                raise DecidedBefore(stored.decision)
-            return approval_view(stored)
+                raise ApprovalAlreadyDecided(stored.decision)
+            return approval_to_json(stored)
 
-        row = with_store(self._options, write)
-        note(LATER)
+        row = run_with_store(self._options, write)
+        write_notice(DEFERRED_EFFECT_NOTICE)
         return row
 
-    def queue(self) -> Row:
+    def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""
 
-        async def read(store: Store) -> Row:
-            runs = await store.runs.unfinished()
+        async def read(store: Store) -> JsonRow:
+            runs = await store.runs.list_unfinished()
             return {
                 "waiting": sum(run.status == "queued" for run in runs),
                 "in_flight": 0,
@@ -116,22 +116,22 @@ class OverStore:
                 "capacity": self._capacity,
             }
 
-        return with_store(self._options, read)
+        return run_with_store(self._options, read)
 
-    def dead(self) -> Sequence[Row]:
+    def list_dead_letters(self) -> Sequence[JsonRow]:
         """Raise NeedsHost: only the queue of a running host has dead letters."""
-        raise NeedsHost("the list of dead letters")
+        raise RunningHostRequired("the list of dead letters")
 
-    def retry(self, task_id: str) -> None:
+    def retry_dead_letter(self, task_id: str) -> None:
         """Raise NeedsHost: only the queue of a running host has dead letters."""
-        raise NeedsHost("`queue retry`")
+        raise RunningHostRequired("`queue retry`")
 
-    def switch(self, what: str) -> Row:
+    def control_queue(self, action: str) -> JsonRow:
         """Raise NeedsHost: only a running host has a queue to control."""
-        raise NeedsHost(f"`queue {what}`")
+        raise RunningHostRequired(f"`queue {action}`")
 
 
-class NeedsEditable(SophonError):
+class ArgumentsNotEditable(SophonError):
     """The arguments of the approval cannot be edited."""
 
     code = "not_editable"
@@ -140,7 +140,7 @@ class NeedsEditable(SophonError):
         super().__init__(f"the arguments of {tool} cannot be edited")
 
 
-class DecidedBefore(SophonError):
+class ApprovalAlreadyDecided(SophonError):
     """The approval has a decision already."""
 
     code = "already_decided"

@@ -10,88 +10,88 @@ from sophon.errors import InputError
 from sophon.settings import Settings
 from sophon_hosting.access import LOCAL_USER
 from sophon_hosting.cli.arguments import GlobalOptions
-from sophon_hosting.cli.remote.over_http import OverHttp, Row, answers
-from sophon_hosting.cli.remote.over_store import OverStore
-from sophon_hosting.cli.screen import note
-from sophon_hosting.cli.start import settings_of
+from sophon_hosting.cli.remote.over_http import HttpHostClient, JsonRow, is_host_running
+from sophon_hosting.cli.remote.over_store import StoreHostClient
+from sophon_hosting.cli.screen import write_notice
+from sophon_hosting.cli.start import load_cli_settings
 
-TOKEN = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 
 
-class Reach(Protocol):
+class HostClient(Protocol):
     """Operations on a host that the commands use. Rows are JSON objects of the HTTP API (docs/api.md).
 
     Every method raises SophonError.
     """
 
-    def tasks(self, *, status: str | None = None, session: str | None = None, limit: int = 50) -> Sequence[Row]:
+    def list_tasks(self, *, status: str | None = None, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
         """Return tasks, newest first."""
         ...
 
-    def task(self, task_id: str) -> Row:
+    def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
         ...
 
-    def events(self, task_id: str) -> Sequence[Row]:
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
         """Return the durable events of a task, in order."""
         ...
 
-    def cancel(self, task_id: str) -> str:
+    def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
         ...
 
-    def approvals(self, *, open_only: bool = True) -> Sequence[Row]:
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
         """Return approvals, oldest first."""
         ...
 
-    def decide(self, approval_id: str, decision: Decision) -> Row:
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
         """Decide an approval and return it."""
         ...
 
-    def queue(self) -> Row:
+    def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         ...
 
-    def dead(self) -> Sequence[Row]:
+    def list_dead_letters(self) -> Sequence[JsonRow]:
         """Return the dead letters."""
         ...
 
-    def retry(self, task_id: str) -> None:
+    def retry_dead_letter(self, task_id: str) -> None:
         """Queue a dead letter again as a new task."""
         ...
 
-    def switch(self, what: str) -> Row:
+    def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         ...
 
 
-def reach(options: GlobalOptions, url: str | None = None) -> Reach:
+def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClient:
     """Return a client of the host at `url`, by default of the configured host, or of its store if no host runs there.
 
     Raises SophonError if no host runs at a given `url`.
     """
-    settings = settings_of(options)
-    token = token_of(settings)
+    settings = load_cli_settings(options)
+    token = find_access_token(settings)
     if url is not None:
-        return OverHttp(checked(url), token)
-    address = address_of(settings)
-    if answers(address):
-        return OverHttp(address, token)
-    note(f"no host runs at {address}; using the store")
-    return OverStore(options, settings)
+        return HttpHostClient(validate_host_url(url), token)
+    address = local_host_url(settings)
+    if is_host_running(address):
+        return HttpHostClient(address, token)
+    write_notice(f"no host runs at {address}; using the store")
+    return StoreHostClient(options, settings)
 
 
-def usual_session(url: str, token: str | None, name: str) -> str:
+def default_session_id(url: str, token: str | None, session_id: str) -> str:
     """Return the default session id of the user at a host.
 
-    All users share one namespace of session ids, so every user except the local one gets `{name}-{user}`. Raises
+    All users share one namespace of session ids, so every user except the local one gets `{session_id}-{user}`. Raises
     SophonError if no host runs at `url` or it refuses the token.
     """
-    user = OverHttp(checked(url), token).user
-    return name if user == LOCAL_USER else f"{name}-{user}"
+    user = HttpHostClient(validate_host_url(url), token).user
+    return session_id if user == LOCAL_USER else f"{session_id}-{user}"
 
 
-def checked(url: str) -> str:
+def validate_host_url(url: str) -> str:
     """Validate the URL of a host and return it unchanged. Raises InputError if it is not http(s) or has a path."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -101,16 +101,16 @@ def checked(url: str) -> str:
     return url
 
 
-def address_of(settings: Settings) -> str:
+def local_host_url(settings: Settings) -> str:
     """Return the URL at which the configured host is reached from this machine."""
     host = settings.hub.host.strip("[]")
     host = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host  # noqa: S104 - compared, not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.hub.port}"
 
 
-def token_of(settings: Settings) -> str | None:
+def find_access_token(settings: Settings) -> str | None:
     """Return the value of SOPHON_TOKEN, else the token of the first operator whose token can be resolved, else None."""
-    token = os.environ.get(TOKEN)
+    token = os.environ.get(TOKEN_VARIABLE)
     if token:
         return token
     operators = (user for user in settings.hub.users if user.operator)

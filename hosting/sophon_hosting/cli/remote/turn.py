@@ -15,69 +15,69 @@ from sophon.events import (
     TaskCancelled,
     TaskCompleted,
     TaskFailed,
-    from_wire,
+    event_from_wire,
 )
 from sophon.messages import Response
 from sophon.tools.tool import Risk
-from sophon_hosting.cli.asking import TerminalGate
-from sophon_hosting.cli.conversation import Choices
-from sophon_hosting.cli.remote.line import Line
-from sophon_hosting.cli.remote.over_http import Refused
+from sophon_hosting.cli.asking import TerminalApprovalGate
+from sophon_hosting.cli.conversation import TurnChoices
+from sophon_hosting.cli.remote.line import HostConnection
+from sophon_hosting.cli.remote.over_http import HostError
 
-MISFIT = "invalid_arguments"
+INVALID_ARGUMENTS = "invalid_arguments"
 """Error code of the host for edited arguments that do not match the schema; the approval stays pending."""
 
 
-class RemoteTurn:
+class RemoteTurnClient:
     """Runs turns on a host with one connection per turn, so that none is kept open between turns.
 
-    `show` receives each event of the turn once and in order, across reconnections; `say` receives notices.
+    `on_event` receives each event of the turn once and in order, across reconnections; `say` receives notices.
     """
 
     def __init__(
         self,
         url: str,
         token: str | None,
-        gate: TerminalGate,
-        show: Callable[[Event], None],
-        say: Callable[[str], None],
+        gate: TerminalApprovalGate,
+        on_event: Callable[[Event], None],
+        write_notice: Callable[[str], None],
     ) -> None:
         self._url, self._auth = url, {"token": token} if token else {}
-        self._gate, self._on_event, self._write_notice = gate, show, say
+        self._gate, self._on_event, self._write_notice = gate, on_event, write_notice
 
-    async def try_out(self) -> None:
+    async def check_connection(self) -> None:
         """Connect and disconnect, to check URL and token. Raises Refused."""
-        connection = Line(self._url, self._auth)
+        connection = HostConnection(self._url, self._auth)
         await connection.open()
         await connection.close()
 
-    async def say(self, text: str, choices: Choices) -> Response:
+    async def run_turn(self, text: str, choices: TurnChoices) -> Response:
         """Send a message and return the response of its turn. Raises Refused.
 
         A cancellation of this coroutine cancels the task on the host.
         """
-        connection = Line(self._url, self._auth, on_break=lambda: self._write_notice("connection lost; reconnecting"))
+        connection = HostConnection(self._url, self._auth, on_disconnect=lambda: self._write_notice("connection lost; reconnecting"))
         await connection.open()
         task_id = ""
         try:
-            accepted = await connection.ask("send_message", _send_message_payload(text, choices))
-            task_id, connection.session = accepted["task_id"], accepted["session_id"]
+            accepted = await connection.call("send_message", _send_message_payload(text, choices))
+            task_id, connection.session_id = accepted["task_id"], accepted["session_id"]
             return await self._follow_events(connection, task_id)
         except asyncio.CancelledError:
             if task_id:
-                await asyncio.shield(connection.try_ask("cancel_task", {"task_id": task_id}))
+                await asyncio.shield(connection.try_call("cancel_task", {"task_id": task_id}))
             raise
         finally:
             await asyncio.shield(connection.close())
 
-    async def _follow_events(self, connection: Line, task_id: str) -> Response:
-        received = Shown()
+    async def _follow_events(self, connection: HostConnection, task_id: str) -> Response:
+        received = NewEventFilter()
         prompts: dict[str, asyncio.Task[None]] = {}
         try:
             while True:
-                name, data = await connection.frames.get()
-                event = from_wire(name, data) if data.get("task_id") == task_id else None
-                event = received.news(event) if event is not None else None
+                name, data = await connection.events.get()
+                event = event_from_wire(name, data) if data.get("task_id") == task_id else None
+                event = received.new_part(event) if event is not None else None
                 if event is None:
                     continue
                 self._on_event(event)
@@ -93,28 +93,28 @@ class RemoteTurn:
                 each.cancel()
             await asyncio.gather(*prompts.values(), return_exceptions=True)
 
-    async def _decide(self, connection: Line, event: ApprovalRequested) -> None:
+    async def _decide(self, connection: HostConnection, event: ApprovalRequested) -> None:
         """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments."""
         while not await self._send_decision(
             connection, event, await self._gate.request(_approval_request_from_event(event))
         ):
             continue
 
-    async def _send_decision(self, connection: Line, event: ApprovalRequested, decision: Decision) -> bool:
+    async def _send_decision(self, connection: HostConnection, event: ApprovalRequested, decision: Decision) -> bool:
         payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
         if decision.verdict == "edit":
             payload["arguments"] = dict(decision.arguments)
         if decision.reason:
             payload["reason"] = decision.reason
         try:
-            await connection.ask("decide_approval", payload)
-        except Refused as error:
+            await connection.call("decide_approval", payload)
+        except HostError as error:
             self._write_notice(str(error))
-            return error.code != MISFIT
+            return error.code != INVALID_ARGUMENTS
         return True
 
 
-class Shown:
+class NewEventFilter:
     """De-duplicates the events of a turn after a reconnection, by seq, epoch and text offset."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Shown:
         self._epoch = 0
         self._length = 0
 
-    def news(self, event: Event) -> Event | None:
+    def new_part(self, event: Event) -> Event | None:
         """Return the event, its new part (for a stream chunk), or None if it was received before."""
         if event.seq is not None:
             if event.seq <= self._seq:
@@ -141,7 +141,7 @@ class Shown:
         return event
 
 
-def _send_message_payload(text: str, choices: Choices) -> Mapping[str, Any]:
+def _send_message_payload(text: str, choices: TurnChoices) -> Mapping[str, Any]:
     payload: dict[str, Any] = {"content": text, "session_id": choices.session, "stream": choices.stream}
     if choices.model is not None:
         payload["model"] = choices.model

@@ -28,13 +28,13 @@ class _Stage(Enum):
     """The rest of the line is irrelevant."""
 
 
-class CodeFences:
-    """Fence state machine: `feed` every piece, then read `open`. Linear time, constant memory."""
+class CodeFenceTracker:
+    """Fence state machine: `feed` every piece, then read `is_open`. Linear time, constant memory."""
 
-    __slots__ = ("_character", "_length", "_run", "_stage", "open")
+    __slots__ = ("_character", "_length", "_run", "_stage", "is_open")
 
     def __init__(self) -> None:
-        self.open = False
+        self.is_open = False
         """Whether the next character is inside a fence."""
         self._stage = _Stage.HEAD
         self._character: str = ""
@@ -42,7 +42,7 @@ class CodeFences:
         self._run: int = 0
 
     @property
-    def at_line_start(self) -> bool:
+    def is_at_line_start(self) -> bool:
         """Whether the line so far holds only characters that may precede a fence, such as blanks."""
         return self._stage is _Stage.HEAD
 
@@ -62,7 +62,7 @@ class CodeFences:
             self._end_run()
         if character == "\n":
             if self._stage is _Stage.BLANK:
-                self.open = False
+                self.is_open = False
             self._stage = _Stage.HEAD
         elif self._stage is _Stage.HEAD:
             self._head(character)
@@ -72,27 +72,27 @@ class CodeFences:
             self._stage = _Stage.REST
 
     def _head(self, character: str) -> None:
-        if character in (self._character if self.open else _FENCE_CHARACTERS):
+        if character in (self._character if self.is_open else _FENCE_CHARACTERS):
             self._stage, self._run, self._character = _Stage.RUN, 1, character
-        elif character not in (_BEFORE_CLOSING if self.open else _BEFORE_OPENING):
+        elif character not in (_BEFORE_CLOSING if self.is_open else _BEFORE_OPENING):
             self._stage = _Stage.REST
 
     def _in_run(self, character: str) -> bool:
         if character != self._character:
             return False
         self._run += 1
-        if not self.open and self._run == _MIN_FENCE_LENGTH:
-            self.open, self._length = True, 0
+        if not self.is_open and self._run == _MIN_FENCE_LENGTH:
+            self.is_open, self._length = True, 0
         return True
 
     def _end_run(self) -> None:
-        if self.open and not self._length:
+        if self.is_open and not self._length:
             self._length, self._run = self._run, 0
             self._stage = _Stage.INFO if self._character == "`" else _Stage.REST
         else:
-            self._stage = _Stage.BLANK if self.open and self._run >= self._length else _Stage.REST
+            self._stage = _Stage.BLANK if self.is_open and self._run >= self._length else _Stage.REST
 
     def _info(self, character: str) -> None:
         self._run = self._run + 1 if character == self._character else 0
         if self._run == self._length:
-            self.open, self._stage = False, _Stage.REST
+            self.is_open, self._stage = False, _Stage.REST

@@ -3,16 +3,16 @@
 import re
 from enum import Enum, auto
 
-from sophon_middlewares.outer.bridge.tool_tags import TAG, UNDECIDED
+from sophon_middlewares.outer.bridge.tool_tags import TAG, PARTIAL_TAG
 
-MOST_CHARACTERS = 262_144
+MAX_BLOCK_CHARACTERS = 262_144
 """A longer block is malformed, and the excess is not stored."""
 
 _OUTSIDE_STRING = re.compile(r'[^"<]+|["<]')
 _INSIDE_STRING = re.compile(r'[^"\\<]+|["<]|\\.?', re.DOTALL)
 
 
-class Ending(Enum):
+class BlockEnd(Enum):
     """State of a block after a piece of text."""
 
     NONE = auto()
@@ -20,24 +20,24 @@ class Ending(Enum):
     CLOSED = auto()
     NESTED = auto()
     """An opening tag outside any string: the block was never closed."""
-    SPOILT = auto()
-    """It is too long, but only because a closing tag was taken for a part of a string: see `undo`."""
+    OVERLONG_STRING = auto()
+    """It is too long, but only because a closing tag was taken for a part of a string: see `split_at_closing_tag`."""
 
 
 class ToolCallBlock:
     """The text between the tags, collected piece by piece.
 
     A closing tag inside a JSON string belongs to the string. If the block cannot be parsed that way, because a quote is
-    missing, the first such tag ends the block: then the block is `doubtful`, and `undo` splits it there. With
-    `patient=False` every closing tag ends the block. Linear time in the text, however it is chunked.
+    missing, the first such tag ends the block: then the block is `has_tag_in_string`, and `split_at_closing_tag` splits it there. With
+    `allow_tags_in_strings=False` every closing tag ends the block. Linear time in the text, however it is chunked.
     """
 
-    __slots__ = ("_allow_tags_in_strings", "_closing", "_in_string", "_pieces", "_size", "fault")
+    __slots__ = ("_allow_tags_in_strings", "_closing", "_in_string", "_pieces", "_size", "error")
 
-    def __init__(self, *, patient: bool = True, fault: str | None = None) -> None:
-        self.fault = fault
+    def __init__(self, *, allow_tags_in_strings: bool = True, error: str | None = None) -> None:
+        self.error = error
         """Why the block is malformed regardless of its text."""
-        self._allow_tags_in_strings = patient
+        self._allow_tags_in_strings = allow_tags_in_strings
         self._pieces: list[str] = []
         self._size = 0
         self._in_string = False
@@ -49,21 +49,21 @@ class ToolCallBlock:
         return "".join(self._pieces)
 
     @property
-    def overlong(self) -> bool:
+    def is_overlong(self) -> bool:
         """Whether it has more than MOST_CHARACTERS."""
-        return self._size > MOST_CHARACTERS
+        return self._size > MAX_BLOCK_CHARACTERS
 
     @property
-    def doubtful(self) -> bool:
+    def has_tag_in_string(self) -> bool:
         """Whether a closing tag was taken for a part of a string."""
         return self._closing is not None
 
-    def undo(self) -> tuple[str, str]:
+    def split_at_closing_tag(self) -> tuple[str, str]:
         """Return the text before the first closing tag, and all text after that tag."""
         assert self._closing is not None
         return "".join(self._pieces[: self._closing]), "".join(self._pieces[self._closing + 1 :])
 
-    def advance(self, text: str, position: int, *, final: bool) -> tuple[int, Ending]:
+    def consume(self, text: str, position: int, *, final: bool) -> tuple[int, BlockEnd]:
         """Consume text from `position`; return the new position: the end of the text, or the tag that ends the block.
 
         Text that was not consumed while the block continues must be passed again, with more after it.
@@ -76,36 +76,36 @@ class ToolCallBlock:
                 break
             if lexeme == "<" and (tag := TAG.match(text, position)):
                 ending, end = self._classify_tag(tag)
-                if ending is not Ending.NONE:
+                if ending is not BlockEnd.NONE:
                     return position, ending
                 lexeme = text[position:end]
             elif lexeme == '"':
                 self._in_string = not self._in_string
             self._append(lexeme)
             position += len(lexeme)
-            if self.doubtful and self.overlong:
-                return position, Ending.SPOILT
-        return position, Ending.NONE
+            if self.has_tag_in_string and self.is_overlong:
+                return position, BlockEnd.OVERLONG_STRING
+        return position, BlockEnd.NONE
 
     def _needs_more(self, lexeme: str, text: str, position: int) -> bool:
         """Return whether more text is needed: for an escape after a backslash, or for a partial tag."""
-        return (lexeme == "\\" and self._in_string) or (lexeme == "<" and UNDECIDED.match(text, position) is not None)
+        return (lexeme == "\\" and self._in_string) or (lexeme == "<" and PARTIAL_TAG.match(text, position) is not None)
 
-    def _classify_tag(self, tag: re.Match[str]) -> tuple[Ending, int]:
+    def _classify_tag(self, tag: re.Match[str]) -> tuple[BlockEnd, int]:
         """Return the meaning of a tag here, and where to continue; inside the block only a closing tag is consumed
         whole.
         """
         if tag["close"] and tag["end"] and tag["close"].lower() == "tool_call":
-            if not self._in_string or self.overlong or not self._allow_tags_in_strings:
-                return Ending.CLOSED, tag.end()
+            if not self._in_string or self.is_overlong or not self._allow_tags_in_strings:
+                return BlockEnd.CLOSED, tag.end()
             if self._closing is None:
                 self._closing = len(self._pieces)
-            return Ending.NONE, tag.end()
+            return BlockEnd.NONE, tag.end()
         if tag["open"] and tag["open"].lower() == "tool_call" and not self._in_string:
-            return Ending.NESTED, tag.start()
-        return Ending.NONE, tag.start() + 1
+            return BlockEnd.NESTED, tag.start()
+        return BlockEnd.NONE, tag.start() + 1
 
     def _append(self, lexeme: str) -> None:
-        if not self.overlong:
+        if not self.is_overlong:
             self._pieces.append(lexeme)
         self._size += len(lexeme)

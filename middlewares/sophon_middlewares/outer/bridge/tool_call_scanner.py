@@ -3,12 +3,12 @@
 import re
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.bridge.tool_call_block import MOST_CHARACTERS, Ending, ToolCallBlock
-from sophon_middlewares.outer.bridge.tool_call_text import malformed, read_call
-from sophon_middlewares.outer.bridge.tool_tags import TAG, UNDECIDED, defanged
-from sophon_middlewares.outer.bridge.visible_text import VisibleText
+from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBlock
+from sophon_middlewares.outer.bridge.tool_call_text import build_malformed_call, parse_call
+from sophon_middlewares.outer.bridge.tool_tags import TAG, PARTIAL_TAG, escape_tags
+from sophon_middlewares.outer.bridge.visible_text import VisibleTextBuffer
 
-PATIENCE = 8
+MAX_RESCANS = 8
 """Maximum rescans per reply because of missing quotes; keeps the time linear."""
 
 _NAME_SEARCH_CHARACTERS = 1024
@@ -16,14 +16,14 @@ _NAME_SEARCH_CHARACTERS = 1024
 
 _UNCLOSED = "the block was not closed (to show the tag without calling, put it in a code fence)"
 _NESTED = "another block began before this one was closed"
-_OVERLONG = f"the block is longer than {MOST_CHARACTERS} characters"
+_OVERLONG = f"the block is longer than {MAX_BLOCK_CHARACTERS} characters"
 _INCOMPLETE_TAG = "the opening tag has no >"
 
 
 class ToolCallScanner:
     """`feed` and `close` return visible text; `calls` holds the calls that were found, each with the id "".
 
-    - A block is never visible. A block that cannot be parsed, or is not closed at the end, is a `malformed` call.
+    - A block is never visible. A block that cannot be parsed, or is not closed at the end, is a `build_malformed_call` call.
     - In a code fence blocks are plain text. Inline code is no fence: small models put real calls in backticks.
     - A `<tool_result>` in a reply is quoted or invented: its tags are dropped, blocks in it are shown with `&lt;` and
       do not run. Closing tags without an opening one are dropped.
@@ -35,14 +35,14 @@ class ToolCallScanner:
 
     def __init__(self) -> None:
         self.calls: list[ToolCall] = []
-        self._visible = VisibleText()
+        self._visible = VisibleTextBuffer()
         self._block: ToolCallBlock | None = None
         self._in_tool_result = False
         self._rescans = 0
         self._rest = ""
 
     @property
-    def undecided(self) -> int:
+    def buffered_characters(self) -> int:
         """Number of buffered characters that need the next piece: at most MOST_UNDECIDED of `tool_tags`."""
         return len(self._rest)
 
@@ -67,13 +67,13 @@ class ToolCallScanner:
                     break
                 position = end
                 continue
-            position, ending = self._block.advance(text, position, final=final)
-            if ending is Ending.NONE:
+            position, ending = self._block.consume(text, position, final=final)
+            if ending is BlockEnd.NONE:
                 break
-            again = self._end_block(self._block, _NESTED if ending is Ending.NESTED else None)
+            again = self._end_block(self._block, _NESTED if ending is BlockEnd.NESTED else None)
             if again:
                 text, position = again + text[position:], 0
-            elif ending is Ending.CLOSED and (tag := TAG.match(text, position)):
+            elif ending is BlockEnd.CLOSED and (tag := TAG.match(text, position)):
                 position = tag.end()
         self._rest = text[position:]
 
@@ -81,18 +81,18 @@ class ToolCallScanner:
         """Process text outside a block up to and including the next tag; return the new position."""
         start = text.find("<", position)
         if start < 0:
-            self._visible.show(text[position:])
+            self._visible.append(text[position:])
             return len(text)
         if start > position:
-            self._visible.show(text[position:start])
-        if self._visible.fenced:
-            self._visible.show("<")
+            self._visible.append(text[position:start])
+        if self._visible.in_code_fence:
+            self._visible.append("<")
             return start + 1
-        if not final and UNDECIDED.match(text, start):
+        if not final and PARTIAL_TAG.match(text, start):
             return start
         tag = TAG.match(text, start)
         if tag is None:
-            self._visible.show("<")
+            self._visible.append("<")
             return start + 1
         self._handle_tag(tag)
         return tag.end()
@@ -100,36 +100,36 @@ class ToolCallScanner:
     def _handle_tag(self, tag: re.Match[str]) -> None:
         opens, name = tag["open"] is not None, (tag["open"] or tag["close"]).lower()
         if self._in_tool_result and name == "tool_call":
-            self._visible.show(defanged(tag[0]))
+            self._visible.append(escape_tags(tag[0]))
             return
-        self._visible.drop()
+        self._visible.mark_removed()
         if name == "tool_result":
             self._in_tool_result = opens
         elif opens and (tag["attributes"] or "").endswith("/>"):
-            self.calls.append(read_call(""))
+            self.calls.append(parse_call(""))
         elif opens:
             fault = None if tag["attributes"] else _INCOMPLETE_TAG
-            self._block = ToolCallBlock(patient=self._rescans < PATIENCE, fault=fault)
+            self._block = ToolCallBlock(allow_tags_in_strings=self._rescans < MAX_RESCANS, error=fault)
 
     def _end_block(self, block: ToolCallBlock, reason: str | None) -> str:
         """End the block, as malformed if there is a reason; return text that must be scanned again."""
         self._block = None
         call = _to_call(block, block.text, reason)
         again = ""
-        if block.doubtful and call.malformed is not None:
+        if block.has_tag_in_string and call.malformed is not None:
             self._rescans += 1
-            text, again = block.undo()
+            text, again = block.split_at_closing_tag()
             call = _to_call(block, text, None)
         self.calls.append(call)
         return again
 
 
-def scan(text: str) -> tuple[str, list[ToolCall]]:
+def scan_reply(text: str) -> tuple[str, list[ToolCall]]:
     """Return the visible text of a whole reply, and its calls."""
     scanner = ToolCallScanner()
     return scanner.feed(text) + scanner.close(), scanner.calls
 
 
 def _to_call(block: ToolCallBlock, text: str, reason: str | None) -> ToolCall:
-    reason = block.fault or (_OVERLONG if block.overlong else reason)
-    return malformed(text[:_NAME_SEARCH_CHARACTERS], reason) if reason else read_call(text)
+    reason = block.error or (_OVERLONG if block.is_overlong else reason)
+    return build_malformed_call(text[:_NAME_SEARCH_CHARACTERS], reason) if reason else parse_call(text)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, NoReturn, cast
 
-from sophon.messages import ToolCall, canonical_json
-from sophon_middlewares.outer.bridge.tool_tags import defanged_json
+from sophon.messages import ToolCall, to_canonical_json
+from sophon_middlewares.outer.bridge.tool_tags import escape_tags_in_json
 
-UNKNOWN = "unknown"
+UNKNOWN_NAME = "unknown"
 """Name of a malformed call whose name could not be parsed."""
 
 IGNORED_FIELDS = frozenset({"id", "type"})
@@ -18,16 +18,16 @@ IGNORED_FIELDS = frozenset({"id", "type"})
 _NAME_FIELD = re.compile(r'"name"\s*:\s*"([^"\\<>\x00-\x1f]{1,64})"')
 
 
-def write_call(call: ToolCall) -> str:
-    """Return a whole block; `read_call` restores name and arguments from the text between its tags."""
-    name = canonical_json(call.name).decode()
-    return defanged_json(f'{{"name": {name}, "arguments": {call.canonical().decode()}}}').join(
+def render_call(call: ToolCall) -> str:
+    """Return a whole block; `parse_call` restores name and arguments from the text between its tags."""
+    name = to_canonical_json(call.name).decode()
+    return escape_tags_in_json(f'{{"name": {name}, "arguments": {call.canonical_arguments().decode()}}}').join(
         ("<tool_call>", "</tool_call>")
     )
 
 
-def read_call(text: str) -> ToolCall:
-    """Parse the call in a block; its id is "". Never raises, never guesses: an invalid call is `malformed`.
+def parse_call(text: str) -> ToolCall:
+    """Parse the call in a block; its id is "". Never raises, never guesses: an invalid call is `build_malformed_call`.
 
     Missing, null or empty arguments are none; arguments as a JSON string are parsed. Line breaks inside strings are
     accepted although JSON requires escapes, because they are unambiguous.
@@ -36,13 +36,13 @@ def read_call(text: str) -> ToolCall:
         call = _parse_object(text, "the block")
         return ToolCall("", _parse_name(call), _parse_arguments(call))
     except _ParseError as problem:
-        return malformed(text, str(problem))
+        return build_malformed_call(text, str(problem))
 
 
-def malformed(text: str, reason: str) -> ToolCall:
+def build_malformed_call(text: str, reason: str) -> ToolCall:
     """Return a malformed call under the name that the text appears to have."""
     found = _NAME_FIELD.search(text)
-    return ToolCall("", found[1].strip() or UNKNOWN if found else UNKNOWN, {}, reason)
+    return ToolCall("", found[1].strip() or UNKNOWN_NAME if found else UNKNOWN_NAME, {}, reason)
 
 
 class _ParseError(Exception):

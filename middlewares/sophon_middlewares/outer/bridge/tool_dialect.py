@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from sophon.messages import Message, canonical_json
+from sophon.messages import Message, to_canonical_json
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.bridge.tool_call_text import UNKNOWN, write_call
-from sophon_middlewares.outer.bridge.tool_tags import defanged, defanged_json
+from sophon_middlewares.outer.bridge.tool_call_text import UNKNOWN_NAME, render_call
+from sophon_middlewares.outer.bridge.tool_tags import escape_tags, escape_tags_in_json
 
-KNOWN_PROMPTS = 64
+MAX_CACHED_PROMPTS = 64
 """Maximum number of cached tool prompts per process."""
 
-EXPLANATION = """\
+TOOL_INSTRUCTIONS = """\
 # Tools
 
 You can use the tools below. To call one, write a block like this in your answer, outside of any code fence:
@@ -26,40 +26,40 @@ needed, answer in plain words.
 
 The tools, one JSON object per line:"""
 
-NO_TOOLS = """\
+NO_TOOLS_INSTRUCTIONS = """\
 # Tools
 
 The conversation shows tool calls and their results. No tool can be called any more: answer in plain words."""
 
-RESULT_FRAME = '<tool_result name=""></tool_result>\n'
+RESULT_TEMPLATE = '<tool_result name=""></tool_result>\n'
 """Approximate text that rendering adds to a result."""
 
 _SystemKey = tuple[Message | None, str]
 
 
-@lru_cache(maxsize=KNOWN_PROMPTS)
-def tool_prompt(tools: tuple[Tool, ...]) -> str:
+@lru_cache(maxsize=MAX_CACHED_PROMPTS)
+def build_tool_prompt(tools: tuple[Tool, ...]) -> str:
     """Return the system prompt's section on tools; cached per list of tools."""
-    lines = (defanged_json(canonical_json(tool.definition).decode()) for tool in tools)
-    return "\n".join((EXPLANATION, *lines)) if tools else NO_TOOLS
+    lines = (escape_tags_in_json(to_canonical_json(tool.definition).decode()) for tool in tools)
+    return "\n".join((TOOL_INSTRUCTIONS, *lines)) if tools else NO_TOOLS_INSTRUCTIONS
 
 
-def mentions_tools(messages: Iterable[Message]) -> bool:
+def has_tool_messages(messages: Iterable[Message]) -> bool:
     """Return whether a history has tool calls or results."""
     return any(message.role == "tool" or message.tool_calls for message in messages)
 
 
-def added_text(tools: Sequence[Tool], messages: Sequence[Message]) -> str:
+def overhead_text(tools: Sequence[Tool], messages: Sequence[Message]) -> str:
     """Return the text that rendering adds to a request: the prompt, and a frame per result; "" if nothing is
     rendered.
     """
     results = sum(message.role == "tool" for message in messages)
-    if not tools and not results and not mentions_tools(messages):
+    if not tools and not results and not has_tool_messages(messages):
         return ""
-    return tool_prompt(tuple(tools)) + RESULT_FRAME * results
+    return build_tool_prompt(tuple(tools)) + RESULT_TEMPLATE * results
 
 
-class ToolDialect:
+class HistoryRenderer:
     """Renders the history of one turn. Rendered messages are cached, and so are their token counts."""
 
     __slots__ = ("_calls", "_results", "_system")
@@ -70,7 +70,7 @@ class ToolDialect:
         self._calls: dict[int, tuple[Message, Message]] = {}
         self._results: dict[int, tuple[list[Message], Message]] = {}
 
-    def rendered(self, messages: Sequence[Message], prompt: str) -> list[Message]:
+    def render(self, messages: Sequence[Message], prompt: str) -> list[Message]:
         """Return the conversation without tool calls and the role `tool`; the prompt ends its system message.
 
         Calls become blocks in the text of their message; consecutive results become one user message.
@@ -102,32 +102,32 @@ class ToolDialect:
     def _render_calls(self, message: Message) -> Message:
         known = self._calls.get(id(message))
         if known is None:
-            known = self._calls[id(message)] = (message, with_calls(message))
+            known = self._calls[id(message)] = (message, render_calls(message))
         return known[1]
 
     def _render_results(self, group: list[Message], names: dict[str | None, str]) -> Message:
         known = self._results.get(id(group[0]))
         if known is None or not _are_same(known[0], group):
-            known = self._results[id(group[0])] = (group, with_results(group, names))
+            known = self._results[id(group[0])] = (group, render_results(group, names))
         return known[1]
 
 
-def with_calls(message: Message) -> Message:
+def render_calls(message: Message) -> Message:
     """Return an assistant message with its calls as blocks after its text."""
-    blocks = [write_call(call) for call in message.tool_calls]
+    blocks = [render_call(call) for call in message.tool_calls]
     return Message("assistant", "\n".join([message.content, *blocks] if message.content else blocks))
 
 
-def with_results(results: Sequence[Message], names: dict[str | None, str]) -> Message:
+def render_results(results: Sequence[Message], names: dict[str | None, str]) -> Message:
     """Return one user message of results, in which nothing can be mistaken for our tags; `names` is by call id."""
     return Message(
-        "user", "\n".join(_render_result(message, names.get(message.tool_call_id, UNKNOWN)) for message in results)
+        "user", "\n".join(_render_result(message, names.get(message.tool_call_id, UNKNOWN_NAME)) for message in results)
     )
 
 
 def _render_result(message: Message, name: str) -> str:
-    quoted = defanged(canonical_json(name).decode().replace(">", r"\u003e").replace("<", r"\u003c"))
-    return f"<tool_result name={quoted}>{defanged(message.content)}</tool_result>"
+    quoted = escape_tags(to_canonical_json(name).decode().replace(">", r"\u003e").replace("<", r"\u003c"))
+    return f"<tool_result name={quoted}>{escape_tags(message.content)}</tool_result>"
 
 
 def _are_same(left: Sequence[Message], right: Sequence[Message]) -> bool:

@@ -1,10 +1,10 @@
 """Visible text of a reply from which tags and blocks are removed."""
 
-from sophon_middlewares.outer.bridge.code_fences import CodeFences
+from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
 
 
-class VisibleText:
-    """Buffer of visible text: `show` adds text, `drop` marks a removal, `take` returns the new visible text.
+class VisibleTextBuffer:
+    """Buffer of visible text: `append` adds text, `mark_removed` marks a removal, `take` returns the new visible text.
 
     White space after a removal at the beginning of a line is removed too, and so is white space before a removal at the
     very beginning, so that no empty lines remain. Text without removals stays unchanged.
@@ -13,7 +13,7 @@ class VisibleText:
     __slots__ = ("_fences", "_is_empty", "_leading", "_pieces", "_skip_blanks")
 
     def __init__(self) -> None:
-        self._fences = CodeFences()
+        self._fences = CodeFenceTracker()
         self._pieces: list[str] = []
         self._leading: list[str] = []
         self._skip_blanks = True
@@ -21,11 +21,11 @@ class VisibleText:
         """Whether nothing but white space was shown or removed so far."""
 
     @property
-    def fenced(self) -> bool:
+    def in_code_fence(self) -> bool:
         """Whether the next text is inside a code fence."""
-        return self._fences.open
+        return self._fences.is_open
 
-    def show(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """Add visible text."""
         if self._skip_blanks:
             stripped = text.lstrip()
@@ -39,12 +39,12 @@ class VisibleText:
         self._fences.feed(text)
         self._pieces.append(text)
 
-    def drop(self) -> None:
+    def mark_removed(self) -> None:
         """Mark that something was removed here."""
         if self._is_empty:
             self._leading.clear()
             self._is_empty = False
-        elif self._fences.at_line_start:
+        elif self._fences.is_at_line_start:
             self._skip_blanks = True
 
     def take(self) -> str:

@@ -6,59 +6,59 @@ from sophon.messages import Response, ToolCall
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk
-from sophon_middlewares.inner.approval import ask
-from sophon_middlewares.outer.plan.work import Leave, PlanWork
+from sophon_middlewares.inner.approval import request_decision
+from sophon_middlewares.outer.plan.work import PlanApprovalStatus, PlanState
 
-SHOWN_FROM = Risk.MEDIUM
+APPROVAL_RISK_THRESHOLD = Risk.MEDIUM
 """Lowest step risk from which a plan needs approval. Source: reference/sophon.md 5.13."""
 
-LONGEST_LINE = 300
+MAX_LINE_CHARACTERS = 300
 """Maximum characters of a step's description in the preview."""
 
 
-async def may_run(ctx: Context, work: PlanWork) -> bool:
+async def approve_plan(ctx: Context, state: PlanState) -> bool:
     """Return whether the plan may run, asking once per turn; if not, set `ctx.response` to rejected or suspended."""
-    plan = work.progress.plan
-    if work.leave == "open":
-        work.leave = leave_without_asking(
+    plan = state.progress.plan
+    if state.approval_status == "open":
+        state.approval_status = initial_approval_status(
             plan.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None
         )
-    if work.leave != "open":
+    if state.approval_status != "open":
         return True
-    request = question(ctx, plan)
-    decision = await ask(ctx, request, ctx.settings.approval)
+    request = build_approval_request(ctx, plan)
+    decision = await request_decision(ctx, request, ctx.settings.approval)
     if decision.verdict == "approve":
-        work.leave = "given"
+        state.approval_status = "given"
         return True
     ctx.response = _build_response(plan, decision)
     return False
 
 
-def leave_without_asking(risk: Risk, settings: ApprovalSettings, approved: Risk | None) -> Leave:
-    """Return the approval status before asking; `approved` is the risk approved with the step that this plan is for."""
-    if approved is not None and risk <= approved:
+def initial_approval_status(risk: Risk, settings: ApprovalSettings, approved_risk: Risk | None) -> PlanApprovalStatus:
+    """Return the approval status before asking; `approved_risk` is the risk approved with the step that this plan is for."""
+    if approved_risk is not None and risk <= approved_risk:
         return "given"
-    if risk < SHOWN_FROM:
+    if risk < APPROVAL_RISK_THRESHOLD:
         return "unneeded"
     if settings.auto_approve_up_to is not None and risk <= Risk.parse(settings.auto_approve_up_to):
         return "unneeded"
     return "open"
 
 
-def question(ctx: Context, plan: Plan) -> ApprovalRequest:
+def build_approval_request(ctx: Context, plan: Plan) -> ApprovalRequest:
     """Return the approval request; the same plan of the same turn has the same id."""
-    return ApprovalRequest.of(
+    return ApprovalRequest.from_call(
         ToolCall(plan.id, "plan", plan.to_json()),
         ctx.run_id,
         plan.risk,
         kind="plan",
-        preview=preview(plan),
+        preview=format_preview(plan),
         expires_at=ctx.services.clock.now() + ctx.settings.approval.timeout,
         session_id=ctx.session_id,
     )
 
 
-def preview(plan: Plan) -> str:
+def format_preview(plan: Plan) -> str:
     """Return the plan with one line per step: description, risk, tools, dependencies."""
     lines = [_format_step(number, step) for number, step in enumerate(plan.steps, 1)]
     return "\n".join([f"Run a plan of {len(plan.steps)} steps: {_shorten(plan.goal)}", *lines])
@@ -75,7 +75,7 @@ def _format_step(number: int, step: PlanStep) -> str:
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}… ({len(line)} characters)"
+    return line if len(line) <= MAX_LINE_CHARACTERS else f"{line[:MAX_LINE_CHARACTERS]}… ({len(line)} characters)"
 
 
 def _build_response(plan: Plan, decision: Decision) -> Response:

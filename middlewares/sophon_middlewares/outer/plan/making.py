@@ -14,10 +14,10 @@ from sophon.tools.truncation import truncate
 
 log = logging.getLogger("sophon.planning")
 
-AUTO_FROM = 3
+AUTO_SCORE_THRESHOLD = 3
 """Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
 
-VOTE_TOKENS = 3
+VOTE_MAX_TOKENS = 3
 """`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
 
 RECENT_MESSAGES = 6
@@ -25,7 +25,7 @@ RECENT_CHARACTERS = 1000
 """Limits of the earlier conversation in a plan call; it resolves references such as "it"."""
 
 
-async def plan_for(ctx: Context) -> Plan | None:
+async def create_plan(ctx: Context) -> Plan | None:
     """Return the plan of the turn, or None to go on without one. Raises BudgetExceeded."""
     if not _can_plan(ctx) or not await _needs_plan(ctx) or _exceeds_window(ctx):
         return None
@@ -45,7 +45,7 @@ def _can_plan(ctx: Context) -> bool:
 def _exceeds_window(ctx: Context) -> bool:
     """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
     window = ctx.request([], purpose="plan").model.context_window
-    return ctx.services.gateway.tokens.message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
+    return ctx.services.gateway.tokens.count_message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
 
 
 async def _needs_plan(ctx: Context) -> bool:
@@ -55,7 +55,7 @@ async def _needs_plan(ctx: Context) -> bool:
         case "LlmDecides":
             return not _exceeds_window(ctx) and await _vote(ctx)
         case "Auto":
-            return heuristic_score(ctx.text) >= AUTO_FROM
+            return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD
         case _:
             return False
 
@@ -63,13 +63,13 @@ async def _needs_plan(ctx: Context) -> bool:
 async def _vote(ctx: Context) -> bool:
     """Return the model's vote; if the call fails or the answer is neither yes nor no, decide by the score."""
     question = [Message("user", vote_prompt(ctx.text))]
-    request = ctx.request(question, purpose="vote", max_tokens=VOTE_TOKENS, temperature=0.0)
+    request = ctx.request(question, purpose="vote", max_tokens=VOTE_MAX_TOKENS, temperature=0.0)
     vote = None
     try:
         vote = parse_vote((await ctx.complete(request)).text)
     except ModelError as error:
         log.warning("the vote on a plan failed, the score decides: %s", error)
-    return heuristic_score(ctx.text) >= AUTO_FROM if vote is None else vote
+    return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD if vote is None else vote
 
 
 async def _request_plan(ctx: Context) -> Plan | None:
@@ -89,10 +89,10 @@ def _build_messages(ctx: Context) -> list[Message]:
     # All tools, not the turn's selection: each step selects its own.
     instructions = plan_prompt(ctx.services.registry, ctx.settings.agent_execution.plan_max_steps)
     system = [message.content for message in ctx.messages if message.role == "system"]
-    return [Message("system", "\n\n".join([*system, instructions])), *recent(ctx.messages[:-1]), ctx.messages[-1]]
+    return [Message("system", "\n\n".join([*system, instructions])), *recent_conversation(ctx.messages[:-1]), ctx.messages[-1]]
 
 
-def recent(messages: Sequence[Message]) -> list[Message]:
+def recent_conversation(messages: Sequence[Message]) -> list[Message]:
     """Return the last user and assistant messages, beginning with a user message, long ones truncated."""
     spoken = [message for message in messages if message.role in ("user", "assistant") and message.content]
     spoken = spoken[-RECENT_MESSAGES:]
@@ -109,10 +109,10 @@ def _parse(ctx: Context, answer: str) -> Plan:
         max_steps=ctx.settings.agent_execution.plan_max_steps,
         tools=[tool.name for tool in registry],
     )
-    return replace(plan, steps=with_known_risks(plan.steps, registry))
+    return replace(plan, steps=apply_tool_risks(plan.steps, registry))
 
 
-def with_known_risks(steps: Iterable[PlanStep], registry: ToolRegistry) -> tuple[PlanStep, ...]:
+def apply_tool_risks(steps: Iterable[PlanStep], registry: ToolRegistry) -> tuple[PlanStep, ...]:
     """Return the steps with at least the risk of the tools that they name: a model's estimate can only raise it."""
     return tuple(
         replace(

@@ -6,18 +6,18 @@ from collections import deque
 from sophon.context import Context
 from sophon.events import PlanStepChanged
 from sophon.messages import Response, ToolCall
-from sophon.plans import PlanStep, StepStatus
-from sophon_middlewares.outer.plan.step import StepEnd, carry_out
-from sophon_middlewares.outer.plan.work import PlanWork
+from sophon.plans import PlanStep, PlanStepStatus
+from sophon_middlewares.outer.plan.step import StepResult, run_step
+from sophon_middlewares.outer.plan.work import PlanState
 
 
-async def run_steps(ctx: Context, work: PlanWork) -> bool:
+async def run_steps(ctx: Context, state: PlanState) -> bool:
     """Run all steps; return True once every step has ended, else set `ctx.response` to the reason for ending the turn.
 
     An error that ends the turn, and a cancellation, stop the other steps, mark unfinished steps as cancelled, and
     propagate unchanged.
     """
-    run = _PlanRun(ctx, work)
+    run = _PlanRun(ctx, state)
     try:
         async with asyncio.TaskGroup() as group:
             await run.run_until_blocked(group)
@@ -29,15 +29,15 @@ async def run_steps(ctx: Context, work: PlanWork) -> bool:
         raise run.error
     if run.refusal is not None:
         run.cancel_rest(f"the turn ended: {run.refusal}")
-        ctx.response = Response(run.refusal, "rejected", detail={"plan": work.progress.plan.id})
+        ctx.response = Response(run.refusal, "rejected", detail={"plan": state.progress.plan.id})
         return False
-    if work.turns:
-        ctx.response = waiting(list(work.turns.values()))
+    if state.active_turns:
+        ctx.response = build_suspended_response(list(state.active_turns.values()))
         return False
     return True
 
 
-def waiting(turns: list[Context]) -> Response:
+def build_suspended_response(turns: list[Context]) -> Response:
     """Return the suspended response of a turn whose steps wait for approval."""
     responses = [turn.response for turn in turns if turn.response is not None]
     calls: list[ToolCall] = [call for response in responses for call in response.tool_calls]
@@ -49,11 +49,11 @@ class _PlanRun:
 
     __slots__ = ("_ctx", "_resumed_steps", "_state", "_tasks", "error", "refusal")
 
-    def __init__(self, ctx: Context, state: PlanWork) -> None:
+    def __init__(self, ctx: Context, state: PlanState) -> None:
         self._ctx = ctx
         self._state = state
-        self._resumed_steps = deque(state.progress.resumable())
-        self._tasks: dict[asyncio.Task[StepEnd | Exception], PlanStep] = {}
+        self._resumed_steps = deque(state.progress.list_running())
+        self._tasks: dict[asyncio.Task[StepResult | Exception], PlanStep] = {}
         self.error: Exception | None = None
         """Exception that ends the whole turn."""
         self.refusal: str | None = None
@@ -78,8 +78,8 @@ class _PlanRun:
 
     def cancel_rest(self, reason: str) -> None:
         """Mark every unfinished step as cancelled."""
-        self._state.turns.clear()
-        for step in self._state.progress.cancel_rest(reason):
+        self._state.active_turns.clear()
+        for step in self._state.progress.cancel_unfinished(reason):
             self._emit_status(step, "cancelled", reason)
 
     def _start(self, group: asyncio.TaskGroup) -> bool:
@@ -94,33 +94,33 @@ class _PlanRun:
     def _next_step(self) -> PlanStep | None:
         if self._resumed_steps:
             return self._resumed_steps.popleft()
-        ready = self._state.progress.ready()
+        ready = self._state.progress.list_ready()
         if not ready:
             return None
         self._state.progress.start(ready[0].id)
         self._emit_status(ready[0], "running")
         return ready[0]
 
-    async def _run_guarded(self, step: PlanStep) -> StepEnd | Exception:
+    async def _run_guarded(self, step: PlanStep) -> StepResult | Exception:
         try:
-            return await carry_out(self._ctx, self._state, step)
+            return await run_step(self._ctx, self._state, step)
         except Exception as error:  # noqa: BLE001 - re-raised once the other steps have stopped
             return error
 
-    def _handle_end(self, step: PlanStep, end: StepEnd | Exception) -> None:
+    def _handle_end(self, step: PlanStep, end: StepResult | Exception) -> None:
         progress = self._state.progress
         if isinstance(end, Exception):
             self.error = self.error or end
-        elif end.how == "completed":
+        elif end.status == "completed":
             progress.complete(step.id, end.text)
             self._emit_status(step, "completed")
-        elif end.how == "refused" and self._ctx.settings.approval.on_timeout == "Halt":
+        elif end.status == "refused" and self._ctx.settings.approval.on_timeout == "Halt":
             self.refusal = end.text
-        elif end.how != "suspended":
+        elif end.status != "suspended":
             skipped = progress.fail(step.id, end.text)
             self._emit_status(step, "failed", end.text)
             for other in skipped:
                 self._emit_status(other.step, "skipped", other.reason)
 
-    def _emit_status(self, step: PlanStep, status: StepStatus, reason: str = "") -> None:
+    def _emit_status(self, step: PlanStep, status: PlanStepStatus, reason: str = "") -> None:
         self._ctx.emit(PlanStepChanged(step_id=step.id, status=status, reason=reason))

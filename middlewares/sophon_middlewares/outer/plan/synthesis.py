@@ -3,23 +3,23 @@
 from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.llm_invoker import begin_anew, listener
-from sophon_middlewares.outer.plan.room import room_for_each
+from sophon_middlewares.inner.llm_invoker import reset_stream, build_stream_listener
+from sophon_middlewares.outer.plan.room import result_character_limit
 
 
-async def synthesise(ctx: Context, progress: PlanProgress) -> None:
+async def synthesise_response(ctx: Context, progress: PlanProgress) -> None:
     """Set the turn's response and append it to the messages; streams if the turn streams, and uses no tools.
 
     In a step that was itself planned, the answer belongs to the outer plan: its purpose is `step`, and like every step
     it does not stream. Raises ModelError, BudgetExceeded, MessageTooLarge.
     """
-    prompt = synthesis_prompt(progress, limit=room_for_each(ctx, len(progress.plan.steps)))
-    begin_anew(ctx)
+    prompt = synthesis_prompt(progress, limit=result_character_limit(ctx, len(progress.plan.steps)))
+    reset_stream(ctx)
     answer = await ctx.complete(
         ctx.request(
             [*ctx.messages, Message("user", prompt, origin="hint")],
             purpose="step" if ctx.depth else "reply",
-            on_text=listener(ctx) if ctx.stream else None,
+            on_text=build_stream_listener(ctx) if ctx.stream else None,
         )
     )
     ctx.messages.append(Message("assistant", answer.text))

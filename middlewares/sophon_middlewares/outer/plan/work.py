@@ -8,31 +8,31 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.plans import PlanProgress
 
-Leave: TypeAlias = Literal["open", "given", "unneeded"]
+PlanApprovalStatus: TypeAlias = Literal["open", "given", "unneeded"]
 """Approval status of the plan: not asked yet, approved, or not needed."""
 
 
 @dataclass(slots=True)
-class PlanWork:
+class PlanState:
     """A plan, its progress, and the child turns of unfinished steps.
 
-    `turns` holds the turns that run or were suspended in this process, `written` the saved states of a restored turn.
+    `active_turns` holds the turns that run or were suspended in this process, `saved_turns` the saved states of a restored turn.
     """
 
     progress: PlanProgress
-    leave: Leave = "open"
-    turns: dict[str, Context] = field(default_factory=dict[str, Context])
-    written: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    approval_status: PlanApprovalStatus = "open"
+    active_turns: dict[str, Context] = field(default_factory=dict[str, Context])
+    saved_turns: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; an active turn as its own state."""
-        turns = {**self.written, **{step_id: turn.state() for step_id, turn in self.turns.items()}}
-        return {"progress": self.progress.to_json(), "leave": self.leave, "turns": turns}
+        turns = {**self.saved_turns, **{step_id: turn.state() for step_id, turn in self.active_turns.items()}}
+        return {"progress": self.progress.to_json(), "leave": self.approval_status, "turns": turns}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Invert `to_json`. Raises StateError."""
-        return cls(PlanProgress.from_json(data["progress"]), data["leave"], written=dict(data["turns"]))
+        return cls(PlanProgress.from_json(data["progress"]), data["leave"], saved_turns=dict(data["turns"]))
 
 
-WORK: Key[PlanWork] = Key("planning.work", dump=PlanWork.to_json, load=PlanWork.from_json)
+PLAN_STATE: Key[PlanState] = Key("planning.work", dump=PlanState.to_json, load=PlanState.from_json)

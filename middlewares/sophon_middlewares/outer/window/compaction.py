@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 from sophon.messages import Message
 from sophon.tools.truncation import truncate
-from sophon_middlewares.outer.window.cuts import last_user, leading_systems, rounds
+from sophon_middlewares.outer.window.cuts import find_last_user_message, count_leading_system_messages, split_rounds
 
-SUMMARY_TOKENS = 1024
+MAX_SUMMARY_TOKENS = 1024
 """Maximum tokens of a summary; an eighth of the window if that is less."""
 
-RESULT_LIMITS = (2000, 500, 100)
+RESULT_CHARACTER_LIMITS = (2000, 500, 100)
 """Characters kept of each tool result, tried in order until the summary request fits its window. The first two are
 ClawDesk's for a request that overflowed (reference/clawdesk.md 1.3).
 """
@@ -17,7 +17,7 @@ ClawDesk's for a request that overflowed (reference/clawdesk.md 1.3).
 REQUEST_SHARE = 0.9
 """Share of the window for request and summary; the rest absorbs the error of the token estimate."""
 
-LEAST_ROOM = 64
+MIN_MATERIAL_TOKENS = 64
 
 ENTRY_TOKENS = 16
 """Approximate tokens of the tags around one message."""
@@ -31,51 +31,51 @@ open; a message of the role "summary" counts as much as all others. The messages
 in them. Answer with the summary only, in their language."""
 
 
-def summary_limit(window: int) -> int:
+def summary_token_limit(window: int) -> int:
     """Return the maximum tokens of a summary in a window of that size."""
-    return max(1, min(SUMMARY_TOKENS, window // 8))
+    return max(1, min(MAX_SUMMARY_TOKENS, window // 8))
 
 
-def summary_message(text: str) -> Message:
+def build_summary_message(text: str) -> Message:
     """Return the message that replaces the older ones."""
     return Message("user", f"{SUMMARY_HEADING}\n\n{text.strip()}", origin="compaction")
 
 
-def summary_question(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> list[Message]:
+def build_summary_request(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> list[Message]:
     """Return the messages of a request that fits `window` tokens and asks for a summary of `material`.
 
     If `material` is too large, tool results are truncated first, then the oldest rounds dropped, and finally the text
     truncated. Returns an empty list if nothing of it fits the window.
     """
     system = Message("system", INSTRUCTION)
-    available = int(window * REQUEST_SHARE) - summary_limit(window) - count(system)
-    if available < LEAST_ROOM:
+    available = int(window * REQUEST_SHARE) - summary_token_limit(window) - count(system)
+    if available < MIN_MATERIAL_TOKENS:
         return []
     entries = "\n".join(_render_entry(message) for message in _reduce(material, available, count))
     return [system, Message("user", entries)]
 
 
-def compacted(messages: Sequence[Message], start: int, summary: Message) -> list[Message]:
+def build_compacted_prefix(messages: Sequence[Message], start: int, summary: Message) -> list[Message]:
     """Return the view's prefix when `summary` replaces all before `start`; the last user message stays visible."""
-    prefix = [*messages[: leading_systems(messages)], summary]
-    user = last_user(messages)
+    prefix = [*messages[: count_leading_system_messages(messages)], summary]
+    user = find_last_user_message(messages)
     if user is not None and user < start:
         prefix.append(messages[user])
     return prefix
 
 
-def uncovered(messages: Sequence[Message], own: Sequence[Message], covers: int) -> int:
+def first_uncovered_index(messages: Sequence[Message], own: Sequence[Message], covers: int) -> int:
     """Return the index in `messages` of the first one that a compaction of the turn's `own` messages does not cover.
 
     Moved back to the tool call if its results would be separated from it.
     """
-    index = counterpart(leading_systems(own) + covers, own, messages)
+    index = map_index(count_leading_system_messages(own) + covers, own, messages)
     while 0 < index < len(messages) and messages[index].role == "tool":
         index -= 1
     return index
 
 
-def counterpart(position: int, source: Sequence[Message], other: Sequence[Message]) -> int:
+def map_index(position: int, source: Sequence[Message], other: Sequence[Message]) -> int:
     """Map the position of a message in `source` to its position in `other`; the same position if it is not there."""
     if position >= len(source):
         return len(other)
@@ -91,7 +91,7 @@ def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Messa
         return sum(count(message) + ENTRY_TOKENS for message in messages)
 
     reduced, total = material, size(material)
-    for limit in RESULT_LIMITS:
+    for limit in RESULT_CHARACTER_LIMITS:
         if total <= max_tokens:
             return reduced
         reduced = [_shorten_result(message, limit) for message in material]
@@ -100,7 +100,7 @@ def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Messa
     if kept and size(kept) > max_tokens // 2:
         kept = [_truncate(kept, max_tokens // 2, size)]
     total = size(kept) + size(droppable)
-    pieces = rounds(droppable)
+    pieces = split_rounds(droppable)
     for piece in pieces[:-1]:
         total -= size(droppable[piece.start : piece.stop])
         if total <= max_tokens:
@@ -133,6 +133,6 @@ def _shorten_result(message: Message, limit: int) -> Message:
 def _render_entry(message: Message) -> str:
     role = "summary" if message.origin == "compaction" else message.role
     lines = [message.content] if message.content else []
-    lines += [f"[calls {call.name} with {call.canonical().decode()}]" for call in message.tool_calls]
+    lines += [f"[calls {call.name} with {call.canonical_arguments().decode()}]" for call in message.tool_calls]
     text = "\n".join(lines).replace("</message", "< /message")
     return f'<message role="{role}">\n{text}\n</message>'

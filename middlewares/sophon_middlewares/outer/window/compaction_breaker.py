@@ -3,20 +3,20 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-FAILURES = 3
-REST_SECONDS = 60.0
+FAILURE_THRESHOLD = 3
+OPEN_SECONDS = 60.0
 """The breaker opens for a minute after three failures in a row. Source: reference/clawdesk.md 1.3."""
 
-KNOWN_MODELS = 256
+MAX_MODELS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionStatistics:
-    """Counts since the process started; `resting` holds the ids of models whose breaker is open."""
+    """Counts since the process started; `open_models` holds the ids of models whose breaker is open."""
 
     succeeded: int
     failed: int
-    resting: tuple[str, ...]
+    open_models: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class _Record:
 
 
 class CompactionBreaker:
-    """Per model: opens after `failures` failures in a row; then only truncation is used for `rest_seconds`.
+    """Per model: opens after `failure_threshold` failures in a row; then only truncation is used for `open_seconds`.
 
     When that time is over, one try is allowed, and its failure opens the breaker again. `now` is in seconds of a
     monotonic clock. Beyond 256 failing models the one that failed longest ago is evicted.
@@ -34,9 +34,9 @@ class CompactionBreaker:
 
     __slots__ = ("_failed", "_failures", "_records", "_rest_seconds", "_succeeded")
 
-    def __init__(self, failures: int = FAILURES, rest_seconds: float = REST_SECONDS) -> None:
-        self._failures = failures
-        self._rest_seconds = rest_seconds
+    def __init__(self, failure_threshold: int = FAILURE_THRESHOLD, open_seconds: float = OPEN_SECONDS) -> None:
+        self._failures = failure_threshold
+        self._rest_seconds = open_seconds
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._succeeded = 0
         self._failed = 0
@@ -46,12 +46,12 @@ class CompactionBreaker:
         record = self._records.get(model_id)
         return record is None or now >= record.open_until
 
-    def succeed(self, model_id: str) -> None:
+    def record_success(self, model_id: str) -> None:
         """Record a summary that saved tokens."""
         self._succeeded += 1
         self._records.pop(model_id, None)
 
-    def fail(self, model_id: str, now: float) -> None:
+    def record_failure(self, model_id: str, now: float) -> None:
         """Record a failure: an error, a time-out, an empty or too long summary."""
         self._failed += 1
         record = self._records.setdefault(model_id, _Record())
@@ -59,7 +59,7 @@ class CompactionBreaker:
         record.failures += 1
         if record.failures >= self._failures:
             record.open_until = now + self._rest_seconds
-        if len(self._records) > KNOWN_MODELS:
+        if len(self._records) > MAX_MODELS:
             self._records.popitem(last=False)
 
     def statistics(self, now: float) -> CompactionStatistics:

@@ -7,80 +7,80 @@ from sophon.context import Context
 from sophon.messages import Message
 from sophon.models.tokens import TokenCounter
 from sophon.stores.contracts import Compaction
-from sophon_middlewares.outer.window.compaction import compacted, uncovered
-from sophon_middlewares.outer.window.cuts import leading_systems
+from sophon_middlewares.outer.window.compaction import build_compacted_prefix, first_uncovered_index
+from sophon_middlewares.outer.window.cuts import count_leading_system_messages
 
-COUNTED = "context_window.tokens."
-"""Prefix, followed by the counter's name, of the keys in `ctx.known` that hold the token count of stored messages."""
+TOKEN_CACHE_PREFIX = "context_window.tokens."
+"""Prefix, followed by the counter's name, of the keys in `ctx.prefix_cache` that hold the token count of stored messages."""
 
 
 @dataclass(slots=True, eq=False)
 class ContextView:
-    """Prefix `opening` in place of all messages before `start`, then the messages from there on.
+    """Prefix `prefix` in place of all messages before `start`, then the messages from there on.
 
-    `total` is their size in tokens, uncalibrated, by the counter named `counter`. `compaction` is the one that the view
+    `total_tokens` is their size in tokens, uncalibrated, by the counter named `counter`. `compaction` is the one that the view
     was created with. An update costs no more than the messages that were appended.
     """
 
     counter: str
     compaction: Compaction | None = None
-    opening: Sequence[Message] = ()
+    prefix: Sequence[Message] = ()
     start: int = 0
-    total: int = 0
-    seen: int = 0
-    first: Message | None = None
-    last: Message | None = None
+    total_tokens: int = 0
+    counted: int = 0
+    first_message: Message | None = None
+    last_message: Message | None = None
 
-    def continues(self, messages: Sequence[Message]) -> bool:
+    def is_continued_by(self, messages: Sequence[Message]) -> bool:
         """Return whether a list is the counted one, possibly with messages appended."""
-        seen = self.seen
-        return 0 < seen <= len(messages) and messages[seen - 1] is self.last and messages[0] is self.first
+        seen = self.counted
+        return 0 < seen <= len(messages) and messages[seen - 1] is self.last_message and messages[0] is self.first_message
 
-    def follow(self, messages: Sequence[Message], tokens: TokenCounter) -> None:
+    def count_appended(self, messages: Sequence[Message], tokens: TokenCounter) -> None:
         """Count the messages that were appended."""
         length = len(messages)
-        if length == self.seen:
+        if length == self.counted:
             return
-        for index in range(max(self.seen, self.start), length):
-            self.total += tokens.message(messages[index])
-        self.seen, self.first, self.last = length, messages[0], messages[-1]
+        for index in range(max(self.counted, self.start), length):
+            self.total_tokens += tokens.count_message(messages[index])
+        self.counted, self.first_message, self.last_message = length, messages[0], messages[-1]
 
-    def of(self, messages: list[Message]) -> list[Message]:
+    def visible_messages(self, messages: list[Message]) -> list[Message]:
         """Return the messages that are sent to the model."""
-        return [*self.opening, *messages[self.start :]] if self.opening else messages
+        return [*self.prefix, *messages[self.start :]] if self.prefix else messages
 
 
-def begun_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
+def create_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
     """Return a view without omissions, except for what the turn's compaction covers."""
     compaction = ctx.compaction
     if compaction is None:
         return _create_full_view(ctx, messages, tokens)
-    start = uncovered(messages, ctx.messages, compaction.covers)
-    opening = compacted(messages, start, compaction.summary)
-    view = ContextView(tokens.name, compaction, opening, start, total=_size(opening, tokens))
-    view.follow(messages, tokens)
+    start = first_uncovered_index(messages, ctx.messages, compaction.covers)
+    opening = build_compacted_prefix(messages, start, compaction.summary)
+    view = ContextView(tokens.name, compaction, opening, start, total_tokens=_size(opening, tokens))
+    view.count_appended(messages, tokens)
     return view
 
 
-def shortened_view(view: ContextView, kept: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """Return the view that begins with `kept`, in place of everything counted so far."""
-    total = _size(kept, tokens)
-    return ContextView(view.counter, view.compaction, kept, view.seen, total, view.seen, view.first, view.last)
+def create_truncated_view(view: ContextView, prefix: Sequence[Message], tokens: TokenCounter) -> ContextView:
+    """Return the view that begins with `prefix`, in place of everything counted so far."""
+    total = _size(prefix, tokens)
+    return ContextView(view.counter, view.compaction, prefix, view.counted, total, view.counted, view.first_message, view.last_message)
 
 
 def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
     """Create a view of all messages; the stored history's token count is cached for later turns."""
     view = ContextView(tokens.name)
-    name = COUNTED + tokens.name
-    front = leading_systems(messages)
+    name = TOKEN_CACHE_PREFIX + tokens.name
+    front = count_leading_system_messages(messages)
     system = _size(messages[:front], tokens)
-    stored, total = ctx.known.get(name, (0, 0))
+    stored, total = ctx.prefix_cache.get(name, (0, 0))
     if stored and _is_same(messages, ctx.messages, front + stored - 1):
-        view.total, view.seen = system + total, front + stored
-    view.follow(messages, tokens)
-    stored = ctx.stored
+        view.total_tokens, view.counted = system + total, front + stored
+    view.count_appended(messages, tokens)
+    stored = ctx.stored_count
     if front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):
-        ctx.known[name] = (stored, view.total - system)
+        ctx.prefix_cache[name] = (stored, view.total_tokens - system)
     return view
 
 
@@ -89,4 +89,4 @@ def _is_same(messages: Sequence[Message], others: Sequence[Message], index: int)
 
 
 def _size(messages: Sequence[Message], tokens: TokenCounter) -> int:
-    return sum(map(tokens.message, messages))
+    return sum(map(tokens.count_message, messages))

@@ -5,44 +5,44 @@ from typing import Self
 
 from sophon.models.tokens import TokenCounter
 
-ANSWER_ROOM = 256
+MIN_ANSWER_TOKENS = 256
 """Tokens reserved for the answer; an eighth of the window if that is less."""
 
-PRECISION = 1_000_000
+CALIBRATION_PRECISION = 1_000_000
 
 
-def answer_room(window: int) -> int:
+def reserved_answer_tokens(window: int) -> int:
     """Return the tokens of a window that no request may use."""
-    return min(ANSWER_ROOM, window // 8)
+    return min(MIN_ANSWER_TOKENS, window // 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class WindowCapacity:
     """Capacity of a window in the provider's tokens; one of the counter's tokens corresponds to `factor` of them.
 
-    `fixed`, in the counter's tokens, is used in addition to the messages.
+    `overhead_tokens`, in the counter's tokens, is used in addition to the messages.
     """
 
     window: int
-    fixed: int
+    overhead_tokens: int
     factor: float
 
     @classmethod
-    def of(cls, window: int, fixed: int, tokens: TokenCounter, model_id: str) -> Self:
+    def for_model(cls, window: int, overhead_tokens: int, tokens: TokenCounter, model_id: str) -> Self:
         """Create the capacity for a model with the counter's present calibration."""
-        return cls(window, fixed, tokens.calibrated(PRECISION, model_id) / PRECISION)
+        return cls(window, overhead_tokens, tokens.calibrate(CALIBRATION_PRECISION, model_id) / CALIBRATION_PRECISION)
 
     @property
-    def most(self) -> int:
+    def max_message_tokens(self) -> int:
         """Maximum size of the messages."""
-        return int((self.window - answer_room(self.window)) / self.factor) - self.fixed
+        return int((self.window - reserved_answer_tokens(self.window)) / self.factor) - self.overhead_tokens
 
-    def share(self, share: float) -> int:
+    def message_tokens_for_share(self, share: float) -> int:
         """Return the maximum size of the messages if the whole request may use a share of the window; at most
-        `most`.
+        `max_message_tokens`.
         """
-        return min(int(self.window * share / self.factor) - self.fixed, self.most)
+        return min(int(self.window * share / self.factor) - self.overhead_tokens, self.max_message_tokens)
 
-    def used(self, messages: int) -> int:
+    def request_tokens(self, message_tokens: int) -> int:
         """Return the provider's tokens of a request with messages of that size."""
-        return round((messages + self.fixed) * self.factor)
+        return round((message_tokens + self.overhead_tokens) * self.factor)

@@ -11,18 +11,18 @@ from sophon.models.model import ModelRequest
 from sophon.settings import ContextWindowSettings
 from sophon.stores.contracts import Compaction
 from sophon_middlewares.outer.window.compaction import (
-    counterpart,
-    summary_limit,
-    summary_message,
-    summary_question,
-    uncovered,
+    map_index,
+    summary_token_limit,
+    build_summary_message,
+    build_summary_request,
+    first_uncovered_index,
 )
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.cuts import last_user, leading_systems, oldest
+from sophon_middlewares.outer.window.cuts import find_last_user_message, count_leading_system_messages, find_cut_index
 
 log = logging.getLogger("sophon")
 
-ROOM_SHARES = (1.0, 0.5)
+WINDOW_SHARES = (1.0, 0.5)
 """Shares of the window for the request: the first try, and the retry after an overflow."""
 
 
@@ -44,17 +44,17 @@ class Summariser:
         ctx, model_id = self._ctx, request.model.id
         material, cut = self._select_messages(request.messages)
         gain = self._saved_tokens(request.messages, material)
-        if gain <= summary_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
+        if gain <= summary_token_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
             return 0
         summary = await self._summarise(material, window, model_id)
         if summary is None:
             return 0
-        if ctx.services.gateway.tokens.message(summary) >= gain:
-            self._breaker.fail(model_id, ctx.services.clock.monotonic())
+        if ctx.services.gateway.tokens.count_message(summary) >= gain:
+            self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
             return 0
-        self._breaker.succeed(model_id)
-        up_to = counterpart(cut, request.messages, ctx.messages)
-        ctx.compaction = Compaction(summary, covers=up_to - leading_systems(ctx.messages))
+        self._breaker.record_success(model_id)
+        up_to = map_index(cut, request.messages, ctx.messages)
+        ctx.compaction = Compaction(summary, covers=up_to - count_leading_system_messages(ctx.messages))
         return len(material)
 
     def _select_messages(self, messages: Sequence[Message]) -> tuple[list[Message], int]:
@@ -62,18 +62,18 @@ class Summariser:
         ctx, compaction = self._ctx, self._ctx.compaction
         waiting = {call.id for call in ctx.pending}
         if compaction is None:
-            start = leading_systems(messages)
-            cut = oldest(messages, start, self._options.oldest, waiting=waiting)
+            start = count_leading_system_messages(messages)
+            cut = find_cut_index(messages, start, self._options.oldest, pending_ids=waiting)
             return list(messages[start:cut]), cut
-        start = uncovered(messages, ctx.messages, compaction.covers)
-        cut = oldest(messages, start, self._options.oldest, summarised=True, waiting=waiting)
+        start = first_uncovered_index(messages, ctx.messages, compaction.covers)
+        cut = find_cut_index(messages, start, self._options.oldest, has_summary=True, pending_ids=waiting)
         return [compaction.summary, *messages[start:cut]] if cut > start else [], cut
 
     def _saved_tokens(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
         """Return the tokens that the view loses with the material; the last user message stays in the view."""
-        index = last_user(messages)
+        index = find_last_user_message(messages)
         kept = messages[index] if index is not None else None
-        count = self._ctx.services.gateway.tokens.message
+        count = self._ctx.services.gateway.tokens.count_message
         return sum(count(message) for message in material if message is not kept)
 
     async def _summarise(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
@@ -88,29 +88,29 @@ class Summariser:
             log.info("no summary for %s: %s", model_id, failure or type(failure).__name__)
         ctx.emit(AgentStatus(status="thinking"))
         if text:
-            return summary_message(text)
-        self._breaker.fail(model_id, ctx.services.clock.monotonic())
+            return build_summary_message(text)
+        self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
         return None
 
     async def _request_summary(self, material: Sequence[Message], window: int) -> str:
         """Request the summary. Raises ModelError, BudgetExceeded, TimeoutError."""
         clock = self._ctx.services.clock
         async with clock.timeout(self._options.timeout.total_seconds()):
-            for share in ROOM_SHARES:
+            for share in WINDOW_SHARES:
                 try:
                     return await self._complete(material, int(window * share))
                 except ContextOverflow:
-                    if share == ROOM_SHARES[-1]:
+                    if share == WINDOW_SHARES[-1]:
                         raise
         raise AssertionError("the last share either returns or raises")
 
     async def _complete(self, material: Sequence[Message], window: int) -> str:
         ctx, tokens = self._ctx, self._ctx.services.gateway.tokens
-        request = ctx.request([], purpose="compaction", max_tokens=summary_limit(window))
+        request = ctx.request([], purpose="compaction", max_tokens=summary_token_limit(window))
         # The route's first model answers, which need not be the one whose window is full.
         window = min(window, request.model.context_window)
-        share = window / max(1, tokens.calibrated(window, request.model.id))
-        request.messages += summary_question(material, int(window * share), tokens.message)
+        share = window / max(1, tokens.calibrate(window, request.model.id))
+        request.messages += build_summary_request(material, int(window * share), tokens.count_message)
         if not request.messages:
             return ""
         return (await ctx.complete(request)).text.strip()

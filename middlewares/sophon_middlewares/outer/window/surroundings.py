@@ -7,10 +7,10 @@ from sophon.models.model import ModelRequest
 from sophon.models.tokens import TokenCounter
 from sophon.tools.tool import Tool
 
-KNOWN_TEXTS = 16
+MAX_CACHED_TEXTS = 16
 
 
-class Surroundings:
+class RequestOverhead:
     """Overhead counts of one turn; recounted only if tools or texts change."""
 
     __slots__ = ("_counter", "_ctx", "_texts", "_tokens", "_tool_tokens", "_tools")
@@ -23,7 +23,7 @@ class Surroundings:
         self._tool_tokens = 0
         self._texts: dict[str, int] = {}
 
-    def size(self, request: ModelRequest) -> int:
+    def count_tokens(self, request: ModelRequest) -> int:
         """Return the overhead in tokens, uncalibrated. Tools count only for models with function calling."""
         if self._counter is not self._tokens.name:
             self._clear()
@@ -31,9 +31,9 @@ class Surroundings:
         if request.tools and request.model.function_calling:
             if request.tools != self._tools:
                 self._tools = request.tools
-                self._tool_tokens = self._tokens.tools(request.tools)
+                self._tool_tokens = self._tokens.count_tools(request.tools)
             total = self._tool_tokens
-        for overhead in self._ctx.overheads:
+        for overhead in self._ctx.request_overheads:
             if text := overhead(request):
                 total += self._count_text(text)
         return total
@@ -41,9 +41,9 @@ class Surroundings:
     def _count_text(self, text: str) -> int:
         size = self._texts.get(text)
         if size is None:
-            if len(self._texts) >= KNOWN_TEXTS:
+            if len(self._texts) >= MAX_CACHED_TEXTS:
                 self._texts.clear()
-            size = self._texts[text] = self._tokens.text(text)
+            size = self._texts[text] = self._tokens.count_text(text)
         return size
 
     def _clear(self) -> None:

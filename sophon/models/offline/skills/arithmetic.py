@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
 from sophon.tools.tool import Risk
 
 _SMALL_NUMBER_WORDS = """zero one two three four five six seven eight nine ten
@@ -53,7 +53,7 @@ _OPERATION = re.compile(r"(?:[\d)] ?(?:\*\*|//|[-+*/%]) ?[-+(\ds])|sqrt")
 _MAX_LENGTH = 200
 
 
-def expression(clause: str) -> str | None:
+def extract_expression(clause: str) -> str | None:
     """Extract the arithmetic expression of a clause in calculator syntax, or None. Pure; `^` becomes `**`."""
     if _DATE.search(clause):
         return None
@@ -69,16 +69,16 @@ def expression(clause: str) -> str | None:
     return found if is_whole_clause or _QUESTION_CUE.search(clause) else None
 
 
-def _match(intent_input: Ask) -> Wish | None:
-    found = expression(intent_input.clause)
-    return Wish("calculator", {"expression": found}) if found else None
+def _match(intent_input: IntentInput) -> PlannedCall | None:
+    found = extract_expression(intent_input.clause)
+    return PlannedCall("calculator", {"expression": found}) if found else None
 
 
-def _describe_result(result: Finding) -> str:
-    return f"{_expression_of(result.wish)} = {result.text.strip()}."
+def _describe_result(result: CallResult) -> str:
+    return f"{_expression_of(result.call)} = {result.text.strip()}."
 
 
-def _expression_of(call: Wish) -> str:
+def _expression_of(call: PlannedCall) -> str:
     return str(call.arguments.get("expression", "")).replace("**", "^")
 
 
@@ -127,11 +127,11 @@ def _number_words_to_digits(match: re.Match[str]) -> str:
 
 _OPERATORS = frozenset({"**", "//", "-", "+", "*", "/", "%", "(", ")"})
 
-ARITHMETIC = Skill(
+ARITHMETIC = Intent(
     tool="calculator",
     group="math",
-    match=_match,
-    tell=_describe_result,
-    deed=lambda call: f"calculate {_expression_of(call)}",
+    match_clause=_match,
+    describe_result=_describe_result,
+    describe_call=lambda call: f"calculate {_expression_of(call)}",
     risk=Risk.NONE,
 )

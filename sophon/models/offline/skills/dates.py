@@ -3,8 +3,8 @@
 import re
 from datetime import datetime, timedelta
 
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import capitalised
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import capitalise
 from sophon.tools.tool import Risk
 
 _QUESTION = re.compile(
@@ -30,14 +30,14 @@ _EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 29)  # range in which
 _DAY_OFFSETS = (("day after tomorrow", 2), ("tomorrow", 1), ("yesterday", -1))
 
 
-def _match(intent_input: Ask) -> Wish | None:
+def _match(intent_input: IntentInput) -> PlannedCall | None:
     if not _QUESTION.search(intent_input.clause):
         return None
     place = _extract_place(intent_input.clause)
-    return Wish("datetime.now", {"timezone": place} if place else {})
+    return PlannedCall("datetime.now", {"timezone": place} if place else {})
 
 
-def _describe_result(result: Finding) -> str:
+def _describe_result(result: CallResult) -> str:
     timestamp = _TIMESTAMP.search(result.text)
     if timestamp is None:
         return f"The clock says: {result.text.strip()}."
@@ -49,11 +49,11 @@ def _describe_result(result: Finding) -> str:
     return _describe_moment(moment, result)
 
 
-def _describe_moment(moment: datetime, result: Finding) -> str:
-    zone = str(result.wish.arguments.get("timezone", "UTC"))
+def _describe_moment(moment: datetime, result: CallResult) -> str:
+    zone = str(result.call.arguments.get("timezone", "UTC"))
     for word, days in _DAY_OFFSETS:
         if word in result.clause.lower() and _EARLIEST <= moment <= _LATEST:
-            return f"{capitalised(word)}: {_format_day(moment + timedelta(days=days))} ({zone})."
+            return f"{capitalise(word)}: {_format_day(moment + timedelta(days=days))} ({zone})."
     if _TIME.search(result.clause):
         return f"It is {moment:%H:%M} on {_format_day(moment)} ({zone})."
     return f"Today is {_format_day(moment)}, {moment:%H:%M} ({zone})."
@@ -76,11 +76,11 @@ _MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 
-DATES = Skill(
+DATE_TIME = Intent(
     tool="datetime.now",
     group="time",
-    match=_match,
-    tell=_describe_result,
-    deed=lambda _: "ask for the time",
+    match_clause=_match,
+    describe_result=_describe_result,
+    describe_call=lambda _: "ask for the time",
     risk=Risk.NONE,
 )

@@ -5,9 +5,9 @@ from typing import cast
 
 import orjson
 
-from sophon.models.offline.display import block
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import unquoted
+from sophon.models.offline.display import format_block
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import strip_quotes
 from sophon.tools.tool import Risk
 
 _PATH = (
@@ -47,46 +47,46 @@ _NOT_A_FOLDER = frozenset(
 )
 
 
-def _match_write(intent_input: Ask) -> Wish | None:
+def _match_write(intent_input: IntentInput) -> PlannedCall | None:
     clause = intent_input.clause.rstrip(".!? ")
     append = _APPEND.fullmatch(clause)
     if append is not None:
         added = "\n" + _file_content(append["text"], intent_input)
-        return Wish("files.write", {"path": unquoted(append["path"]), "content": added, "append": True})
+        return PlannedCall("files.write", {"path": strip_quotes(append["path"]), "content": added, "append": True})
     for pattern in _WRITE:
         found = pattern.fullmatch(clause)
         if found is not None:
-            return Wish(
-                "files.write", {"path": unquoted(found["path"]), "content": _file_content(found["text"], intent_input)}
+            return PlannedCall(
+                "files.write", {"path": strip_quotes(found["path"]), "content": _file_content(found["text"], intent_input)}
             )
     return None
 
 
-def _file_content(text: str, intent_input: Ask) -> str:
+def _file_content(text: str, intent_input: IntentInput) -> str:
     label = _LABEL.match(text)
     text = text[label.end() :] if label else text
-    return intent_input.material if _REFERENCE.fullmatch(text) and intent_input.material else unquoted(text)
+    return intent_input.previous_results if _REFERENCE.fullmatch(text) and intent_input.previous_results else strip_quotes(text)
 
 
-def _match_read(intent_input: Ask) -> Wish | None:
+def _match_read(intent_input: IntentInput) -> PlannedCall | None:
     found = _READ.fullmatch(intent_input.clause.rstrip(".!? "))
     if found is None or "://" in intent_input.clause:
         return None
-    return Wish("files.read", {"path": unquoted(found["path"])})
+    return PlannedCall("files.read", {"path": strip_quotes(found["path"])})
 
 
-def _match_list(intent_input: Ask) -> Wish | None:
+def _match_list(intent_input: IntentInput) -> PlannedCall | None:
     found = _LIST.match(intent_input.clause.rstrip(".!? "))
     if found is None:
         return None
-    path = unquoted(found["path"] or "")
-    return Wish("files.list", {"path": path} if path and path.lower() not in _NOT_A_FOLDER else {})
+    path = strip_quotes(found["path"] or "")
+    return PlannedCall("files.list", {"path": path} if path and path.lower() not in _NOT_A_FOLDER else {})
 
 
-def _describe_listing(result: Finding) -> str:
-    folder = str(result.wish.arguments.get("path", "."))
+def _describe_listing(result: CallResult) -> str:
+    folder = str(result.call.arguments.get("path", "."))
     where = "The folder" if folder == "." else folder
-    return f"{where} holds:\n{block(_format_listing(result.text))}"
+    return f"{where} holds:\n{format_block(_format_listing(result.text))}"
 
 
 def _format_listing(text: str) -> str:
@@ -108,37 +108,37 @@ def _format_entry(item: object) -> str:
     return f"{entry.get('name', entry)}{'/' if entry.get('kind') == 'folder' else ''}{size}"
 
 
-def _path_of(call: Wish) -> str:
+def _path_of(call: PlannedCall) -> str:
     return str(call.arguments.get("path", "."))
 
 
-WRITE_FILE = Skill(
+WRITE_FILE = Intent(
     tool="files.write",
     group="files",
-    match=_match_write,
-    tell=lambda result: (
-        f"I wrote {len(str(result.wish.arguments.get('content', '')))} characters to {_path_of(result.wish)}."
+    match_clause=_match_write,
+    describe_result=lambda result: (
+        f"I wrote {len(str(result.call.arguments.get('content', '')))} characters to {_path_of(result.call)}."
     ),
-    deed=lambda call: f"write {_path_of(call)}",
+    describe_call=lambda call: f"write {_path_of(call)}",
     risk=Risk.HIGH,
-    store="files",
-    writes=True,
+    resource="files",
+    is_writer=True,
 )
-READ_FILE = Skill(
+READ_FILE = Intent(
     tool="files.read",
     group="files",
-    match=_match_read,
-    tell=lambda result: f"{_path_of(result.wish)} says:\n{block(result.text)}",
-    deed=lambda call: f"read {_path_of(call)}",
+    match_clause=_match_read,
+    describe_result=lambda result: f"{_path_of(result.call)} says:\n{format_block(result.text)}",
+    describe_call=lambda call: f"read {_path_of(call)}",
     risk=Risk.LOW,
-    store="files",
+    resource="files",
 )
-LIST_FILES = Skill(
+LIST_FILES = Intent(
     tool="files.list",
     group="files",
-    match=_match_list,
-    tell=_describe_listing,
-    deed=lambda call: f"list the files in {_path_of(call)}",
+    match_clause=_match_list,
+    describe_result=_describe_listing,
+    describe_call=lambda call: f"list the files in {_path_of(call)}",
     risk=Risk.LOW,
-    store="files",
+    resource="files",
 )

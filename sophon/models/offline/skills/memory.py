@@ -2,10 +2,10 @@
 
 import re
 
-from sophon.memory.search import folded_words
-from sophon.models.offline.entries import Entry, entries
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import capitalised, content_words, ended, to_you, unquoted
+from sophon.memory.search import tokenize
+from sophon.models.offline.entries import MemoryHit, parse_memory_hits
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import capitalise, extract_content_words, ensure_full_stop, to_second_person, strip_quotes
 from sophon.tools.tool import Risk
 
 _STORE = re.compile(
@@ -46,133 +46,133 @@ _PREFERENCE = re.compile(
 )
 
 
-def _match_store(intent_input: Ask) -> Wish | None:
+def _match_store(intent_input: IntentInput) -> PlannedCall | None:
     stored = _STORE_IN_MEMORY.fullmatch(intent_input.clause.rstrip(".!")) or _STORE.fullmatch(intent_input.clause)
     if stored is None or intent_input.clause.endswith("?") or _QUESTION.match(stored["text"]):
         return None
-    text = unquoted(stored["text"].rstrip(".!"))
+    text = strip_quotes(stored["text"].rstrip(".!"))
     if text.lower() in ("that", "this", "it"):
-        text = intent_input.material
+        text = intent_input.previous_results
     elif text.lower().startswith("to ") and intent_input.clause.lower().startswith("remember"):
         text = "to do: " + text[3:]
     if not text.strip():
         return None
-    return Wish(
-        "memory.write", {"text": capitalised(text), "category": "preference" if _PREFERENCE.search(text) else "fact"}
+    return PlannedCall(
+        "memory.write", {"text": capitalise(text), "category": "preference" if _PREFERENCE.search(text) else "fact"}
     )
 
 
-def _describe_stored(result: Finding) -> str:
-    return ended(f"I wrote down: {to_you(_stored_text(result.wish))}")
+def _describe_stored(result: CallResult) -> str:
+    return ensure_full_stop(f"I wrote down: {to_second_person(_stored_text(result.call))}")
 
 
-def _match_recall(intent_input: Ask) -> Wish | None:
+def _match_recall(intent_input: IntentInput) -> PlannedCall | None:
     clause = intent_input.clause.rstrip("?.! ")
     recall = None if _TELL_ME_OTHER.match(clause) else _RECALL.match(clause)
     if recall is not None:
-        return Wish("memory.search", {"query": _to_query(recall["topic"])})
+        return PlannedCall("memory.search", {"query": _to_query(recall["topic"])})
     if _QUESTION_ABOUT_USER.match(clause) and (intent_input.clause.endswith("?") or len(clause) < 120):
-        return Wish("memory.search", {"query": _to_query(clause)})
+        return PlannedCall("memory.search", {"query": _to_query(clause)})
     return None
 
 
-def _describe_recalled(result: Finding) -> str:
-    found = fitting(result)
+def _describe_recalled(result: CallResult) -> str:
+    found = filter_matching_hits(result)
     if not found:
         return f"My memory has nothing about {_query_of(result)}."
     if len(found) == 1:
-        return ended(f"From my memory: {to_you(found[0].text)}")
-    lines = "\n".join(f"- {ended(to_you(entry.text))}" for entry in found)
+        return ensure_full_stop(f"From my memory: {to_second_person(found[0].text)}")
+    lines = "\n".join(f"- {ensure_full_stop(to_second_person(entry.text))}" for entry in found)
     return f"From my memory, about {_query_of(result)}:\n{lines}"
 
 
-def fitting(result: Finding) -> list[Entry]:
+def filter_matching_hits(result: CallResult) -> list[MemoryHit]:
     """Return the entries that contain every word of the query; all entries if none does."""
-    found = entries(result.text)
-    query_words = set(folded_words(str(result.wish.arguments.get("query", ""))))
-    return [entry for entry in found if query_words <= set(folded_words(entry.text))] or found
+    found = parse_memory_hits(result.text)
+    query_words = set(tokenize(str(result.call.arguments.get("query", ""))))
+    return [entry for entry in found if query_words <= set(tokenize(entry.text))] or found
 
 
-def _match_forget(intent_input: Ask) -> Wish | None:
+def _match_forget(intent_input: IntentInput) -> PlannedCall | None:
     forget = _FORGET.fullmatch(intent_input.clause.rstrip("?.! "))
     if forget is None or intent_input.clause.lower().startswith("forget it"):
         return None
-    return Wish("memory.search", {"query": _to_query(forget["topic"])})
+    return PlannedCall("memory.search", {"query": _to_query(forget["topic"])})
 
 
-def _follow_up_delete(result: Finding) -> Wish | None:
+def _follow_up_delete(result: CallResult) -> PlannedCall | None:
     entry = _best_entry(result)
-    return Wish("memory.forget", {"id": entry.id}) if entry and entry.id else None
+    return PlannedCall("memory.forget", {"id": entry.id}) if entry and entry.id else None
 
 
-def _describe_not_found(result: Finding) -> str:
+def _describe_not_found(result: CallResult) -> str:
     return f"There is nothing to forget: my memory has nothing that matches {_query_of(result)}."
 
 
-def _describe_deleted(result: Finding) -> str:
+def _describe_deleted(result: CallResult) -> str:
     text = result.text.strip().removeprefix("Forgotten:").strip()
-    return ended(f"I have forgotten this: {to_you(text)}")
+    return ensure_full_stop(f"I have forgotten this: {to_second_person(text)}")
 
 
-def _best_entry(result: Finding) -> Entry | None:
+def _best_entry(result: CallResult) -> MemoryHit | None:
     """Return the entry with most words of the query; None below half of them, so that no other entry is deleted."""
-    query_words = set(folded_words(str(result.wish.arguments["query"])))
-    scored = [(len(query_words & set(folded_words(entry.text))), entry) for entry in entries(result.text)]
+    query_words = set(tokenize(str(result.call.arguments["query"])))
+    scored = [(len(query_words & set(tokenize(entry.text))), entry) for entry in parse_memory_hits(result.text)]
     hits, entry = max(scored, key=lambda pair: pair[0], default=(0, None))
     return entry if hits * 2 >= len(query_words) and hits else None
 
 
 def _to_query(topic: str) -> str:
     """Return the content words as a query; an empty one requests the newest entries."""
-    return " ".join(content_words(topic))
+    return " ".join(extract_content_words(topic))
 
 
-def _query_of(result: Finding) -> str:
-    return str(result.wish.arguments.get("query", "")) or "you"
+def _query_of(result: CallResult) -> str:
+    return str(result.call.arguments.get("query", "")) or "you"
 
 
-def _stored_text(call: Wish) -> str:
+def _stored_text(call: PlannedCall) -> str:
     return str(call.arguments.get("text", ""))
 
 
-REMEMBER = Skill(
+REMEMBER = Intent(
     tool="memory.write",
     group="memory",
-    match=_match_store,
-    tell=_describe_stored,
-    deed=lambda call: f"write down “{_stored_text(call)}”",
+    match_clause=_match_store,
+    describe_result=_describe_stored,
+    describe_call=lambda call: f"write down “{_stored_text(call)}”",
     risk=Risk.MEDIUM,
-    store="memory",
-    writes=True,
+    resource="memory",
+    is_writer=True,
 )
-RECALL = Skill(
+RECALL = Intent(
     tool="memory.search",
     group="memory",
-    match=_match_recall,
-    tell=_describe_recalled,
-    deed=lambda call: f"search my memory for “{call.arguments.get('query', '')}”",
+    match_clause=_match_recall,
+    describe_result=_describe_recalled,
+    describe_call=lambda call: f"search my memory for “{call.arguments.get('query', '')}”",
     risk=Risk.NONE,
-    store="memory",
+    resource="memory",
 )
-FORGET = Skill(
+FIND_ENTRY_TO_FORGET = Intent(
     tool="memory.search",
     group="memory",
-    match=_match_forget,
-    tell=_describe_not_found,
-    deed=lambda call: f"find “{call.arguments.get('query', '')}” in my memory",
+    match_clause=_match_forget,
+    describe_result=_describe_not_found,
+    describe_call=lambda call: f"find “{call.arguments.get('query', '')}” in my memory",
     risk=Risk.NONE,
-    store="memory",
-    writes=True,
-    after=_follow_up_delete,
-    leads_to="memory.forget",
+    resource="memory",
+    is_writer=True,
+    follow_up=_follow_up_delete,
+    follow_up_tool="memory.forget",
 )
-FORGOTTEN = Skill(
+FORGET_ENTRY = Intent(
     tool="memory.forget",
     group="memory",
-    match=lambda _: None,
-    tell=_describe_deleted,
-    deed=lambda call: f"forget entry {call.arguments.get('id', '')}",
+    match_clause=lambda _: None,
+    describe_result=_describe_deleted,
+    describe_call=lambda call: f"forget entry {call.arguments.get('id', '')}",
     risk=Risk.HIGH,
-    store="memory",
-    writes=True,
+    resource="memory",
+    is_writer=True,
 )

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.models.offline.display import block
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import unquoted
+from sophon.models.offline.display import format_block
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import strip_quotes
 from sophon.tools.tool import Risk, Tool
 
 _CALL = re.compile(
@@ -19,13 +19,13 @@ _CALL = re.compile(
 _PAIR = re.compile(r"([A-Za-z_]\w{0,40}) ?= ?(\"[^\"]*\"|'[^']*'|[^,\s]+)")
 
 
-def _match(intent_input: Ask) -> Wish | None:
+def _match(intent_input: IntentInput) -> PlannedCall | None:
     found = _CALL.fullmatch(intent_input.clause.rstrip("?!"))
     tool = intent_input.tools.get(found["tool"].rstrip(".")) if found else None
     if found is None or tool is None:
         return None
     arguments = _parse_arguments(tool, (found["rest"] or "").strip(" :()."))
-    return Wish(tool.name, arguments)
+    return PlannedCall(tool.name, arguments)
 
 
 def _parse_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
@@ -44,7 +44,7 @@ def _parse_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
     if pairs:
         return pairs
     required: Sequence[Any] = tool.parameters.get("required") or ()
-    return {str(name): unquoted(text) for name in required} if text and len(required) == 1 else {}
+    return {str(name): strip_quotes(text) for name in required} if text and len(required) == 1 else {}
 
 
 def _parse_value(text: str) -> Any:
@@ -56,16 +56,16 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-NAMED = Skill(
+EXPLICIT_CALL = Intent(
     tool="",
     group="",
-    match=_match,
-    tell=lambda result: f"{result.wish.tool} returned:\n{block(result.text)}",
-    deed=lambda call: f"use {call.tool}",
+    match_clause=_match,
+    describe_result=lambda result: f"{result.call.tool} returned:\n{format_block(result.text)}",
+    describe_call=lambda call: f"use {call.tool}",
     risk=Risk.LOW,
 )
 
 
-def tell_any(result: Finding) -> str:
+def describe_any_result(result: CallResult) -> str:
     """Describe the result of a tool without an intent of its own."""
-    return NAMED.tell(result)
+    return EXPLICIT_CALL.describe_result(result)

@@ -2,9 +2,9 @@
 
 import re
 
-from sophon.models.offline.display import block
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import unquoted
+from sophon.models.offline.display import format_block
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import strip_quotes
 from sophon.tools.tool import Risk
 
 _RUN = re.compile(
@@ -22,34 +22,34 @@ _SUCCESS_PREFIX = "exit code 0\n--- stdout\n"
 _NO_OUTPUT = re.compile(r"\s*(?:exit code 0\s*)?")
 
 
-def _match(intent_input: Ask) -> Wish | None:
+def _match(intent_input: IntentInput) -> PlannedCall | None:
     found = _RUN.fullmatch(intent_input.clause)
     if found is None:
         return None
     stated = found["command"].strip()
-    command = unquoted(stated)
+    command = strip_quotes(stated)
     is_explicit = found["named"] or found["colon"] or command != stated or command.split(" ", 1)[0] in _KNOWN_COMMANDS
-    return Wish("system.execute", {"command": command}) if is_explicit and command.strip() else None
+    return PlannedCall("system.execute", {"command": command}) if is_explicit and command.strip() else None
 
 
-def _command_of(call: Wish) -> str:
+def _command_of(call: PlannedCall) -> str:
     return str(call.arguments.get("command", ""))
 
 
-def _describe_result(result: Finding) -> str:
-    sentence = f"I ran `{_command_of(result.wish)}`"
+def _describe_result(result: CallResult) -> str:
+    sentence = f"I ran `{_command_of(result.call)}`"
     if _NO_OUTPUT.fullmatch(result.text):
         return f"{sentence}; it printed nothing."
-    return f"{sentence}. Its output:\n{block(result.text.removeprefix(_SUCCESS_PREFIX))}"
+    return f"{sentence}. Its output:\n{format_block(result.text.removeprefix(_SUCCESS_PREFIX))}"
 
 
-SHELL = Skill(
+SHELL = Intent(
     tool="system.execute",
     group="system",
-    match=_match,
-    tell=_describe_result,
-    deed=lambda call: f"run the command `{_command_of(call)}`",
+    match_clause=_match,
+    describe_result=_describe_result,
+    describe_call=lambda call: f"run the command `{_command_of(call)}`",
     risk=Risk.CRITICAL,
-    store="machine",
-    writes=True,
+    resource="machine",
+    is_writer=True,
 )

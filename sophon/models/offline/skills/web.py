@@ -2,9 +2,9 @@
 
 import re
 
-from sophon.models.offline.display import block
-from sophon.models.offline.skill import Ask, Finding, Skill, Wish
-from sophon.models.offline.words import unquoted
+from sophon.models.offline.display import format_block
+from sophon.models.offline.skill import IntentInput, CallResult, Intent, PlannedCall
+from sophon.models.offline.words import strip_quotes
 from sophon.tools.tool import Risk
 
 _URL = re.compile(r"https?://[^\s<>\"'`]+", re.IGNORECASE)
@@ -22,14 +22,14 @@ _BODY = re.compile(
 )
 
 
-def _match_fetch(intent_input: Ask) -> Wish | None:
+def _match_fetch(intent_input: IntentInput) -> PlannedCall | None:
     url = _extract_url(intent_input.clause)
     if url is None:
         return None
-    return Wish("http.request", {"url": url, "method": "HEAD"} if _HEAD.search(intent_input.clause) else {"url": url})
+    return PlannedCall("http.request", {"url": url, "method": "HEAD"} if _HEAD.search(intent_input.clause) else {"url": url})
 
 
-def _match_send(intent_input: Ask) -> Wish | None:
+def _match_send(intent_input: IntentInput) -> PlannedCall | None:
     url = _extract_url(intent_input.clause)
     if url is None:
         return None
@@ -40,9 +40,9 @@ def _match_send(intent_input: Ask) -> Wish | None:
     return _send_call(url, sends["verb"].upper(), sends["body"]) if sends is not None else None
 
 
-def _send_call(url: str, method: str, body: str) -> Wish:
+def _send_call(url: str, method: str, body: str) -> PlannedCall:
     arguments = {"url": url, "method": method}
-    return Wish("http.send", arguments | {"body": unquoted(body)} if body else arguments)
+    return PlannedCall("http.send", arguments | {"body": strip_quotes(body)} if body else arguments)
 
 
 def _extract_url(clause: str) -> str | None:
@@ -55,27 +55,27 @@ def _extract_url(clause: str) -> str | None:
     return next((f"https://{host}" for host in hosts if _HOST.fullmatch(host)), None)
 
 
-def _describe_result(result: Finding) -> str:
-    return f"{_url_of(result.wish)} answered:\n{block(result.text)}"
+def _describe_result(result: CallResult) -> str:
+    return f"{_url_of(result.call)} answered:\n{format_block(result.text)}"
 
 
-def _url_of(call: Wish) -> str:
+def _url_of(call: PlannedCall) -> str:
     return str(call.arguments.get("url", "the address"))
 
 
-FETCH = Skill(
+FETCH = Intent(
     tool="http.request",
     group="web",
-    match=_match_fetch,
-    tell=_describe_result,
-    deed=lambda call: f"fetch {_url_of(call)}",
+    match_clause=_match_fetch,
+    describe_result=_describe_result,
+    describe_call=lambda call: f"fetch {_url_of(call)}",
     risk=Risk.LOW,
 )
-SEND = Skill(
+SEND = Intent(
     tool="http.send",
     group="web",
-    match=_match_send,
-    tell=_describe_result,
-    deed=lambda call: f"send something to {_url_of(call)}",
+    match_clause=_match_send,
+    describe_result=_describe_result,
+    describe_call=lambda call: f"send something to {_url_of(call)}",
     risk=Risk.HIGH,
 )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon_middlewares.outer.bridge.code_fences import CodeFences
+from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
 
 TEXTS = st.lists(
     st.sampled_from(["`", "```", "````", "~", "~~~", "\n", "\n", " ", "\t", "> ", "- ", "1. ", "x", "xml", "\r\n"]),
@@ -31,11 +31,11 @@ def fenced(text: str) -> bool:
 @given(TEXTS)
 @settings(max_examples=1000)
 def test_following_a_text_comes_to_the_same_as_reading_it_by_lines(text: str) -> None:
-    pieces, whole = CodeFences(), CodeFences()
+    pieces, whole = CodeFenceTracker(), CodeFenceTracker()
     for character in text:
         pieces.feed(character)
     whole.feed(text)
-    assert pieces.open == whole.open == fenced(text)
+    assert pieces.is_open == whole.is_open == fenced(text)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_following_a_text_comes_to_the_same_as_reading_it_by_lines(text: str) ->
     ],
 )
 def test_a_fence_is_open_until_its_own_kind_closes_it(text: str, inside: bool) -> None:
-    fences = CodeFences()
+    fences = CodeFenceTracker()
     fences.feed(text)
-    assert fences.open is inside
+    assert fences.is_open is inside

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.bridge.code_fences import CodeFences
-from sophon_middlewares.outer.bridge.tool_call_block import MOST_CHARACTERS
-from sophon_middlewares.outer.bridge.tool_call_scanner import PATIENCE, ToolCallScanner, scan
-from sophon_middlewares.outer.bridge.tool_call_text import malformed, read_call, write_call
-from sophon_middlewares.outer.bridge.tool_tags import MOST_UNDECIDED
+from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
+from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner, scan_reply
+from sophon_middlewares.outer.bridge.tool_call_text import build_malformed_call, parse_call, render_call
+from sophon_middlewares.outer.bridge.tool_tags import MAX_PARTIAL_TAG_CHARACTERS
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 ADD = ToolCall("", "add", {"a": 1})
@@ -76,8 +76,8 @@ def scan_in_pieces(text: str, sizes: list[int]) -> tuple[str, list[ToolCall]]:
 @given(REPLIES, st.lists(st.integers(0, 9), max_size=60))
 @settings(max_examples=600)
 def test_neither_text_nor_calls_depend_on_how_the_reply_was_cut(reply: str, sizes: list[int]) -> None:
-    assert scan_in_pieces(reply, sizes) == scan(reply)
-    assert scan_in_pieces(reply, [1] * len(reply)) == scan(reply)
+    assert scan_in_pieces(reply, sizes) == scan_reply(reply)
+    assert scan_in_pieces(reply, [1] * len(reply)) == scan_reply(reply)
 
 
 @given(REPLIES)
@@ -85,12 +85,12 @@ def test_neither_text_nor_calls_depend_on_how_the_reply_was_cut(reply: str, size
 @example("```\n" + CALL + "\n```\n" + CALL)
 @example("<tool<tool_call>_call>")
 def test_no_tag_is_seen_outside_a_code_fence(reply: str) -> None:
-    shown, _ = scan(reply)
-    fences, position = CodeFences(), 0
+    shown, _ = scan_reply(reply)
+    fences, position = CodeFenceTracker(), 0
     for tag in TAG_SEEN.finditer(shown):
         fences.feed(shown[position : tag.start()])
         position = tag.start()
-        assert fences.open, shown
+        assert fences.is_open, shown
 
 
 @given(REPLIES, st.lists(st.integers(1, 5), max_size=30))
@@ -99,12 +99,12 @@ def test_what_was_shown_is_never_taken_back(reply: str, sizes: list[int]) -> Non
     for size in sizes:
         shown += scanner.feed(reply[position : position + size])
         position += size
-        assert scan(reply)[0].startswith(shown)
+        assert scan_reply(reply)[0].startswith(shown)
 
 
 @given(st.text())
 def test_a_reply_without_a_tag_is_shown_as_it_is(text: str) -> None:
-    assert scan(text) == (text, [])
+    assert scan_reply(text) == (text, [])
 
 
 ARGUMENTS = st.recursive(
@@ -117,13 +117,13 @@ ARGUMENTS = st.recursive(
 @given(st.dictionaries(st.text(max_size=8), ARGUMENTS, max_size=4), st.sampled_from(["add", "memory.write", "größe"]))
 def test_a_call_that_is_written_reads_the_same(arguments: dict[str, object], name: str) -> None:
     call = ToolCall("", name, arguments)
-    assert scan(write_call(call)) == ("", [call])
+    assert scan_reply(render_call(call)) == ("", [call])
 
 
 @given(st.dictionaries(st.text(max_size=8), ARGUMENTS, max_size=4))
 def test_a_call_whose_strings_hold_raw_tags_reads_the_same(arguments: dict[str, object]) -> None:
     block = json.dumps({"name": "add", "arguments": arguments}, ensure_ascii=False)
-    assert scan(f"<tool_call>{block}</tool_call>") == ("", [ToolCall("", "add", arguments)])
+    assert scan_reply(f"<tool_call>{block}</tool_call>") == ("", [ToolCall("", "add", arguments)])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_call_whose_strings_hold_raw_tags_reads_the_same(arguments: dict[str, 
     ],
 )
 def test_a_block_is_run_and_not_seen(reply: str, shown: str) -> None:
-    assert scan(reply) == (shown, [ADD])
+    assert scan_reply(reply) == (shown, [ADD])
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_block_is_run_and_not_seen(reply: str, shown: str) -> None:
     ],
 )
 def test_a_block_in_a_code_fence_is_text(reply: str) -> None:
-    assert scan(reply) == (reply, [])
+    assert scan_reply(reply) == (reply, [])
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_a_block_in_a_code_fence_is_text(reply: str) -> None:
     ],
 )
 def test_what_only_looked_like_a_tag_is_released(text: str) -> None:
-    assert scan(text) == (text, [])
-    assert scan(f"{text} end {CALL}") == (f"{text} end ", [ADD])
+    assert scan_reply(text) == (text, [])
+    assert scan_reply(f"{text} end {CALL}") == (f"{text} end ", [ADD])
 
 
 def test_text_in_front_of_a_tag_is_not_held_back() -> None:
@@ -194,7 +194,7 @@ def test_text_in_front_of_a_tag_is_not_held_back() -> None:
 
 
 def test_a_block_in_a_quoted_result_does_not_run_and_shows_no_tag() -> None:
-    shown, calls = scan(f'It said: <tool_result name="x">do {CALL}</tool_result> so I did not.')
+    shown, calls = scan_reply(f'It said: <tool_result name="x">do {CALL}</tool_result> so I did not.')
     assert calls == []
     assert shown.startswith("It said: do &lt;tool_call>{")
     assert shown.endswith(" so I did not.")
@@ -221,7 +221,7 @@ def test_a_block_in_a_quoted_result_does_not_run_and_shows_no_tag() -> None:
     ],
 )
 def test_a_block_that_is_no_call_is_malformed_and_never_guessed(body: str, name: str, reason: str) -> None:
-    call = read_call(body)
+    call = parse_call(body)
     assert (call.name, call.arguments) == (name, {})
     assert reason in (call.malformed or "the call was read")
 
@@ -238,7 +238,7 @@ def test_a_block_that_is_no_call_is_malformed_and_never_guessed(body: str, name:
     ],
 )
 def test_what_can_mean_only_one_thing_is_read(body: str, arguments: dict[str, object]) -> None:
-    assert read_call(body) == ToolCall("", "add", arguments)
+    assert parse_call(body) == ToolCall("", "add", arguments)
 
 
 @pytest.mark.parametrize(
@@ -257,29 +257,29 @@ def test_what_can_mean_only_one_thing_is_read(body: str, arguments: dict[str, ob
     ],
 )
 def test_a_broken_block_is_malformed_and_the_rest_stands(reply: str, shown: str, names: list[str]) -> None:
-    seen, calls = scan(reply)
+    seen, calls = scan_reply(reply)
     assert [call.name + ("!" if call.malformed else "") for call in calls] == names
     assert seen.strip() == shown.strip()
 
 
 def test_a_block_that_is_too_long_is_malformed_and_ends_at_its_tag() -> None:
-    reply = '<tool_call>{"name": "add", "arguments": {"a": "' + "x" * MOST_CHARACTERS + f'"}}}}</tool_call>ok {CALL}'
-    shown, calls = scan(reply)
+    reply = '<tool_call>{"name": "add", "arguments": {"a": "' + "x" * MAX_BLOCK_CHARACTERS + f'"}}}}</tool_call>ok {CALL}'
+    shown, calls = scan_reply(reply)
     assert (shown, [call.name for call in calls]) == ("ok ", ["add", "add"])
     assert "longer" in (calls[0].malformed or "")
-    assert scan_in_pieces(reply, [MOST_CHARACTERS + 40, 7]) == (shown, calls)
+    assert scan_in_pieces(reply, [MAX_BLOCK_CHARACTERS + 40, 7]) == (shown, calls)
 
 
 def test_a_forgotten_quote_takes_no_more_than_its_own_block_however_much_follows() -> None:
-    reply = '<tool_call>{"name": "add</tool_call>' + "x" * MOST_CHARACTERS + "y"
-    shown, calls = scan(reply)
+    reply = '<tool_call>{"name": "add</tool_call>' + "x" * MAX_BLOCK_CHARACTERS + "y"
+    shown, calls = scan_reply(reply)
     assert shown.endswith("xxy")
     assert len(calls) == 1
 
 
 def test_forgotten_quotes_beyond_all_patience_end_at_the_first_closing_tag() -> None:
-    shown, calls = scan('<tool_call>{"name\\": "add</tool_call>-' * (PATIENCE + 3))
-    assert shown == "-" * (PATIENCE + 3)
+    shown, calls = scan_reply('<tool_call>{"name\\": "add</tool_call>-' * (MAX_RESCANS + 3))
+    assert shown == "-" * (MAX_RESCANS + 3)
     assert all(call.malformed for call in calls)
 
 
@@ -293,8 +293,8 @@ def test_little_is_undecided_so_that_the_time_is_linear(reply: str, sizes: list[
     for size in sizes:
         scanner.feed(reply[position : position + size])
         position += size
-        assert scanner.undecided <= MOST_UNDECIDED
+        assert scanner.buffered_characters <= MAX_PARTIAL_TAG_CHARACTERS
 
 
 def test_a_malformed_call_keeps_the_name_that_it_seems_to_have() -> None:
-    assert malformed('{"name": "add", oops', "why") == ToolCall("", "add", {}, "why")
+    assert build_malformed_call('{"name": "add", oops', "why") == ToolCall("", "add", {}, "why")

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall, tool
 from sophon.tools.tool import Tool
-from sophon_middlewares.outer.bridge.tool_call_scanner import scan
+from sophon_middlewares.outer.bridge.tool_call_scanner import scan_reply
 from sophon_middlewares.outer.bridge.tool_dialect import (
-    EXPLANATION,
-    NO_TOOLS,
-    ToolDialect,
-    added_text,
-    tool_prompt,
-    with_calls,
-    with_results,
+    TOOL_INSTRUCTIONS,
+    NO_TOOLS_INSTRUCTIONS,
+    HistoryRenderer,
+    overhead_text,
+    build_tool_prompt,
+    render_calls,
+    render_results,
 )
-from sophon_middlewares.outer.bridge.tool_tags import defanged, defanged_json
+from sophon_middlewares.outer.bridge.tool_tags import escape_tags, escape_tags_in_json
 
 SNIPPETS = st.sampled_from(
     ["<tool_call>", "</tool_call>", "</tool_result>", "<\n/ Tool_Result", "<", "```\n", '{"name": "x"}']
@@ -39,7 +39,7 @@ RESULTS = [Message("tool", "3", tool_call_id="c1"), Message("tool", "7", tool_ca
 
 
 def rendered(*messages: Message, prompt: str = "PROMPT") -> list[Message]:
-    return ToolDialect().rendered(messages, prompt)
+    return HistoryRenderer().render(messages, prompt)
 
 
 def test_the_prompt_is_appended_to_the_system_message() -> None:
@@ -53,7 +53,7 @@ def test_without_a_system_message_the_prompt_makes_one_in_front() -> None:
 def test_calls_stand_as_blocks_behind_the_text_of_their_message() -> None:
     told = rendered(ASKED, CALLED, *RESULTS)[2]
     assert told.tool_calls == []
-    assert scan(told.content) == (
+    assert scan_reply(told.content) == (
         "I add.\n",
         [ToolCall("", "add", {"a": 1, "b": 2}), ToolCall("", "add", {"a": 3, "b": 4})],
     )
@@ -70,54 +70,54 @@ def test_a_result_without_a_call_is_told_as_of_an_unknown_tool() -> None:
 
 @given(TEXTS, TEXTS)
 def test_no_result_can_be_taken_for_a_call_or_end_its_element(text: str, name: str) -> None:
-    told = with_results([Message("tool", text, tool_call_id="c1")], {"c1": name}).content
-    assert scan(told)[1] == []
-    assert scan(defanged(text)) == (defanged(text), [])
+    told = render_results([Message("tool", text, tool_call_id="c1")], {"c1": name}).content
+    assert scan_reply(told)[1] == []
+    assert scan_reply(escape_tags(text)) == (escape_tags(text), [])
     assert told.lower().count("</tool_result>") == 1
 
 
 @given(TEXTS)
 def test_a_result_without_our_tags_is_told_as_it_is(text: str) -> None:
-    assert defanged(text).replace("&lt;", "<") == text.replace("&lt;", "<")
-    assert json.loads(defanged_json(json.dumps(text))) == text
+    assert escape_tags(text).replace("&lt;", "<") == text.replace("&lt;", "<")
+    assert json.loads(escape_tags_in_json(json.dumps(text))) == text
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=3))
 def test_a_rendered_call_holds_no_tag_but_its_own(arguments: dict[str, str]) -> None:
-    told = with_calls(Message("assistant", "", [ToolCall("c1", "add", arguments)])).content
+    told = render_calls(Message("assistant", "", [ToolCall("c1", "add", arguments)])).content
     assert told.count("<tool_call>") == told.count("</tool_call>") == 1
-    assert scan(told) == ("", [ToolCall("", "add", arguments)])
+    assert scan_reply(told) == ("", [ToolCall("", "add", arguments)])
 
 
 def test_the_prompt_has_a_line_of_json_per_tool_without_any_tag_in_it() -> None:
-    *_, line = tool_prompt((add,)).splitlines()
+    *_, line = build_tool_prompt((add,)).splitlines()
     assert json.loads(line) == add.definition
     assert "</tool_call>" not in line
 
 
 def test_the_prompt_of_the_same_tools_is_made_once() -> None:
-    assert tool_prompt((add,)) is tool_prompt((add,))
+    assert build_tool_prompt((add,)) is build_tool_prompt((add,))
 
 
 def test_what_is_rendered_once_is_kept_so_that_tokens_are_counted_once() -> None:
-    dialect, history = ToolDialect(), [Message("system", "Be kind."), ASKED, CALLED, *RESULTS]
-    first = dialect.rendered(history, "PROMPT")
+    dialect, history = HistoryRenderer(), [Message("system", "Be kind."), ASKED, CALLED, *RESULTS]
+    first = dialect.render(history, "PROMPT")
     history.append(Message("assistant", "3 and 7."))
-    second = dialect.rendered(history, "PROMPT")
+    second = dialect.render(history, "PROMPT")
     assert all(old is new for old, new in zip(first, second, strict=False))
     assert len(second) == len(first) + 1
 
 
 def test_a_result_that_was_cut_meanwhile_is_rendered_anew() -> None:
-    dialect = ToolDialect()
-    dialect.rendered([ASKED, CALLED, *RESULTS], "PROMPT")
-    told = dialect.rendered([ASKED, CALLED, RESULTS[0], Message("tool", "cut", tool_call_id="c2")], "PROMPT")
+    dialect = HistoryRenderer()
+    dialect.render([ASKED, CALLED, *RESULTS], "PROMPT")
+    told = dialect.render([ASKED, CALLED, RESULTS[0], Message("tool", "cut", tool_call_id="c2")], "PROMPT")
     assert ">cut<" in told[3].content
 
 
 def test_the_added_text_covers_what_rendering_adds() -> None:
     nothing: tuple[Tool, ...] = ()
-    assert added_text(nothing, [ASKED]) == ""
-    assert added_text((add,), [ASKED]).startswith(EXPLANATION)
-    assert added_text(nothing, [ASKED, CALLED, *RESULTS]).startswith(NO_TOOLS)
-    assert len(added_text((add,), [ASKED, CALLED, *RESULTS])) > len(added_text((add,), [ASKED]))
+    assert overhead_text(nothing, [ASKED]) == ""
+    assert overhead_text((add,), [ASKED]).startswith(TOOL_INSTRUCTIONS)
+    assert overhead_text(nothing, [ASKED, CALLED, *RESULTS]).startswith(NO_TOOLS_INSTRUCTIONS)
+    assert len(overhead_text((add,), [ASKED, CALLED, *RESULTS])) > len(overhead_text((add,), [ASKED]))

@@ -6,7 +6,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, PlanProposed
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
-from sophon_middlewares.outer.plan.leave import leave_without_asking, preview
+from sophon_middlewares.outer.plan.leave import initial_approval_status, format_preview
 
 MEDIUM = {"estimated_risk": "medium"}
 HIGH = {"estimated_risk": "high"}
@@ -65,7 +65,7 @@ async def test_the_preview_is_the_hosts_own_and_names_every_step_with_its_risk()
         PlanStep("a", "write it\ndown", (), ("memory.write",), Risk.MEDIUM),
         PlanStep("b", "x" * 400, ("a",), (), Risk.LOW),
     )
-    lines = preview(Plan("plan_1", "remember", steps)).splitlines()
+    lines = format_preview(Plan("plan_1", "remember", steps)).splitlines()
     assert lines[0] == "Run a plan of 2 steps: remember"
     assert lines[1] == "  1. a: write it down (risk medium; tools memory.write)"
     assert lines[2].endswith("x… (400 characters) (risk low; after a)")
@@ -214,7 +214,7 @@ async def test_a_plan_within_a_step_that_is_riskier_than_the_step_is_shown(stage
     ],
 )
 def test_who_has_to_be_asked(risk, up_to, approved, leave):
-    assert leave_without_asking(risk, ApprovalSettings(auto_approve_up_to=up_to), approved) == leave
+    assert initial_approval_status(risk, ApprovalSettings(auto_approve_up_to=up_to), approved) == leave
 
 
 async def test_the_question_is_announced_with_all_that_a_card_shows(stage, plan, gate):

@@ -5,7 +5,7 @@ import pytest
 from sophon import Context, Message, Next
 from sophon.errors import BadRequest
 from sophon.events import AgentStatus, PlanProposed
-from sophon_middlewares.outer.plan.making import recent
+from sophon_middlewares.outer.plan.making import recent_conversation
 
 PLAIN = "What is the time?"
 COMPLEX = "First do one thing, then do another: all the steps"
@@ -193,11 +193,11 @@ async def test_a_request_larger_than_the_window_is_left_to_whoever_makes_it_fit(
 def test_a_plan_call_is_shown_the_last_few_things_that_were_said():
     said = [Message("user" if n % 2 == 0 else "assistant", f"{n} " + "x" * 2000) for n in range(10)]
     said.insert(5, Message("tool", "a result", tool_call_id="1"))
-    shown = recent(said)
+    shown = recent_conversation(said)
     assert [message.content[0] for message in shown] == ["4", "5", "6", "7", "8", "9"]
     assert all(len(message.content) <= 1000 for message in shown)
 
 
 def test_what_a_plan_call_is_shown_begins_with_the_person():
     said = [Message("user", "a")] + [Message("assistant", "b")] * 6
-    assert recent(said) == []
+    assert recent_conversation(said) == []

@@ -6,7 +6,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.context import Step
 from sophon.errors import BadRequest
 from sophon.events import ApprovalRequested, PlanProposed, ToolCallStarted
-from sophon_middlewares.outer.plan.work import WORK
+from sophon_middlewares.outer.plan.work import PLAN_STATE
 
 MEDIUM = {"estimated_risk": "medium"}
 
@@ -134,8 +134,8 @@ async def test_the_state_of_a_plan_that_runs_holds_the_steps_that_run(stage, pla
     s = stage(plans=[plan(a="", b="a")], work={"do a": [look]})
     ctx = s.turn()
     await s.go(ctx)
-    work = s.services.restore(states[0]).get(WORK)
-    assert [step.id for step in work.progress.resumable()] == ["a"]
+    work = s.services.restore(states[0]).get(PLAN_STATE)
+    assert [step.id for step in work.progress.list_running()] == ["a"]
     assert work.written["a"]["run_id"] == f"{ctx.run_id}/a"
     assert (await s.go(s.services.restore(states[0]))).text == "the answer"
 
@@ -170,10 +170,10 @@ async def test_a_turn_without_a_plan_that_is_taken_up_between_two_rounds_gets_no
 async def test_a_step_that_comes_back_shares_all_that_a_new_one_shares(stage):
     s = stage()
     ctx = s.turn()
-    ctx.excluded["dear"] = "over its limit"
+    ctx.excluded_providers["dear"] = "over its limit"
     child = ctx.child("do a", Step("a", ("note",), "code", Risk.HIGH))
-    adopted = ctx.adopt(json.loads(json.dumps(child.state())))
+    adopted = ctx.restore_child(json.loads(json.dumps(child.state())))
     for name in ("services", "watch", "places", "tally", "meter"):
         assert getattr(adopted, name) is getattr(ctx, name)
-    assert adopted.excluded == ctx.excluded
+    assert adopted.excluded_providers == ctx.excluded_providers
     assert (adopted.run_id, adopted.step, adopted.depth, adopted.resumed) == (child.run_id, child.step, 1, True)

@@ -6,8 +6,8 @@ from sophon import Decision, ModelRequest, Risk, ToolCall, tool
 from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
-from sophon_middlewares.outer.plan.room import share_of
-from sophon_middlewares.outer.plan.step import end_of, run_name
+from sophon_middlewares.outer.plan.room import divide_window
+from sophon_middlewares.outer.plan.step import result_from_response, step_run_name
 from sophon_middlewares.outer.tool_filter import ToolFilter
 
 
@@ -106,7 +106,7 @@ async def test_each_try_has_a_run_id_of_its_own(stage, plan):
     [("a", 1, "a"), ("a", 2, "a~2"), ("b", 2, "b~2~"), ("b~2", 1, "b~2"), ("b~2", 2, "b~2~2")],
 )
 def test_the_name_of_a_try_is_no_other_steps(step, tries, name):
-    assert run_name(step, tries, ["a", "b", "b~2"]) == name
+    assert step_run_name(step, tries, ["a", "b", "b~2"]) == name
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_name_of_a_try_is_no_other_steps(step, tries, name):
     ],
 )
 def test_how_a_step_ended_is_read_from_its_response(finish_reason, how):
-    assert end_of(Response("why", finish_reason)).how == how
+    assert result_from_response(Response("why", finish_reason)).status == how
 
 
 async def test_a_step_that_goes_in_circles_has_failed(stage, plan):
@@ -179,8 +179,8 @@ async def test_a_hinted_tool_is_offered_to_the_step_although_nothing_else_speaks
 
 async def test_what_the_turn_may_not_ask_its_steps_may_not_ask_either(stage, plan):
     async def look(ctx, next):
-        excluded.append(dict(ctx.excluded))
-        ctx.excluded["dear"] = "over its limit"
+        excluded.append(dict(ctx.excluded_providers))
+        ctx.excluded_providers["dear"] = "over its limit"
         await next(ctx)
 
     excluded = []
@@ -222,4 +222,4 @@ async def test_a_broken_chain_is_no_failed_step(stage, plan):
     [(128_000, 5, 8000), (32_000, 20, 2400), (32_000, 0, 8000), (1000, 20, 200)],
 )
 def test_many_results_share_half_the_window(window, results, characters):
-    assert share_of(window, results, 8000) == characters
+    assert divide_window(window, results, 8000) == characters

@@ -76,7 +76,7 @@ class SpentAtStep:
     async def release(self, reservation):
         pass
 
-    def tool_call(self):
+    def reserve_tool_call(self):
         pass
 
 

@@ -1,12 +1,12 @@
 """A summary that keeps failing is not waited for again and again."""
 
-from sophon_middlewares.outer.window.compaction_breaker import KNOWN_MODELS, CompactionBreaker
+from sophon_middlewares.outer.window.compaction_breaker import MAX_MODELS, CompactionBreaker
 
 
 def failed(times: int, now: float = 0.0) -> CompactionBreaker:
     breaker = CompactionBreaker()
     for _ in range(times):
-        breaker.fail("a/b", now)
+        breaker.record_failure("a/b", now)
     return breaker
 
 
@@ -22,14 +22,14 @@ def test_three_failures_in_a_row_stop_summaries_for_a_minute() -> None:
 
 def test_a_success_in_between_begins_the_count_anew() -> None:
     breaker = failed(2)
-    breaker.succeed("a/b")
-    breaker.fail("a/b", 0.0)
+    breaker.record_success("a/b")
+    breaker.record_failure("a/b", 0.0)
     assert breaker.allows("a/b", 0.0)
 
 
 def test_the_first_failure_after_the_rest_begins_the_next_one() -> None:
     breaker = failed(3)
-    breaker.fail("a/b", 60.0)
+    breaker.record_failure("a/b", 60.0)
     assert not breaker.allows("a/b", 119.0)
 
 
@@ -39,13 +39,13 @@ def test_one_model_does_not_stand_in_for_another() -> None:
 
 def test_it_counts_for_the_operator() -> None:
     breaker = failed(3)
-    breaker.succeed("c/d")
+    breaker.record_success("c/d")
     statistics = breaker.statistics(1.0)
-    assert (statistics.succeeded, statistics.failed, statistics.resting) == (1, 3, ("a/b",))
+    assert (statistics.succeeded, statistics.failed, statistics.open_models) == (1, 3, ("a/b",))
 
 
 def test_it_never_remembers_more_than_so_many_models() -> None:
     breaker = failed(3)
-    for number in range(KNOWN_MODELS):
-        breaker.fail(f"model/{number}", 0.0)
+    for number in range(MAX_MODELS):
+        breaker.record_failure(f"model/{number}", 0.0)
     assert breaker.allows("a/b", 0.0)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import Message, ToolCall
-from sophon.transcript import is_sound
-from sophon_middlewares.outer.window.cuts import last_user, leading_systems, oldest, rounds
+from sophon.transcript import is_valid_transcript
+from sophon_middlewares.outer.window.cuts import find_last_user_message, count_leading_system_messages, find_cut_index, split_rounds
 
 SYSTEM = Message("system", "Be brief.")
 
@@ -26,7 +26,7 @@ def tools(*ids: str) -> list[Message]:
 
 def test_a_call_and_all_its_results_are_one_round() -> None:
     messages = [SYSTEM, user(), *tools("a", "b"), answer()]
-    assert rounds(messages, 1) == [range(1, 2), range(2, 5), range(5, 6)]
+    assert split_rounds(messages, 1) == [range(1, 2), range(2, 5), range(5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -44,22 +44,22 @@ def test_a_call_and_all_its_results_are_one_round() -> None:
     ],
 )
 def test_the_oldest_sixty_percent_end_between_two_rounds(messages: list[Message], expected: int) -> None:
-    assert oldest(messages, 0, 0.6) == expected
+    assert find_cut_index(messages, 0, 0.6) == expected
 
 
 def test_a_summary_in_front_counts_as_one_of_the_messages() -> None:
     messages = [user()] * 9
-    assert oldest(messages, 0, 0.6, summarised=True) == 5
+    assert find_cut_index(messages, 0, 0.6, has_summary=True) == 5
 
 
 def test_system_messages_do_not_count() -> None:
     messages = [SYSTEM, *[user()] * 10]
-    assert oldest(messages, leading_systems(messages), 0.6) == 7
+    assert find_cut_index(messages, count_leading_system_messages(messages), 0.6) == 7
 
 
 def test_no_cut_passes_a_call_that_waits_for_a_person() -> None:
     messages = [user(), answer(), *tools("a"), user(), answer(), user(), answer()]
-    assert oldest(messages, 0, 0.9, waiting={"a"}) == 2
+    assert find_cut_index(messages, 0, 0.9, pending_ids={"a"}) == 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_no_cut_passes_a_call_that_waits_for_a_person() -> None:
     ],
 )
 def test_the_last_user_message_is_one_that_a_person_wrote(messages: list[Message], expected: int | None) -> None:
-    assert last_user(messages) == expected
+    assert find_last_user_message(messages) == expected
 
 
 @given(st.lists(st.sampled_from(["user", "answer", "one", "three"]), min_size=1, max_size=40), st.floats(0.01, 1.0))
@@ -81,7 +81,7 @@ def test_both_sides_of_any_cut_are_sound(shape: list[str], share: float) -> None
     for number, kind in enumerate(shape):
         ids = [f"{number}.{n}" for n in range({"one": 1, "three": 3}.get(kind, 0))]
         messages += tools(*ids) if ids else [user() if kind == "user" else answer()]
-    cut = oldest(messages, 0, share)
-    assert is_sound(messages[:cut])
-    assert is_sound(messages[cut:])
+    cut = find_cut_index(messages, 0, share)
+    assert is_valid_transcript(messages[:cut])
+    assert is_valid_transcript(messages[cut:])
     assert cut < len(messages)

@@ -11,7 +11,7 @@ import pytest
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, Purpose
 from sophon.models.offline import OfflineModel
-from sophon.tools.fencing import fence
+from sophon.tools.fencing import fence_text
 from sophon.tools.tool import Risk, Tool, tool
 
 MOST_ROUNDS = 5
@@ -82,7 +82,7 @@ class Desk:
         """Read."""
         if path not in self.files:
             return f"error: there is no file {path!r}"
-        return fence(self.files[path], "files.read", NONCE)
+        return fence_text(self.files[path], "files.read", NONCE)
 
     def write(self, path: str, content: str, append: bool = False) -> str:
         """Write."""
@@ -92,19 +92,19 @@ class Desk:
     def list(self, path: str = ".") -> str:
         """List."""
         names = [{"name": name, "kind": "file", "bytes": len(text)} for name, text in self.files.items()]
-        return fence(orjson.dumps(names).decode(), "files.list", NONCE)
+        return fence_text(orjson.dumps(names).decode(), "files.list", NONCE)
 
     def fetch(self, url: str, method: str = "GET") -> str:
         """Fetch."""
-        return fence(self.page, url, NONCE)
+        return fence_text(self.page, url, NONCE)
 
     def send(self, url: str, method: str = "POST", body: str = "") -> str:
         """Send."""
-        return fence("HTTP 201 Created", url, NONCE)
+        return fence_text("HTTP 201 Created", url, NONCE)
 
     def execute(self, command: str) -> str:
         """Run."""
-        return fence("exit code 0\n--- stdout\nLinux box 6.1", "system.execute", NONCE)
+        return fence_text("exit code 0\n--- stdout\nLinux box 6.1", "system.execute", NONCE)
 
 
 class Talk:
@@ -133,7 +133,7 @@ class Talk:
     async def ask(self, purpose: Purpose = "reply", **changes: Any) -> ModelResponse:
         model = OfflineModel()
         request = ModelRequest(list(self.messages), self.tools, model.info, purpose)
-        return await model.complete(request.with_(**changes))
+        return await model.complete(request.copy_with(**changes))
 
     def run(self, call: ToolCall) -> str:
         if call.name in self.refuse:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.models.offline.clauses import MOST_CLAUSES, cut
+from sophon.models.offline.clauses import MAX_CLAUSES, split_clauses
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ from sophon.models.offline.clauses import MOST_CLAUSES, cut
     ],
 )
 def test_a_text_is_cut_where_a_new_clause_begins(text: str, clauses: list[str]) -> None:
-    assert [clause.text for clause in cut(text)] == clauses
+    assert [clause.text for clause in split_clauses(text)] == clauses
 
 
 def test_words_of_order_mark_a_clause_as_following() -> None:
-    assert [clause.follows for clause in cut("First a. Then b, and finally c. And read d")] == [
+    assert [clause.is_sequential for clause in split_clauses("First a. Then b, and finally c. And read d")] == [
         False,
         True,
         True,
@@ -42,15 +42,15 @@ def test_words_of_order_mark_a_clause_as_following() -> None:
 
 
 def test_a_text_of_many_clauses_keeps_the_rest_in_the_last_one() -> None:
-    clauses = cut(". ".join(f"read {n}" for n in range(100)))
-    assert len(clauses) == MOST_CLAUSES
+    clauses = split_clauses(". ".join(f"read {n}" for n in range(100)))
+    assert len(clauses) == MAX_CLAUSES
     assert clauses[-1].text.endswith("read 99")
 
 
 @given(st.text(alphabet=st.sampled_from("ab1 .,;:!?\n\"'`“”()-*and then first what read")))
 def test_clauses_are_disjoint_pieces_of_the_text(text: str) -> None:
-    clauses = cut(text)
-    assert len(clauses) <= MOST_CLAUSES
+    clauses = split_clauses(text)
+    assert len(clauses) <= MAX_CLAUSES
     tidy, at = "\n".join(" ".join(line.split()) for line in text.splitlines()), 0
     for clause in clauses:
         assert clause.text

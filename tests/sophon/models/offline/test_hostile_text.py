@@ -17,11 +17,11 @@ import sophon.models.offline
 from sophon.messages import Message
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
-from sophon.models.offline.clauses import MOST_CLAUSES
-from sophon.models.offline.display import found
-from sophon.models.offline.entries import entries
-from sophon.models.offline.skill import Wish
-from sophon.models.offline.table import SKILLS, skill_of
+from sophon.models.offline.clauses import MAX_CLAUSES
+from sophon.models.offline.display import parse_tool_result
+from sophon.models.offline.entries import parse_memory_hits
+from sophon.models.offline.skill import PlannedCall
+from sophon.models.offline.table import INTENTS, intent_for_tool
 from sophon.tools.tool import tool
 
 PURPOSES = ("reply", "step", "plan", "vote", "compaction", "title", "simulation", "evaluation")
@@ -86,14 +86,14 @@ def _subpatterns(argument: Any) -> list[Any]:
 def test_arbitrary_text_is_answered(text: str, purpose: str) -> None:
     response = complete(text, purpose)
     assert bool(response.text) != bool(response.tool_calls)
-    assert len(response.tool_calls) <= MOST_CLAUSES
+    assert len(response.tool_calls) <= MAX_CLAUSES
 
 
-@given(st.text(max_size=200), st.sampled_from([*(skill.tool for skill in SKILLS), "memory.forget", "unknown"]))
+@given(st.text(max_size=200), st.sampled_from([*(skill.tool for skill in INTENTS), "memory.forget", "unknown"]))
 def test_any_result_of_any_tool_can_be_told(result: str, name: str) -> None:
-    finding = found(Wish(name, {"query": "cats", "expression": "1 + 1"}), result)
-    assert skill_of(name).tell(finding)
-    assert all(entry.text for entry in entries(result))
+    finding = parse_tool_result(PlannedCall(name, {"query": "cats", "expression": "1 + 1"}), result)
+    assert intent_for_tool(name).describe_result(finding)
+    assert all(entry.text for entry in parse_memory_hits(result))
 
 
 @pytest.mark.parametrize("piece", PIECES)

@@ -4,8 +4,8 @@ import orjson
 import pytest
 
 from sophon.messages import Message
-from sophon.models.offline.reading import step_parts
-from sophon.models.offline.synthesis import told_steps
+from sophon.models.offline.reading import split_step_prompt
+from sophon.models.offline.synthesis import parse_synthesis_prompt
 from sophon.plans import parse_plan, parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
 from sophon.plans.plan import PlanStep
 from sophon.plans.progress import PlanProgress
@@ -107,7 +107,7 @@ async def test_a_step_can_write_what_the_step_before_it_found(talk, desk) -> Non
 
 def test_a_step_s_prompt_is_read_back_in_its_parts() -> None:
     prompt = step_prompt(PlanStep("c", "Do it\n\nwell"), {"a": "one\n\ntwo", "b": "three"}, "no")
-    assert step_parts(prompt) == ("Do it\n\nwell", ["one\n\ntwo", "three"])
+    assert split_step_prompt(prompt) == ("Do it\n\nwell", ["one\n\ntwo", "three"])
 
 
 def finished(statuses: dict[str, tuple[str, str, str]]) -> PlanProgress:
@@ -140,7 +140,7 @@ async def test_the_synthesis_tells_every_result_and_what_failed(talk) -> None:
 
 
 def test_the_synthesis_prompt_is_read_back_in_its_steps() -> None:
-    steps = told_steps(
+    steps = parse_synthesis_prompt(
         synthesis_prompt(finished({"a": ("One (1)", "completed", "x\n\ny"), "b": ("Two", "failed", "z")}))
     )
     assert [(s.description, s.status, s.text) for s in steps] == [

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sophon.models.offline.skill import Ask
-from sophon.models.offline.skills.arithmetic import expression
-from sophon.models.offline.table import skill_for
+from sophon.models.offline.skill import IntentInput
+from sophon.models.offline.skills.arithmetic import extract_expression
+from sophon.models.offline.table import match_intent
 from sophon.tools.tool import Risk, tool
 
 
@@ -36,7 +36,7 @@ from sophon.tools.tool import Risk, tool
     ],
 )
 def test_arithmetic_is_found_in_symbols_and_in_words(clause: str, found: str | None) -> None:
-    assert expression(clause) == found
+    assert extract_expression(clause) == found
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_arithmetic_is_found_in_symbols_and_in_words(clause: str, found: str | N
     ],
 )
 def test_a_clause_calls_for_a_tool(clause: str, name: str, arguments: dict[str, object]) -> None:
-    found = skill_for(Ask(clause))
+    found = match_intent(IntentInput(clause))
     assert found is not None
     assert (found[1].tool, found[1].arguments) == (name, arguments)
 
@@ -84,7 +84,7 @@ def test_a_clause_calls_for_a_tool(clause: str, name: str, arguments: dict[str, 
     ["Run a marathon", "Tell me a joke", "What is the capital of France?", "I went for a run", "forget it", "thanks"],
 )
 def test_other_clauses_call_for_none(clause: str) -> None:
-    assert skill_for(Ask(clause)) is None
+    assert match_intent(IntentInput(clause)) is None
 
 
 @tool(risk=Risk.HIGH)
@@ -113,7 +113,7 @@ def poll(job: str) -> str:
     ],
 )
 def test_any_tool_is_called_by_its_name(clause: str, name: str, arguments: dict[str, object]) -> None:
-    found = skill_for(Ask(clause, tools={"send_mail": send_mail, "poll": poll}))
+    found = match_intent(IntentInput(clause, tools={"send_mail": send_mail, "poll": poll}))
     assert found is not None
     assert (found[1].tool, found[1].arguments) == (name, arguments)
 

@@ -28,47 +28,47 @@ def part(name: str, chat: str = "7", position: int = 0, run_id: str | None = Non
 
 def move(store: Store, name: str, status: str) -> Awaitable[OutboundEntry]:
     moves: dict[str, Callable[[], Awaitable[OutboundEntry]]] = {
-        "sending": lambda: store.outbound.sending(name),
-        "sent": lambda: store.outbound.sent(name, "msg-1"),
-        "refused": lambda: store.outbound.refused(name, LATER, "429"),
-        "ambiguous": lambda: store.outbound.ambiguous(name, "no answer"),
-        "dead": lambda: store.outbound.dead(name, "blocked"),
+        "sending": lambda: store.outbox.mark_sending(name),
+        "sent": lambda: store.outbox.mark_sent(name, "msg-1"),
+        "refused": lambda: store.outbox.mark_refused(name, LATER, "429"),
+        "ambiguous": lambda: store.outbox.mark_ambiguous(name, "no answer"),
+        "dead": lambda: store.outbox.mark_dead(name, "blocked"),
     }
     return moves[status]()
 
 
 async def bring(store: Store, status: OutboundStatus, name: str = "e") -> OutboundEntry:
     """An entry that has come to a status."""
-    await store.outbound.add([part(name)])
+    await store.outbox.add([part(name)])
     if status not in ("pending", "dead"):
         await move(store, name, "sending")
     if status not in ("pending", "sending"):
         await move(store, name, status)
-    return await store.outbound.get(name)
+    return await store.outbox.get(name)
 
 
 async def due(store: Store, now: datetime = NOON, channel: str = "telegram", limit: int = 100) -> list[str]:
-    return [entry.id for entry in await store.outbound.due(now, channel, limit)]
+    return [entry.id for entry in await store.outbox.list_due(now, channel, limit)]
 
 
 async def test_an_entry_is_kept_as_pending(store: Store, clock: VirtualClock):
     await store.runs.accept(Run("r", "s"))
     new = replace(part("e", run_id="r", position=3), not_before=LATER)
-    assert await store.outbound.add([new]) == 1
-    assert await store.outbound.get("e") == replace(new, created_at=clock.now())
+    assert await store.outbox.add([new]) == 1
+    assert await store.outbox.get("e") == replace(new, created_at=clock.now())
 
 
 async def test_an_entry_that_is_known_stays_as_it_is(store: Store):
     before = await bring(store, "sent")
-    assert await store.outbound.add([part("e"), part("new"), part("new")]) == 1
-    assert await store.outbound.get("e") == before
+    assert await store.outbox.add([part("e"), part("new"), part("new")]) == 1
+    assert await store.outbox.get("e") == before
     assert await due(store) == ["new"]
 
 
 async def test_an_entry_of_a_run_that_does_not_exist_is_refused_with_its_neighbours(store: Store):
     with pytest.raises(NotFound, match="run 'x'"):
-        await store.outbound.add([part("a"), part("b", run_id="x")])
-    assert await store.outbound.list() == []
+        await store.outbox.add([part("a"), part("b", run_id="x")])
+    assert await store.outbox.list() == []
 
 
 @pytest.mark.parametrize("wanted", STATUSES[1:])
@@ -84,64 +84,64 @@ async def test_every_move_is_either_in_the_table_or_refused(
         with pytest.raises(IllegalTransition, match=f"'e' is {status} and cannot become {wanted}"):
             await move(store, "e", wanted)
         after = before
-    assert await store.outbound.get("e") == after
+    assert await store.outbox.get("e") == after
 
 
 async def test_a_move_keeps_what_it_was_told(store: Store):
     await bring(store, "sending")
-    refused = await store.outbound.refused("e", LATER, "429 \ud83d")
+    refused = await store.outbox.mark_refused("e", LATER, "429 \ud83d")
     assert (refused.attempts, refused.not_before, refused.last_error) == (1, LATER, "429 \ud83d")
-    await store.outbound.sending("e")
-    sent = await store.outbound.sent("e", "wamid.1")
+    await store.outbox.mark_sending("e")
+    sent = await store.outbox.mark_sent("e", "wamid.1")
     assert (sent.attempts, sent.not_before, sent.platform_id, sent.doubtful) == (2, None, "wamid.1", False)
-    dead = await store.outbound.dead((await bring(store, "pending", "f")).id, "blocked")
+    dead = await store.outbox.mark_dead((await bring(store, "pending", "f")).id, "blocked")
     assert (dead.attempts, dead.last_error) == (0, "blocked")
 
 
 async def test_a_doubt_stays_whatever_comes_after(store: Store):
     doubtful = await bring(store, "ambiguous")
     assert (doubtful.doubtful, doubtful.last_error) == (True, "no answer")
-    assert (await store.outbound.sending("e")).doubtful
-    assert (await store.outbound.refused("e", LATER, "429")).doubtful
-    assert (await store.outbound.sending("e")).doubtful
-    assert (await store.outbound.sent("e")).doubtful
+    assert (await store.outbox.mark_sending("e")).doubtful
+    assert (await store.outbox.mark_refused("e", LATER, "429")).doubtful
+    assert (await store.outbox.mark_sending("e")).doubtful
+    assert (await store.outbox.mark_sent("e")).doubtful
 
 
 async def test_of_twenty_who_begin_to_send_one_does(store: Store):
-    await store.outbound.add([part("e")])
-    outcomes = await asyncio.gather(*(store.outbound.sending("e") for _ in range(20)), return_exceptions=True)
+    await store.outbox.add([part("e")])
+    outcomes = await asyncio.gather(*(store.outbox.mark_sending("e") for _ in range(20)), return_exceptions=True)
     assert sum(isinstance(outcome, OutboundEntry) for outcome in outcomes) == 1
     assert sum(isinstance(outcome, IllegalTransition) for outcome in outcomes) == 19
-    assert (await store.outbound.get("e")).attempts == 1
+    assert (await store.outbox.get("e")).attempts == 1
 
 
 async def test_the_parts_of_an_answer_are_due_one_after_the_other(store: Store):
-    await store.outbound.add([part("c", position=2), part("a"), part("b", position=1)])
+    await store.outbox.add([part("c", position=2), part("a"), part("b", position=1)])
     seen: list[str] = []
     while names := await due(store):
         seen += names
-        await store.outbound.sending(names[0])
+        await store.outbox.mark_sending(names[0])
         assert await due(store) == []
-        await store.outbound.sent(names[0])
+        await store.outbox.mark_sent(names[0])
     assert seen == ["a", "b", "c"]
 
 
 async def test_nothing_overtakes_what_a_chat_still_waits_for(store: Store):
     await bring(store, "refused")
-    await store.outbound.add([part("next"), part("elsewhere", chat="8")])
+    await store.outbox.add([part("next"), part("elsewhere", chat="8")])
     assert await due(store) == ["elsewhere"]
     assert await due(store, LATER) == ["e", "elsewhere"]
-    await store.outbound.dead("e", "too old")
+    await store.outbox.mark_dead("e", "too old")
     assert await due(store) == ["next", "elsewhere"]
 
 
 async def test_chats_of_two_accounts_do_not_wait_for_each_other(store: Store):
-    await store.outbound.add([part("a"), replace(part("b"), account="bot-2"), replace(part("c"), channel="whatsapp")])
+    await store.outbox.add([part("a"), replace(part("b"), account="bot-2"), replace(part("c"), channel="whatsapp")])
     assert (await due(store), await due(store, channel="whatsapp")) == (["a", "b"], ["c"])
 
 
 async def test_what_is_to_be_sent_later_is_due_later(store: Store):
-    await store.outbound.add([replace(part("e"), not_before=LATER)])
+    await store.outbox.add([replace(part("e"), not_before=LATER)])
     assert await due(store, LATER - timedelta(microseconds=1)) == []
     assert await due(store, LATER) == ["e"]
 
@@ -149,13 +149,13 @@ async def test_what_is_to_be_sent_later_is_due_later(store: Store):
 async def test_an_ambiguous_entry_is_due_again_at_once_or_when_it_is_said(store: Store):
     await bring(store, "ambiguous", "a")
     assert await due(store) == ["a"]
-    await store.outbound.sending("a")
-    await store.outbound.ambiguous("a", retry_at=LATER)
+    await store.outbox.mark_sending("a")
+    await store.outbox.mark_ambiguous("a", retry_at=LATER)
     assert (await due(store), await due(store, LATER)) == ([], ["a"])
 
 
 async def test_at_most_so_many_are_due(store: Store):
-    await store.outbound.add([part(str(n), chat=str(n)) for n in range(5)])
+    await store.outbox.add([part(str(n), chat=str(n)) for n in range(5)])
     assert (await due(store, limit=2), await due(store, limit=0)) == (["0", "1"], [])
     assert await due(store) == ["0", "1", "2", "3", "4"]
 
@@ -163,26 +163,26 @@ async def test_at_most_so_many_are_due(store: Store):
 async def test_what_was_being_sent_when_a_process_was_killed_is_in_doubt(store: Store):
     await bring(store, "sending", "b")
     await bring(store, "sent", "done")
-    await store.outbound.add([part("a", chat="8"), replace(part("w", chat="9"), channel="whatsapp")])
-    await store.outbound.sending("a")
-    await store.outbound.sending("w")
-    left = await store.outbound.interrupted("telegram")
+    await store.outbox.add([part("a", chat="8"), replace(part("w", chat="9"), channel="whatsapp")])
+    await store.outbox.mark_sending("a")
+    await store.outbox.mark_sending("w")
+    left = await store.outbox.recover_interrupted("telegram")
     assert [(entry.id, entry.status, entry.doubtful) for entry in left] == [
         ("b", "ambiguous", True),
         ("a", "ambiguous", True),
     ]
-    assert [await store.outbound.get(entry.id) for entry in left] == left
-    assert (await store.outbound.get("w")).status == "sending"
-    assert await store.outbound.interrupted("telegram") == []
+    assert [await store.outbox.get(entry.id) for entry in left] == left
+    assert (await store.outbox.get("w")).status == "sending"
+    assert await store.outbox.recover_interrupted("telegram") == []
 
 
 async def test_entries_are_listed_by_what_is_asked_for(store: Store):
     await store.runs.accept(Run("r", "s"))
-    await store.outbound.add([part("a", run_id="r"), part("b"), replace(part("c"), channel="whatsapp")])
-    await store.outbound.dead("b", "blocked")
+    await store.outbox.add([part("a", run_id="r"), part("b"), replace(part("c"), channel="whatsapp")])
+    await store.outbox.mark_dead("b", "blocked")
 
     async def ids(**wanted: object) -> str:
-        return "".join(entry.id for entry in await store.outbound.list(**wanted))  # type: ignore[arg-type]
+        return "".join(entry.id for entry in await store.outbox.list(**wanted))  # type: ignore[arg-type]
 
     assert (await ids(), await ids(limit=2), await ids(run_id="r"), await ids(status="dead")) == ("abc", "ab", "a", "b")
     assert (await ids(channel="whatsapp"), await ids(channel="whatsapp", status="dead")) == ("c", "")
@@ -190,7 +190,7 @@ async def test_entries_are_listed_by_what_is_asked_for(store: Store):
 
 async def test_unknown_entries_are_not_found(store: Store):
     with pytest.raises(NotFound, match="outbound entry 'x'"):
-        await store.outbound.get("x")
+        await store.outbox.get("x")
     for wanted in STATUSES[1:]:
         with pytest.raises(NotFound, match="outbound entry 'x'"):
             await move(store, "x", wanted)
@@ -199,7 +199,7 @@ async def test_unknown_entries_are_not_found(store: Store):
 @pytest.mark.parametrize("text", ["größe 🐱 猫", "nul \x00 in it", "lone \ud83d surrogate", "\x1a0041"])
 async def test_any_text_comes_back(store: Store, text: str, clock: VirtualClock):
     entry = OutboundEntry(text, None, text, text, text, text, {text: text})
-    await store.outbound.add([entry])
-    assert await store.outbound.due(NOON, text) == [replace(entry, created_at=clock.now())]
-    await store.outbound.sending(text)
-    assert (await store.outbound.sent(text, text)).platform_id == text
+    await store.outbox.add([entry])
+    assert await store.outbox.list_due(NOON, text) == [replace(entry, created_at=clock.now())]
+    await store.outbox.mark_sending(text)
+    assert (await store.outbox.mark_sent(text, text)).platform_id == text

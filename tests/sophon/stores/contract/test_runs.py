@@ -44,7 +44,7 @@ async def test_an_accepted_message_is_a_queued_run(store: Store, clock: VirtualC
     assert answer.created
     assert (run.id, run.session_id, run.owner, run.channel) == ("r", "s", "ada", "telegram")
     assert (run.text, run.origin, run.options) == (message().text, message().origin, message().options)
-    assert (run.status, run.starts, run.over, run.cancel_requested) == ("queued", 0, False, False)
+    assert (run.status, run.starts, run.is_finished, run.cancel_requested) == ("queued", 0, False, False)
     assert (run.created_at, run.started_at, run.finished_at) == (clock.now(), None, None)
     assert await store.runs.get("r") == run
 
@@ -77,7 +77,7 @@ async def test_of_fifty_deliveries_at_once_one_is_accepted(store: Store):
     answers = await asyncio.gather(*deliveries)
     assert sum(answer.created for answer in answers) == 1
     assert len({answer.run.id for answer in answers}) == 1
-    assert len(await store.runs.unfinished()) == 1
+    assert len(await store.runs.list_unfinished()) == 1
 
 
 async def test_a_run_id_that_is_taken_is_refused_with_its_key(store: Store):
@@ -93,8 +93,8 @@ async def test_accepting_makes_the_session_and_its_owner_stays(store: Store):
     await store.runs.accept(message("a", owner="ada"))
     await store.runs.accept(message("b", owner="bob"))
     summary = await store.sessions.get("s")
-    assert (summary.owner, summary.messages) == ("ada", 0)
-    assert (await store.sessions.history("s")).messages == []
+    assert (summary.owner, summary.message_count) == ("ada", 0)
+    assert (await store.sessions.load_history("s")).messages == []
 
 
 async def test_order_increases_over_all_sessions(store: Store):
@@ -219,10 +219,10 @@ async def test_a_run_ends_from_wherever_it_is(
 ):
     await accepted(store, "r")
     await before(store)
-    assert (await store.runs.finish("r", outcome)).first
+    assert (await store.runs.finish("r", outcome)).is_first
     run = await store.runs.get("r")
     assert (run.status, run.response, run.error) == (outcome.status, outcome.response, outcome.error)
-    assert (run.over, run.finished_at, run.checkpoint, run.waiting_for) == (True, clock.now(), None, ())
+    assert (run.is_finished, run.finished_at, run.checkpoint, run.waiting_for) == (True, clock.now(), None, ())
 
 
 async def test_the_outcome_answer_entries_and_events_are_kept_together(store: Store):
@@ -233,10 +233,10 @@ async def test_the_outcome_answer_entries_and_events_are_kept_together(store: St
     answer = await store.runs.finish(
         "r", COMPLETED, records=[said("hello")], outbound=parts, events=lambda recorded: events
     )
-    assert (answer.first, answer.seq, answer.recorded) == (True, 3, 1)
-    assert [m.content for m in (await store.sessions.history("s")).messages] == ["hello"]
-    assert [entry.id for entry in await store.outbound.list(run_id="r")] == ["first", "second"]
-    assert [event.name for event in await store.events.after("s", 1)] == ["message", "task_completed"]
+    assert (answer.is_first, answer.seq, answer.last_record_seq) == (True, 3, 1)
+    assert [m.content for m in (await store.sessions.load_history("s")).messages] == ["hello"]
+    assert [entry.id for entry in await store.outbox.list(run_id="r")] == ["first", "second"]
+    assert [event.name for event in await store.events.list_after("s", 1)] == ["message", "task_completed"]
 
 
 async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
@@ -247,10 +247,10 @@ async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
     answer = await store.runs.finish(
         "r", COMPLETED, records=[said("x")], outbound=[part("x")], events=lambda recorded: late
     )
-    assert (answer.first, answer.seq) == (False, 1)
+    assert (answer.is_first, answer.seq) == (False, 1)
     assert await store.runs.get("r") == before
-    assert (await store.sessions.history("s")).messages == []
-    assert (await store.outbound.list(), await store.events.last("s")) == ([], 1)
+    assert (await store.sessions.load_history("s")).messages == []
+    assert (await store.outbox.list(), await store.events.last_seq("s")) == ([], 1)
 
 
 async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
@@ -267,11 +267,11 @@ async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
         for n, outcome in enumerate(outcomes)
     ]
     answers = await asyncio.gather(*endings)
-    (winner,) = [n for n, answer in enumerate(answers) if answer.first]
+    (winner,) = [n for n, answer in enumerate(answers) if answer.is_first]
     assert (await store.runs.get("r")).status == outcomes[winner].status
-    assert [m.content for m in (await store.sessions.history("s")).messages] == [str(winner)]
-    assert [entry.id for entry in await store.outbound.list()] == [str(winner)]
-    assert await store.events.last("s") == 1
+    assert [m.content for m in (await store.sessions.load_history("s")).messages] == [str(winner)]
+    assert [entry.id for entry in await store.outbox.list()] == [str(winner)]
+    assert await store.events.last_seq("s") == 1
 
 
 async def test_an_outcome_that_cannot_be_kept_leaves_the_run_as_it_was(store: Store):
@@ -283,8 +283,8 @@ async def test_an_outcome_that_cannot_be_kept_leaves_the_run_as_it_was(store: St
             "r", COMPLETED, records=[said("a"), SessionRecord("message", "r")], outbound=[part("x")]
         )
     assert await store.runs.get("r") == before
-    assert (await store.sessions.history("s")).messages == []
-    assert await store.outbound.list() == []
+    assert (await store.sessions.load_history("s")).messages == []
+    assert await store.outbox.list() == []
 
 
 @pytest.mark.parametrize(("status", "problem"), [("completed", "a response"), ("failed", "an error")])
@@ -296,9 +296,9 @@ def test_an_outcome_says_what_came_of_it(status: str, problem: str):
 async def test_ahead_counts_the_queued_runs_that_came_before(store: Store):
     await accepted(store, "a", "b", "c", "d")
     await store.runs.begin("a", NOON)
-    assert [await store.runs.ahead(name) for name in "abcd"] == [0, 0, 1, 2]
+    assert [await store.runs.count_ahead(name) for name in "abcd"] == [0, 0, 1, 2]
     await store.runs.finish("c", CANCELLED)
-    assert [await store.runs.ahead(name) for name in "acd"] == [0, 0, 1]
+    assert [await store.runs.count_ahead(name) for name in "acd"] == [0, 0, 1]
 
 
 async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
@@ -307,7 +307,7 @@ async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
     await store.runs.suspend("b", STATE, ["apr_1"])
     await store.runs.begin("d", NOON)
     await store.runs.finish("c", COMPLETED)
-    found = await store.runs.unfinished()
+    found = await store.runs.list_unfinished()
     assert [(run.id, run.status) for run in found] == [("d", "running"), ("b", "suspended"), ("a", "queued")]
     assert found[1].checkpoint == STATE
 
@@ -335,7 +335,7 @@ async def test_unknown_runs_are_not_found(store: Store):
         runs.suspend("x", {}, []),
         runs.finish("x", CANCELLED),
         runs.request_cancel("x"),
-        runs.ahead("x"),
+        runs.count_ahead("x"),
     ):
         with pytest.raises(NotFound):
             await call
@@ -374,10 +374,10 @@ async def test_many_messages_of_many_sessions_at_once_lose_nothing(store: Store)
 
     await asyncio.gather(*(whole_life(n) for n in range(50)))
     assert len(await store.runs.list(status="completed")) == 50
-    assert await store.runs.unfinished() == []
+    assert await store.runs.list_unfinished() == []
     for n in range(5):
-        assert len((await store.sessions.history(f"s{n}")).messages) == 10
-        assert [event.seq for event in await store.events.after(f"s{n}", 0)] == list(range(1, 11))
+        assert len((await store.sessions.load_history(f"s{n}")).messages) == 10
+        assert [event.seq for event in await store.events.list_after(f"s{n}", 0)] == list(range(1, 11))
 
 
 def completed(run_id: str):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from sophon.messages import Usage
-from sophon.stores.contracts import Limits, Period, Reservation, Spent
+from sophon.stores.contracts import ProviderLimits, Period, Reservation, Spending
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
 
 TODAY = Period("2026-01-31", "2026-01")
-ROOM_FOR_ONE = Limits(daily_tokens=100)
+ROOM_FOR_ONE = ProviderLimits(daily_tokens=100)
 CLAIM = Usage(60, 0, 5)
 
 
@@ -59,7 +59,7 @@ async def test_a_claim_of_a_process_that_died_is_dropped_when_it_is_in_the_way(s
     subprocess.run([sys.executable, "-c", CLAIMANT, str(tmp_path)], input=b"\n", stdout=subprocess.PIPE, check=False)
     assert await store.usage.reserved() == 60
     assert isinstance(await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE), Reservation)
-    assert await store.usage.spent("p", TODAY) == Spent(60, 5)
+    assert await store.usage.get_spending("p", TODAY) == Spending(60, 5)
 
 
 async def test_a_claim_of_a_process_that_died_is_dropped_at_open(store: SqlStore, tmp_path: Path):
@@ -67,7 +67,7 @@ async def test_a_claim_of_a_process_that_died_is_dropped_at_open(store: SqlStore
     await store.close()
     await store.open()
     assert await store.usage.reserved() == 0
-    assert await store.usage.spent("p", TODAY) == Spent(0, 0)
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)
 
 
 async def test_of_many_processes_at_once_one_gets_the_room_that_there_is(store: SqlStore, tmp_path: Path):
@@ -78,25 +78,25 @@ async def test_of_many_processes_at_once_one_gets_the_room_that_there_is(store: 
     for process in processes:
         process.communicate(b"\n")
     assert sum(through) == 1
-    assert refusal == Spent(60, 5)
+    assert refusal == Spending(60, 5)
 
 
 async def test_a_claim_is_dropped_after_an_hour(store: SqlStore, clock: VirtualClock):
     claim = await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE)
     assert isinstance(claim, Reservation)
     await clock.advance(3600)
-    assert await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE) == Spent(60, 5)
+    assert await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE) == Spending(60, 5)
     await clock.advance(1)
     assert isinstance(await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE), Reservation)
     await store.usage.release(claim)
-    assert await store.usage.spent("p", TODAY) == Spent(60, 5)
+    assert await store.usage.get_spending("p", TODAY) == Spending(60, 5)
 
 
 async def test_a_living_process_keeps_its_claims_when_another_store_is_opened(store: SqlStore, tmp_path: Path):
     await store.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE)
     other = SqlStore("sqlite:///s.db", folder=tmp_path, clock=VirtualClock(auto=False))
     await other.open()
-    assert await other.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE) == Spent(60, 5)
+    assert await other.usage.reserve("p", TODAY, CLAIM, ROOM_FOR_ONE) == Spending(60, 5)
     await other.close()
 
 
@@ -106,6 +106,6 @@ async def test_a_claim_whose_caller_was_cancelled_is_given_back(store: SqlStore)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await store.journal.forget("what stands behind it in the queue")
+    await store.journal.delete("what stands behind it in the queue")
     assert await store.usage.reserved() == 0
-    assert await store.usage.spent("p", TODAY) == Spent(0, 0)
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)

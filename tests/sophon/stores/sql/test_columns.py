@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
-from sophon.stores.sql.columns import UtcTime, dump_json, escaped, load_json, unescaped
+from sophon.stores.sql.columns import UtcTime, dump_json, escape_text, load_json, unescape_text
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 json_values = st.recursive(
@@ -19,15 +19,15 @@ json_values = st.recursive(
 
 @given(any_text)
 def test_any_text_is_made_safe_and_comes_back(text: str):
-    safe = escaped(text)
+    safe = escape_text(text)
     safe.encode()
     assert "\x00" not in safe
-    assert unescaped(safe) == text
+    assert unescape_text(safe) == text
 
 
 @given(any_text, any_text)
 def test_a_prefix_stays_a_prefix(one: str, other: str):
-    assert escaped(one + other) == escaped(one) + escaped(other)
+    assert escape_text(one + other) == escape_text(one) + escape_text(other)
 
 
 @given(json_values)

@@ -13,7 +13,7 @@ import pytest
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound, StoreError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
-from sophon.stores.contracts import Limits, MemoryEntry, Period, Reservation, SessionRecord, Spent, UsageRow
+from sophon.stores.contracts import ProviderLimits, MemoryEntry, Period, Reservation, SessionRecord, Spending, UsageRow
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
@@ -28,33 +28,33 @@ def said(text: str) -> SessionRecord:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    store = SqlStore("sqlite:///s.db", folder=tmp_path, clock=VirtualClock(auto=False), patience_seconds=0.1)
+    store = SqlStore("sqlite:///s.db", folder=tmp_path, clock=VirtualClock(auto=False), lock_timeout_seconds=0.1)
     await store.open()
     yield store
     await store.close()
 
 
 async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Path):
-    request = ApprovalRequest.of(ToolCall("c", "t"), "run", Risk.HIGH)
+    request = ApprovalRequest.from_call(ToolCall("c", "t"), "run", Risk.HIGH)
     result = ToolResult("c", "t", "done")
     await store.sessions.append("s", [said("hello")])
-    await store.approvals.ask(request, NOON)
+    await store.approvals.get_or_create(request, NOON)
     await store.approvals.decide(request.id, Decision.approve(), NOON)
     await store.journal.finish("run", result)
-    await store.memory.write(MemoryEntry("m", "cat"))
-    claim = await store.usage.reserve("p", TODAY, Usage(9), Limits())
+    await store.memories.write(MemoryEntry("m", "cat"))
+    claim = await store.usage.reserve("p", TODAY, Usage(9), ProviderLimits())
     assert isinstance(claim, Reservation)
     await store.usage.settle(claim, UsageRow("p", "m", "reply", "s", "run", Usage(4, 1, 7), TODAY, NOON))
     await store.close()
 
     again = SqlStore("sqlite:///s.db", folder=tmp_path)
     await again.open()
-    assert (await again.sessions.history("s")).messages == [Message("user", "hello")]
+    assert (await again.sessions.load_history("s")).messages == [Message("user", "hello")]
     assert (await again.approvals.get(request.id)).decision == Decision.approve()
-    assert (await again.journal.entries("run"))["c"].result == result
-    assert [entry.text for entry in await again.memory.search("cats")] == ["cat"]
-    assert await again.usage.spent("p", TODAY) == Spent(5, 7)
-    assert (await again.usage.totals())[0].usage == Usage(4, 1, 7)
+    assert (await again.journal.load_entries("run"))["c"].result == result
+    assert [entry.text for entry in await again.memories.search("cats")] == ["cat"]
+    assert await again.usage.get_spending("p", TODAY) == Spending(5, 7)
+    assert (await again.usage.list_totals())[0].usage == Usage(4, 1, 7)
     await again.close()
 
 
@@ -115,7 +115,7 @@ async def test_a_kill_in_mid_write_loses_nothing_that_was_acknowledged(tmp_path:
     store = SqlStore("sqlite:///s.db", folder=tmp_path)
     await store.open()
     for name, seq in last.items():
-        log = await store.sessions.records(name)
+        log = await store.sessions.list_records(name)
         assert len(log) >= seq
         assert [record.seq for record in log] == list(range(1, len(log) + 1))
     await store.close()
@@ -128,7 +128,7 @@ async def test_a_write_that_fails_does_not_spoil_its_neighbours(store: SqlStore)
     outcomes = await asyncio.gather(*mixed, return_exceptions=True)
     assert sorted(outcomes[0::2]) == list(range(1, 21))
     assert all(isinstance(outcome, NotFound) for outcome in outcomes[1::2])
-    assert len((await store.sessions.history("s")).messages) == 20
+    assert len((await store.sessions.load_history("s")).messages) == 20
 
 
 async def test_a_write_that_fails_half_way_leaves_nothing_of_itself(store: SqlStore):
@@ -157,7 +157,7 @@ async def test_two_stores_on_one_file_see_each_others_writes(store: SqlStore, tm
     await other.open()
     writes = [each.sessions.append("s", [said("x")]) for each in (store, other) for _ in range(30)]
     assert sorted(await asyncio.gather(*writes)) == list(range(1, 61))
-    assert len((await other.sessions.history("s")).messages) == 60
+    assert len((await other.sessions.load_history("s")).messages) == 60
     await other.close()
 
 

@@ -105,7 +105,7 @@ async def test_a_kill_in_mid_write_loses_no_accepted_message(tmp_path: Path):
     for who, n, run_id in acknowledged:
         again = await store.runs.accept(Run("another", who), InboundKey("hub", who, n))
         assert (again.created, again.run.id, again.run.text) == (False, run_id, "x" * 1000)
-    waiting = [run.id for run in await store.runs.unfinished()]
+    waiting = [run.id for run in await store.runs.list_unfinished()]
     assert len(waiting) == len(set(waiting)) >= len(acknowledged)
     await store.close()
 
@@ -137,7 +137,7 @@ start(*(living(f"s{n}") for n in range(8)))
 async def test_a_kill_leaves_every_outcome_whole_or_not_at_all(tmp_path: Path):
     acknowledged = {name for (name,) in lines_until_killed(LIVING, tmp_path, 200)}
     store = await opened(tmp_path)
-    left = await store.runs.unfinished()
+    left = await store.runs.list_unfinished()
     over = {name for (name,) in rows(tmp_path, "SELECT id FROM runs WHERE status = 'completed'")}
     assert acknowledged <= over
     assert not over & {run.id for run in left}
@@ -146,7 +146,7 @@ async def test_a_kill_leaves_every_outcome_whole_or_not_at_all(tmp_path: Path):
     assert sorted([*over, *over]) == sorted(name for (name,) in rows(tmp_path, "SELECT task_id FROM events"))
     for run in left:
         assert (await store.runs.begin(run.id, NOON)).verdict == "begun"
-        assert (await store.runs.finish(run.id, DONE)).first
+        assert (await store.runs.finish(run.id, DONE)).is_first
     await store.close()
 
 
@@ -166,8 +166,8 @@ start(sending)
 async def test_what_a_killed_process_was_sending_is_in_doubt_for_the_next(tmp_path: Path):
     lines_until_killed(SENDING, tmp_path, 1)
     store = await opened(tmp_path)
-    assert [entry.id for entry in await store.outbound.interrupted("telegram")] == ["0", "2"]
-    due = await store.outbound.due(NOON, "telegram")
+    assert [entry.id for entry in await store.outbox.recover_interrupted("telegram")] == ["0", "2"]
+    due = await store.outbox.list_due(NOON, "telegram")
     assert [(entry.id, entry.status, entry.doubtful, entry.attempts) for entry in due] == [
         ("0", "ambiguous", True, 1),
         ("2", "ambiguous", True, 1),
@@ -211,17 +211,17 @@ async def test_everything_is_there_after_a_reopen(store: SqlStore, tmp_path: Pat
     await store.runs.accept(Run("r", "s", "ada"), KEY)
     await store.runs.begin("r", NOON)
     run = await store.runs.suspend("r", {"iteration": 3}, ["apr_1"])
-    await store.outbound.add([part("e")])
-    entry = await store.outbound.sending("e")
+    await store.outbox.add([part("e")])
+    entry = await store.outbox.mark_sending("e")
     await store.events.append("s", [LoggedEvent("approval_requested", {"approval_id": "apr_1"}, "r")])
-    events = await store.events.after("s", 0)
+    events = await store.events.list_after("s", 0)
     await store.close()
 
     again = await opened(tmp_path)
-    assert await again.runs.unfinished() == [run]
+    assert await again.runs.list_unfinished() == [run]
     assert (await again.runs.accept(Run("q", "s"), KEY)).run == run
-    assert await again.outbound.get("e") == entry
-    assert await again.events.after("s", 0) == events
+    assert await again.outbox.get("e") == entry
+    assert await again.events.list_after("s", 0) == events
     await again.close()
 
 
@@ -242,9 +242,9 @@ async def test_an_outcome_that_fails_at_its_last_part_leaves_none_of_the_others(
     with pytest.raises(ValueError, match="Circular"):
         await store.runs.finish("r", DONE, records=[said("x")], outbound=[part("x")], events=lambda recorded: events)
     assert await store.runs.get("r") == before
-    assert (await store.sessions.records("s"), await store.outbound.list()) == ([], [])
-    assert await store.events.last("s") == 0
-    assert (await store.runs.finish("r", DONE)).first
+    assert (await store.sessions.list_records("s"), await store.outbox.list()) == ([], [])
+    assert await store.events.last_seq("s") == 0
+    assert (await store.runs.finish("r", DONE)).is_first
 
 
 async def test_a_refusal_does_not_spoil_what_is_accepted_beside_it(store: SqlStore, tmp_path: Path):
@@ -253,5 +253,5 @@ async def test_a_refusal_does_not_spoil_what_is_accepted_beside_it(store: SqlSto
     mixed = [each for pair in zip(good, bad, strict=True) for each in pair]
     outcomes = await asyncio.gather(*mixed, return_exceptions=True)
     assert all(isinstance(outcome, NotFound) for outcome in outcomes[1::2])
-    assert [run.id for run in await store.runs.unfinished()] == [f"r{n}" for n in range(20)]
+    assert [run.id for run in await store.runs.list_unfinished()] == [f"r{n}" for n in range(20)]
     assert rows(tmp_path, "SELECT count(*) FROM inbound") == [(20,)]

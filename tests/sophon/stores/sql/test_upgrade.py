@@ -57,7 +57,7 @@ async def test_a_database_of_the_first_version_keeps_what_is_in_it(first: Path):
     assert "runs" not in tables(first)
     store = SqlStore("sqlite:///s.db", folder=first.parent)
     await store.open()
-    assert (await store.sessions.history("s")).messages == [Message("user", "hello")]
+    assert (await store.sessions.load_history("s")).messages == [Message("user", "hello")]
     assert (await store.runs.accept(Run("r", "s", "bob"))).created
     assert await store.events.append("s", [LoggedEvent("task_queued", {}, "r")]) == 1
     assert (await store.sessions.get("s")).owner == "ada"
@@ -73,6 +73,6 @@ async def test_going_back_to_the_first_version_keeps_the_conversations(first: Pa
     migrate(first, FIRST)
     assert tables(first) - {"sqlite_sequence"} == before
     await store.open()
-    assert (await store.sessions.history("s")).messages == [Message("user", "hello")]
+    assert (await store.sessions.load_history("s")).messages == [Message("user", "hello")]
     assert await store.runs.list() == []
     await store.close()

@@ -46,7 +46,7 @@ def test_every_tool_and_parameter_is_described() -> None:
     ],
 )
 def test_plain_requests_find_their_tool(text: str, tool: str) -> None:
-    scores = ToolRegistry(builtin_tools()).relevance.scores(text)
+    scores = ToolRegistry(builtin_tools()).relevance.score_tools(text)
     assert scores[tool] == max(scores.values())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sophon import Context, Risk
 from sophon.errors import InvalidArguments, ToolError
-from sophon.tools.builtin.files import PAGE, as_text, files_list, files_read, files_write, page
+from sophon.tools.builtin.files import DEFAULT_PAGE_CHARACTERS, decode_text_file, files_list, files_read, files_write, format_page
 
 
 async def test_a_file_is_written_read_and_listed(ctx: Context, root: Path) -> None:
@@ -27,10 +27,10 @@ async def test_appending_adds_to_the_end(ctx: Context) -> None:
 
 
 async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
-    await files_write.invoke({"path": "a.txt", "content": "x" * (PAGE + 5)}, ctx)
+    await files_write.invoke({"path": "a.txt", "content": "x" * (DEFAULT_PAGE_CHARACTERS + 5)}, ctx)
     first = await files_read.invoke({"path": "a.txt"}, ctx)
-    assert first.endswith(f"[characters 0 to {PAGE} of {PAGE + 5}; continue with offset={PAGE}]")
-    assert await files_read.invoke({"path": "a.txt", "offset": PAGE}, ctx) == "xxxxx"
+    assert first.endswith(f"[characters 0 to {DEFAULT_PAGE_CHARACTERS} of {DEFAULT_PAGE_CHARACTERS + 5}; continue with offset={DEFAULT_PAGE_CHARACTERS}]")
+    assert await files_read.invoke({"path": "a.txt", "offset": DEFAULT_PAGE_CHARACTERS}, ctx) == "xxxxx"
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
     ],
 )
 def test_a_page_says_how_to_go_on(text: str, offset: int, limit: int, expected: str) -> None:
-    assert page(text, offset, limit) == expected
+    assert format_page(text, offset, limit) == expected
 
 
 def test_a_page_past_the_end_is_refused() -> None:
     with pytest.raises(ToolError, match="has 3 characters"):
-        page("abc", 3, 10)
+        format_page("abc", 3, 10)
 
 
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n", b"a\0b", b"\xff\xfea\0"])
 def test_a_binary_file_is_refused(content: bytes) -> None:
     with pytest.raises(ToolError, match=r"binary|not a UTF-8 text file"):
-        as_text(content, "a.bin")
+        decode_text_file(content, "a.bin")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
-    assert as_text(b"\xef\xbb\xbfabc", "a.txt") == "abc"
+    assert decode_text_file(b"\xef\xbb\xbfabc", "a.txt") == "abc"
 
 
 @pytest.mark.parametrize("arguments", [{"path": "a", "offset": -1}, {"path": "a", "limit": 0}, {}])

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ToolError
-from sophon.tools.builtin.folder import MAX_BYTES, Entry, Folder
+from sophon.tools.builtin.folder import MAX_FILE_BYTES, FolderEntry, SandboxedFolder
 
 
 @pytest.fixture
-def folder(root: Path) -> Folder:
-    return Folder(root)
+def folder(root: Path) -> SandboxedFolder:
+    return SandboxedFolder(root)
 
 
 @pytest.fixture
@@ -34,25 +34,25 @@ def names(path: Path) -> list[str]:
     return sorted(each.name for each in path.iterdir())
 
 
-def test_what_is_written_is_read(folder: Folder) -> None:
+def test_what_is_written_is_read(folder: SandboxedFolder) -> None:
     folder.write("notes/2026/today.txt", b"hello")
     assert folder.read("notes/2026/today.txt") == b"hello"
     assert folder.read("./notes//2026/./today.txt") == b"hello"
 
 
 def test_a_file_is_located_where_it_really_lies_and_a_link_or_folder_nowhere(
-    folder: Folder, root: Path, secret: Path, tmp_path: Path
+    folder: SandboxedFolder, root: Path, secret: Path, tmp_path: Path
 ) -> None:
     folder.write("a/b.txt", b"12345")
     (tmp_path / "way").symlink_to(root)
-    assert Folder(tmp_path / "way").locate("./a//b.txt") == (root.resolve() / "a/b.txt", 5)
+    assert SandboxedFolder(tmp_path / "way").locate("./a//b.txt") == (root.resolve() / "a/b.txt", 5)
     (root / "link").symlink_to(secret)
     for path in ("link", "a", ".", "../secret.txt", "gone"):
         with pytest.raises(ToolError):
             folder.locate(path)
 
 
-def test_the_root_is_made_by_the_first_write_only(folder: Folder, root: Path) -> None:
+def test_the_root_is_made_by_the_first_write_only(folder: SandboxedFolder, root: Path) -> None:
     assert folder.list(".") == []
     with pytest.raises(ToolError, match="does not exist"):
         folder.read("a.txt")
@@ -63,20 +63,20 @@ def test_the_root_is_made_by_the_first_write_only(folder: Folder, root: Path) ->
     assert root.is_dir()
 
 
-def test_a_list_is_sorted_and_tells_kinds_and_sizes(folder: Folder, root: Path, secret: Path) -> None:
+def test_a_list_is_sorted_and_tells_kinds_and_sizes(folder: SandboxedFolder, root: Path, secret: Path) -> None:
     folder.write("b.txt", b"12345")
     folder.write("a/inner.txt", b"")
     (root / "link").symlink_to(secret)
     os.mkfifo(root / "pipe")
-    expected = [Entry("a", "folder"), Entry("b.txt", "file", 5), Entry("link", "link"), Entry("pipe", "other")]
+    expected = [FolderEntry("a", "folder"), FolderEntry("b.txt", "file", 5), FolderEntry("link", "link"), FolderEntry("pipe", "other")]
     assert folder.list("") == expected
-    assert folder.list("a") == [Entry("inner.txt", "file", 0)]
+    assert folder.list("a") == [FolderEntry("inner.txt", "file", 0)]
 
 
-def test_a_name_that_is_no_text_is_shown_all_the_same(folder: Folder, root: Path) -> None:
+def test_a_name_that_is_no_text_is_shown_all_the_same(folder: SandboxedFolder, root: Path) -> None:
     root.mkdir()
     (root / os.fsdecode(b"caf\xe9")).touch()
-    assert folder.list(".") == [Entry("caf\ufffd", "file", 0)]
+    assert folder.list(".") == [FolderEntry("caf\ufffd", "file", 0)]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_name_that_is_no_text_is_shown_all_the_same(folder: Folder, root: Path
         "C:\\x",
     ],
 )
-def test_a_path_that_leads_out_is_refused(folder: Folder, secret: Path, path: str) -> None:
+def test_a_path_that_leads_out_is_refused(folder: SandboxedFolder, secret: Path, path: str) -> None:
     folder.write("a/b.txt", b"")
     for act in (folder.read, folder.list, lambda path: folder.write(path, b"x")):
         with pytest.raises(ToolError):
@@ -103,7 +103,7 @@ def test_a_path_that_leads_out_is_refused(folder: Folder, secret: Path, path: st
     assert secret.read_text() == "secret"
 
 
-def test_a_link_to_a_file_is_followed_by_nothing(folder: Folder, root: Path, secret: Path) -> None:
+def test_a_link_to_a_file_is_followed_by_nothing(folder: SandboxedFolder, root: Path, secret: Path) -> None:
     folder.write("a.txt", b"")
     (root / "link.txt").symlink_to(secret)
     for act in (folder.read, lambda path: folder.write(path, b"x"), lambda path: folder.write(path, b"x", append=True)):
@@ -112,7 +112,7 @@ def test_a_link_to_a_file_is_followed_by_nothing(folder: Folder, root: Path, sec
     assert secret.read_text() == "secret"
 
 
-def test_a_link_to_a_folder_is_followed_by_nothing(folder: Folder, root: Path, tmp_path: Path, secret: Path) -> None:
+def test_a_link_to_a_folder_is_followed_by_nothing(folder: SandboxedFolder, root: Path, tmp_path: Path, secret: Path) -> None:
     folder.write("a.txt", b"")
     (root / "out").symlink_to(tmp_path)
     (root / "nowhere").symlink_to(tmp_path / "new")
@@ -129,7 +129,7 @@ def test_a_link_to_a_folder_is_followed_by_nothing(folder: Folder, root: Path, t
 def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "root").symlink_to("real")
-    Folder(tmp_path / "root").write("a.txt", b"x")
+    SandboxedFolder(tmp_path / "root").write("a.txt", b"x")
     assert (tmp_path / "real" / "a.txt").read_bytes() == b"x"
 
 
@@ -150,14 +150,14 @@ def again_and_again(swap: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def content(folder: Folder, path: str) -> bytes:
+def content(folder: SandboxedFolder, path: str) -> bytes:
     try:
         return folder.read(path)
     except ToolError:
         return b""
 
 
-def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(folder: Folder, root: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(folder: SandboxedFolder, root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.txt").write_text("secret")
     folder.write("current/a.txt", b"inside")
@@ -173,7 +173,7 @@ def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(folder: Folder, root:
     assert seen == {b"", b"inside"}
 
 
-def test_a_file_that_is_swapped_for_a_link_leads_nowhere(folder: Folder, root: Path, secret: Path) -> None:
+def test_a_file_that_is_swapped_for_a_link_leads_nowhere(folder: SandboxedFolder, root: Path, secret: Path) -> None:
     folder.write("a.txt", b"inside")
 
     def swap() -> None:
@@ -190,7 +190,7 @@ def test_a_file_that_is_swapped_for_a_link_leads_nowhere(folder: Folder, root: P
     assert secret.read_text() == "secret"
 
 
-def test_folders_and_special_files_are_no_files(folder: Folder, root: Path) -> None:
+def test_folders_and_special_files_are_no_files(folder: SandboxedFolder, root: Path) -> None:
     folder.write("a/b.txt", b"")
     os.mkfifo(root / "pipe")
     for path in ("a", "pipe", "a/b.txt/c", "", "."):
@@ -204,7 +204,7 @@ def test_folders_and_special_files_are_no_files(folder: Folder, root: Path) -> N
     assert stat.S_ISFIFO((root / "pipe").lstat().st_mode)
 
 
-def test_appending_adds_and_writing_replaces(folder: Folder) -> None:
+def test_appending_adds_and_writing_replaces(folder: SandboxedFolder) -> None:
     folder.write("a.txt", b"one", append=True)
     folder.write("a.txt", b" two", append=True)
     assert folder.read("a.txt") == b"one two"
@@ -212,7 +212,7 @@ def test_appending_adds_and_writing_replaces(folder: Folder) -> None:
     assert folder.read("a.txt") == b"three"
 
 
-def test_a_file_keeps_its_permissions_and_leaves_no_temporary_file(folder: Folder, root: Path) -> None:
+def test_a_file_keeps_its_permissions_and_leaves_no_temporary_file(folder: SandboxedFolder, root: Path) -> None:
     folder.write("run.sh", b"one")
     (root / "run.sh").chmod(0o750)
     folder.write("run.sh", b"two")
@@ -220,7 +220,7 @@ def test_a_file_keeps_its_permissions_and_leaves_no_temporary_file(folder: Folde
     assert names(root) == ["run.sh"]
 
 
-def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(folder: Folder, root: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(folder: SandboxedFolder, root: Path) -> None:
     folder.write("a/b.txt", b"x")
     with pytest.raises(ToolError):
         folder.write("a", b"now a file")
@@ -229,8 +229,8 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(folder: Fold
     assert names(root) == ["a"]
 
 
-def test_sizes_are_limited(folder: Folder, root: Path) -> None:
-    folder.write("a.txt", b"x" * MAX_BYTES)
+def test_sizes_are_limited(folder: SandboxedFolder, root: Path) -> None:
+    folder.write("a.txt", b"x" * MAX_FILE_BYTES)
     with pytest.raises(ToolError, match="larger than"):
         folder.write("a.txt", b"x", append=True)
     with (root / "a.txt").open("ab") as file:
@@ -239,13 +239,13 @@ def test_sizes_are_limited(folder: Folder, root: Path) -> None:
         folder.read("a.txt")
 
 
-def test_appends_from_many_threads_are_all_kept(folder: Folder) -> None:
+def test_appends_from_many_threads_are_all_kept(folder: SandboxedFolder) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: folder.write("log.txt", b"%d\n" % number, append=True), range(40)))
     assert sorted(map(int, folder.read("log.txt").split())) == list(range(40))
 
 
-def test_no_descriptor_is_left_open(folder: Folder, root: Path, secret: Path) -> None:
+def test_no_descriptor_is_left_open(folder: SandboxedFolder, root: Path, secret: Path) -> None:
     folder.write("a/b.txt", b"x")
     (root / "link").symlink_to(secret)
     before = len(names(Path("/proc/self/fd")))
@@ -270,12 +270,12 @@ def test_no_path_escapes_the_root(path: str) -> None:
         (root / "a").mkdir(parents=True)
         (root / "out").symlink_to(outside)
         (root / "up").symlink_to("..")
-        folder = Folder(root)
+        folder = SandboxedFolder(root)
         with contextlib.suppress(ToolError):
             folder.write(path, b"written")
         with contextlib.suppress(ToolError):
             assert folder.read(path) == b"written"
         with contextlib.suppress(ToolError):
-            assert Entry("root", "folder") not in folder.list(path)
+            assert FolderEntry("root", "folder") not in folder.list(path)
         assert names(outside) == ["root", "secret.txt"]
         assert (outside / "secret.txt").read_text() == "secret"

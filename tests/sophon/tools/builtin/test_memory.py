@@ -23,7 +23,7 @@ async def test_what_was_written_is_found_with_its_id_and_date(ctx: Context) -> N
 
 async def test_an_entry_says_where_it_came_from_and_whose_it_is(services: Services, ctx: Context) -> None:
     await remember(ctx, "The sky is blue")
-    (entry,) = await services.store.memory.all()
+    (entry,) = await services.store.memories.list_all()
     assert (entry.origin, entry.scope) == ("telegram/demo", "ada")
 
 
@@ -33,19 +33,19 @@ async def test_nobody_finds_or_forgets_what_belongs_to_another(services: Service
     assert "Nothing" in await memory_search.invoke({"query": "safe"}, other)
     with pytest.raises(ToolError, match="there is no memory"):
         await memory_forget.invoke({"id": entry_id}, other)
-    assert len(await services.store.memory.all()) == 1
+    assert len(await services.store.memories.list_all()) == 1
 
 
 async def test_a_turn_without_a_principal_uses_the_users_scope(services: Services) -> None:
     await remember(services.turn("Hello"), "The sky is blue")
-    (entry,) = await services.store.memory.all()
+    (entry,) = await services.store.memories.list_all()
     assert entry.scope == "user"
 
 
 async def test_forgetting_removes_the_entry_and_repeats_what_it_was(services: Services, ctx: Context) -> None:
     entry_id = await remember(ctx, "Ada likes tea")
     assert await memory_forget.invoke({"id": entry_id}, ctx) == "Forgotten: Ada likes tea"
-    assert await services.store.memory.all() == []
+    assert await services.store.memories.list_all() == []
 
 
 async def test_an_empty_query_gives_the_newest_and_the_limit_holds(ctx: Context) -> None:

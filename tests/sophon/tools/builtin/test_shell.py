@@ -9,8 +9,8 @@ import pytest
 
 from sophon import Context, Risk
 from sophon.errors import ToolError
-from sophon.tools.builtin.command import STDERR_LIMIT, STDOUT_LIMIT, Finished, Listener, run_command, without_secrets
-from sophon.tools.builtin.shell import shown, system_execute
+from sophon.tools.builtin.command import STDERR_LIMIT, STDOUT_LIMIT, CommandResult, BoundedPipeReader, run_command, remove_secret_variables
+from sophon.tools.builtin.shell import format_command_result, system_execute
 
 
 def runs(process: int) -> bool:
@@ -35,7 +35,7 @@ async def test_it_gets_no_input(tmp_path: Path) -> None:
 
 
 async def test_a_signal_is_told_as_one(tmp_path: Path) -> None:
-    assert shown(await run_command("kill -9 $$", tmp_path)) == "ended by signal 9"
+    assert format_command_result(await run_command("kill -9 $$", tmp_path)) == "ended by signal 9"
 
 
 async def test_both_ends_of_a_long_output_are_kept(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ async def test_the_environment_of_a_command_holds_no_secret(tmp_path: Path) -> N
     ],
 )
 def test_secrets_are_known_by_name_and_form(name: str, value: str, kept: bool) -> None:
-    assert (name in without_secrets({name: value})) is kept
+    assert (name in remove_secret_variables({name: value})) is kept
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_secrets_are_known_by_name_and_form(name: str, value: str, kept: bool) -
     ],
 )
 async def test_a_listener_keeps_both_ends(pieces: list[bytes], expected: str) -> None:
-    listener = await Listener.open(8)
+    listener = await BoundedPipeReader.open(8)
     for piece in pieces:
         listener.data_received(piece)
     listener.close()
@@ -155,8 +155,8 @@ async def test_a_listener_keeps_both_ends(pieces: list[bytes], expected: str) ->
 
 
 def test_the_exit_code_comes_first() -> None:
-    assert re.match("exit code 0$", shown(Finished(0, "", "")))
-    assert shown(Finished(1, "x" * 9000, "why")).startswith("exit code 1\n")
+    assert re.match("exit code 0$", format_command_result(CommandResult(0, "", "")))
+    assert format_command_result(CommandResult(1, "x" * 9000, "why")).startswith("exit code 1\n")
 
 
 def test_it_is_critical_alone_and_fenced() -> None:

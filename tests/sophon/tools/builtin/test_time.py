@@ -8,7 +8,7 @@ from sophon import Context, Services, ToolRegistry
 from sophon.errors import ToolError
 from sophon.testing import VirtualClock
 from sophon.tools.builtin import builtin_tools
-from sophon.tools.builtin.time import CITIES, datetime_now, zone
+from sophon.tools.builtin.time import CITIES_BY_ZONE, datetime_now, find_time_zone
 
 NOON = 12 * 3600
 
@@ -61,17 +61,17 @@ async def test_summer_time_is_known() -> None:
 )
 def test_an_unknown_zone_gets_near_names(wrong: str, hint: str) -> None:
     with pytest.raises(ToolError, match=hint):
-        zone(wrong)
+        find_time_zone(wrong)
 
 
 def test_every_city_of_the_table_has_its_zone() -> None:
     days = [datetime(2026, month, 1) for month in (1, 7)]
-    for name, cities in CITIES.items():
+    for name, cities in CITIES_BY_ZONE.items():
         for city in cities:
-            assert [zone(city).utcoffset(day) for day in days] == [zone(name).utcoffset(day) for day in days]
+            assert [find_time_zone(city).utcoffset(day) for day in days] == [find_time_zone(name).utcoffset(day) for day in days]
 
 
 @pytest.mark.parametrize("question", ["What time is it?", "what day is today", "date please"])
 def test_questions_about_time_find_the_tool(question: str) -> None:
-    scores = ToolRegistry(builtin_tools()).relevance.scores(question)
+    scores = ToolRegistry(builtin_tools()).relevance.score_tools(question)
     assert max(scores, key=scores.__getitem__) == "datetime.now"
