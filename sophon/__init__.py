@@ -11,11 +11,11 @@ from sophon._version import __version__
 
 if TYPE_CHECKING:
     from sophon.approvals import ApprovalRequest, Decision
+    from sophon.chain.pipeline import Middleware, Next, Pipeline
     from sophon.context import Context
     from sophon.errors import SophonError
     from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
     from sophon.models.model import ModelRequest, ModelResponse
-    from sophon.pipeline import Middleware, Next, Pipeline
     from sophon.services import Services
     from sophon.tools.registry import ToolRegistry
     from sophon.tools.tool import Risk, Tool, tool
@@ -25,11 +25,11 @@ _HOME = {
     "Context": "sophon.context",
     "Decision": "sophon.approvals",
     "Message": "sophon.messages",
-    "Middleware": "sophon.pipeline",
+    "Middleware": "sophon.chain.pipeline",
     "ModelRequest": "sophon.models.model",
     "ModelResponse": "sophon.models.model",
-    "Next": "sophon.pipeline",
-    "Pipeline": "sophon.pipeline",
+    "Next": "sophon.chain.pipeline",
+    "Pipeline": "sophon.chain.pipeline",
     "Response": "sophon.messages",
     "Risk": "sophon.tools.tool",
     "Services": "sophon.services",

@@ -183,7 +183,9 @@ def compute_call_digest(run_id: str, call: ToolCall) -> str:
 
 
 def render_call_preview(call: ToolCall) -> str:
-    """Return the call as text, one line per argument; a value longer than `MAX_PREVIEW_VALUE_CHARACTERS` is cut and marked."""
+    """Return the call as text, one line per argument; a value longer than `MAX_PREVIEW_VALUE_CHARACTERS` is cut and
+    marked.
+    """
     lines = [f"Run {call.name}"]
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else to_canonical_json(value).decode()

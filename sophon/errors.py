@@ -16,7 +16,7 @@
     │   ├── UnknownTool
     │   └── InvalidArguments
     ├── PlanError                 an invalid plan
-    ├── SsrfBlocked               a URL that the SSRF guard blocks (in sophon.tools.ssrf)
+    ├── SsrfBlocked               a URL that the SSRF guard blocks (in sophon.tools.http.ssrf_guard)
     └── ModelError                a provider, its key or its network
         ├── RateLimited           429
         ├── Overloaded            529, "overloaded"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from sophon.messages import FinishReason, ToolCallOutcome, Role, Usage
+from sophon.messages import FinishReason, Role, ToolCallOutcome, Usage
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]

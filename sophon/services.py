@@ -8,25 +8,25 @@ from typing import Any, Self, TypeVar
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
+from sophon.context.stopwatch import Stopwatch
+from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
 from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
-from sophon.instructions import DEFAULT_INSTRUCTIONS
 from sophon.messages import Message
-from sophon.models.configured import create_providers
-from sophon.models.gateway import ModelGateway
+from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
-from sophon.models.provider import Provider
-from sophon.places import ToolLimiter
-from sophon.plugins import load_installed_tools
+from sophon.models.providers.factory import create_providers
+from sophon.plugins.entry_points import load_installed_tools
+from sophon.plugins.tool_modules import tools_from_modules
 from sophon.settings import Settings, load_settings
-from sophon.stopwatch import Stopwatch
-from sophon.stores.contracts import Store
-from sophon.stores.memory import InMemoryStore
-from sophon.stores.opening import store_from_url
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.stores.in_memory import InMemoryStore
+from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.builtin import builtin_tools
-from sophon.tools.modules import tools_from_modules
 from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 

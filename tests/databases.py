@@ -7,8 +7,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from sophon.stores.contracts import Store
-from sophon.stores.opening import store_from_url
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
 
 SQLITE = "sqlite:///data/sophon.db"
 

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
-from sophon.stores.opening import store_from_url
-from sophon.stores.sql.location import resolve_url
+from sophon.stores.factory import store_from_url
 from sophon.stores.sql.schema import metadata
+from sophon.stores.sql.url import resolve_url
 from tests.databases import open_and_close
 
 SERVER = os.environ.get("SOPHON_TEST_POSTGRES", "")

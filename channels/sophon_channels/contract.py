@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from aiohttp import web
 
-from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbox.contract import OutboundEntry
 
 ChatKind: TypeAlias = Literal["direct", "group"]
 """A direct chat with one person, or a group."""
@@ -54,9 +54,9 @@ class Attachment:
 class InboundMessage:
     """An inbound message. `external_id` is the same whenever the platform delivers the message again.
 
-    `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the message
-    that it replies to. `media_group_id` is the platform's id of a media group whose parts arrive as separate messages. `is_late`:
-    the message was delivered long after it was written.
+    `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the
+    message that it replies to. `media_group_id` is the platform's id of a media group whose parts arrive as separate
+    messages. `is_late`: the message was delivered long after it was written.
     """
 
     external_id: str
@@ -178,11 +178,11 @@ class Button:
 class OutboundMessage:
     """A message to send, before a channel renders it for its platform.
 
-    `text` is markdown from a model, or plain text from the host (`is_markdown` False). `replaces_message_id` is the platform's id of
-    an earlier message that this one replaces, if the platform supports edits; `reply_to_message_id` is the id of the message that
-    it replies to. `file_path` is the absolute path of a file, without symbolic links, that is sent with the text as its
-    caption. Its name is `file_name` (default: the name on disk), its media type `media_type`; a message with a file
-    replaces nothing.
+    `text` is markdown from a model, or plain text from the host (`is_markdown` False). `replaces_message_id` is the
+    platform's id of an earlier message that this one replaces, if the platform supports edits; `reply_to_message_id` is
+    the id of the message that it replies to. `file_path` is the absolute path of a file, without symbolic links, that
+    is sent with the text as its caption. Its name is `file_name` (default: the name on disk), its media type
+    `media_type`; a message with a file replaces nothing.
     """
 
     text: str
@@ -264,8 +264,9 @@ class Channel(Protocol):
         ...
 
     async def send(self, entry: OutboundEntry) -> SendResult:
-        """Send one payload to `entry.new_chat` (a `ChatLocation.key`). Never raises for errors of the platform or the network and
-        never waits for a rate limit. A file that is missing, or larger than the platform allows, is `SendUndeliverable`.
+        """Send one payload to `entry.new_chat` (a `ChatLocation.key`). Never raises for errors of the platform or the
+        network and never waits for a rate limit. A file that is missing, or larger than the platform allows, is
+        `SendUndeliverable`.
         """
         ...
 
@@ -277,9 +278,11 @@ class Channel(Protocol):
         """Show the typing indicator for a few seconds; errors are not raised."""
         ...
 
-    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
-        """Show the unfinished reply, replacing the message `preview_message_id`, as far as the rate limits allow now. Return the id
-        of the message that is shown, None if there is none.
+    async def update_preview(
+        self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
+    ) -> str | None:
+        """Show the unfinished reply, replacing the message `preview_message_id`, as far as the rate limits allow now.
+        Return the id of the message that is shown, None if there is none.
 
         A platform that cannot edit messages shows nothing and returns None.
         """

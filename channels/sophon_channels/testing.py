@@ -10,26 +10,26 @@ from typing import Any
 
 from aiohttp import web
 
-from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import (
-    InboundEvent,
     Attachment,
-    SelfTestResult,
+    ButtonPress,
     ChannelHealth,
+    ChatLocation,
+    InboundEvent,
+    InboundMessage,
     Inbox,
     OutboundMessage,
     Person,
-    ChatLocation,
-    ButtonPress,
+    SelfTestResult,
     SendResult,
     SendSucceeded,
     SendUndeliverable,
-    InboundMessage,
 )
-from sophon_channels.disk import OutboundFile, build_file_fields
 from sophon_channels.errors import ChannelError
-from sophon_channels.text.runs import StyledRun, split_runs, to_plain_text
-from sophon_channels.text.splitting import split_text
+from sophon_channels.outbound_file import OutboundFile, build_file_fields
+from sophon_channels.text.message_splitting import split_text
+from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text
 
 WAIT_TIMEOUT_SECONDS = 30.0
 """How long `wait_until` waits, in real time."""
@@ -48,10 +48,10 @@ class SyntheticChannel:
     """In-memory implementation of `Channel`. A test simulates messages and button presses, and inspects what was sent:
     entries in `sent`, files (name, content) in `sent_files`.
 
-    `limit` is the maximum length of a message, in UTF-16 units. `attachment_contents` maps attachment ids to their contents.
-    `send_results` are the results of the next sends, in order; when none is left every send succeeds. `start_error` is the
-    error that `start` raises. Without `supports_press_notes` the channel reports that it cannot show a note for a button
-    press.
+    `limit` is the maximum length of a message, in UTF-16 units. `attachment_contents` maps attachment ids to their
+    contents. `send_results` are the results of the next sends, in order; when none is left every send succeeds.
+    `start_error` is the error that `start` raises. Without `supports_press_notes` the channel reports that it cannot
+    show a note for a button press.
     """
 
     def __init__(
@@ -130,7 +130,9 @@ class SyntheticChannel:
         self.typing_chats.append(location.key)
         self._notify()
 
-    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
+    async def update_preview(
+        self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
+    ) -> str | None:
         """See `Channel.update_preview`."""
         self.previews.append((location.key, text))
         self._notify()
@@ -156,7 +158,13 @@ class SyntheticChannel:
         await self._inbox.receive(events)
 
     async def deliver_message(
-        self, text: str, *, person: Person = DEFAULT_PERSON, location: ChatLocation = DEFAULT_LOCATION, external_id: str = "", **fields: Any
+        self,
+        text: str,
+        *,
+        person: Person = DEFAULT_PERSON,
+        location: ChatLocation = DEFAULT_LOCATION,
+        external_id: str = "",
+        **fields: Any,
     ) -> InboundMessage:
         """Deliver a message; return it, so that it can be delivered again."""
         number = str(next(self._ids))
@@ -165,7 +173,14 @@ class SyntheticChannel:
         await self.deliver(message)
         return message
 
-    async def deliver_press(self, data: str, *, person: Person = DEFAULT_PERSON, location: ChatLocation = DEFAULT_LOCATION, press_id: str = "") -> str:
+    async def deliver_press(
+        self,
+        data: str,
+        *,
+        person: Person = DEFAULT_PERSON,
+        location: ChatLocation = DEFAULT_LOCATION,
+        press_id: str = "",
+    ) -> str:
         """Deliver a button press; return the note that it was acknowledged with."""
         press = ButtonPress(f"p{next(self._ids)}", person, location, data, press_id or f"press{next(self._ids)}")
         await self.deliver(press)
@@ -196,7 +211,9 @@ class SyntheticChannel:
         if not outgoing.file_path:
             return split_text(outgoing.text, self._max_length)
         first = min(self._max_length, CAPTION_LIMIT)
-        return [to_plain_text(part) for part in split_runs([StyledRun(outgoing.text)], self._max_length, first_limit=first)]
+        return [
+            to_plain_text(part) for part in split_runs([StyledRun(outgoing.text)], self._max_length, first_limit=first)
+        ]
 
     def _notify(self) -> None:
         self._changed.set()

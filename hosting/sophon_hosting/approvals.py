@@ -10,12 +10,13 @@ from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
 from sophon.settings import ApprovalSettings
-from sophon.stores.contracts import ApprovalRecord, Store
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.contract import Store
 from sophon.tools.registry import ToolRegistry
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.jobs import ActiveRuns
-from sophon_middlewares.inner.admission import find_argument_error
+from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_middlewares.inner.approval import timeout_decision
+from sophon_middlewares.inner.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
 

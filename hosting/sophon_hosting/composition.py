@@ -3,10 +3,10 @@
 import difflib
 from collections.abc import Coroutine
 
+from sophon.chain.pipeline import Pipeline
 from sophon.errors import NotFound, SettingsError, SophonError
-from sophon.import_paths import import_user_object
-from sophon.pipeline import Pipeline
-from sophon.plugins import MIDDLEWARES_GROUP, load_entry_point, find_entry_points
+from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
+from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
 

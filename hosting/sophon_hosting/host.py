@@ -6,29 +6,27 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from sophon.chain.pipeline import Pipeline
 from sophon.errors import InputError
-from sophon.pipeline import Pipeline
 from sophon.services import Services, parse_planning_mode
-from sophon.stores.run_contracts import AcceptResult, InboundKey, Run
+from sophon.stores.runs.contract import AcceptResult, InboundKey, Run
 from sophon_hosting.approvals import ApprovalService, StoreApprovalGate
-from sophon_hosting.events.feed import EventBus
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.checkpoints import insert_checkpoints
-from sophon_hosting.runs.endings import RunTerminator
-from sophon_hosting.runs.jobs import ActiveRuns
-from sophon_hosting.runs.leaving import OutboundBuilder, build_answer_entries
-from sophon_hosting.runs.preparing import PrepareRun, prepare_nothing
+from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
+from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
-from sophon_hosting.runs.run_log import OutcomeWriter, RunTurnLog
-from sophon_hosting.runs.sweep import RunReconciler
+from sophon_hosting.runs.termination import RunTerminator
+from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.worker import Worker
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
-
-SHUTDOWN_GRACE_SECONDS = 30.0
-"""Grace period of running turns at shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` may decide in addition to the owner of a run.
-    `build_outbound` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before each
-    start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
+    `build_outbound` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before
+    each start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(
@@ -128,7 +126,8 @@ class Host:
         return await asyncio.shield(asyncio.ensure_future(self._accept(run, key)))
 
     async def cancel(self, task_id: str) -> Run:
-        """Cancel a task and return its run, which may still be stopping if that takes longer than `CANCEL_TIMEOUT_SECONDS`.
+        """Cancel a task and return its run, which may still be stopping if that takes longer than
+        `CANCEL_TIMEOUT_SECONDS`.
 
         A run that has an outcome keeps it. Raises NotFound.
         """
@@ -151,7 +150,9 @@ class Host:
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker."""
         await self.queue.open()
-        self._worker.interrupted_run_ids |= await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
+        self._worker.interrupted_run_ids |= await RunRecovery(
+            self.services, self.queue, self._terminator, self.event_bus
+        ).recover()
         sweep = RunReconciler(self.services, self.queue, self._active_runs, self._terminator)
         self._background_tasks = [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),

@@ -4,7 +4,7 @@ import logging
 
 from sophon.clock import Clock
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.runs.jobs import ActiveRuns
+from sophon_hosting.runs.active_runs import ActiveRuns
 
 log = logging.getLogger("sophon")
 
@@ -23,3 +23,9 @@ async def drain_or_interrupt(queue: TaskQueue, active_runs: ActiveRuns, clock: C
         active_run.interrupt()
     for active_run in active_runs:
         await active_run.released.wait()
+
+
+SHUTDOWN_GRACE_SECONDS = 30.0
+"""Grace period of running turns at shutdown."""
+REQUEST_SHUTDOWN_TIMEOUT_SECONDS = 2.0
+"""Time limit of open HTTP requests at shutdown, so that a slow upload cannot block it."""

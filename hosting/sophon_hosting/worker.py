@@ -3,17 +3,17 @@
 import asyncio
 import logging
 
+from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError
-from sophon.pipeline import Pipeline
 from sophon.services import Services
-from sophon_hosting.events.feed import EventBus
-from sophon_hosting.observing.scope import log_context
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
-from sophon_hosting.runs.endings import RunAborted, RunTerminator
-from sophon_hosting.runs.jobs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.preparing import PrepareRun, prepare_nothing
-from sophon_hosting.runs.turns import restart_reply, build_turn
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.termination import RunAborted, RunTerminator
+from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.shutdown import drain_or_interrupt
 
 log = logging.getLogger("sophon")

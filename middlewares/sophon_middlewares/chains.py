@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from sophon.pipeline import Pipeline
+from sophon.chain.pipeline import Pipeline
 from sophon.services import Services
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.approval import Approval

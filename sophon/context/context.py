@@ -11,9 +11,11 @@ from sophon.context.facts import Step
 from sophon.context.serialization import state_from_json, state_to_json
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
+from sophon.context.stopwatch import Stopwatch
+from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
 from sophon.extensions import Key
-from sophon.messages import Message, ToolCallOutcome, Response, ToolCall, ToolResult
+from sophon.messages import Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
     NO_MODEL,
@@ -24,8 +26,6 @@ from sophon.models.model import (
     OnText,
     Purpose,
 )
-from sophon.places import ToolLimiter
-from sophon.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from sophon.settings import Settings
@@ -144,7 +144,9 @@ class Context(TurnState):
             self.totals.usage += response.usage
         return response
 
-    def settle(self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0) -> None:
+    def settle(
+        self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0
+    ) -> None:
         """Give a pending call its one result; `text` is what the model reads."""
         self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
         self.pending = [other for other in self.pending if other.id != call.id]
@@ -166,7 +168,9 @@ class Context(TurnState):
     def branch(self, call: ToolCall) -> "Context":
         """Return a context for one tool call: shares everything by reference, has its own `pending` and `results`."""
         # As copy.copy, at a fifth of its cost.
-        branch = Context(*_values(self), services=self.services, stopwatch=self.stopwatch, tool_limiter=self.tool_limiter)
+        branch = Context(
+            *_values(self), services=self.services, stopwatch=self.stopwatch, tool_limiter=self.tool_limiter
+        )
         branch.pending = [call]
         branch.results = {}
         return branch
@@ -218,8 +222,8 @@ class Context(TurnState):
         """
         if self.response is None:
             raise ChainError(
-                f"the turn ended in {self.current_middleware} with no response: it returned without calling next and without "
-                f"setting ctx.response"
+                f"the turn ended in {self.current_middleware} with no response: it returned without calling next "
+                f"and without setting ctx.response"
             )
         response, usage = self.response, self.totals.usage
         if response.usage is not usage:

@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 from sophon.approvals import Grant
 from sophon.context.facts import Step
-from sophon.context.state import TurnTotals, TurnState
+from sophon.context.state import TurnState, TurnTotals
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
-from sophon.stores.contracts import Compaction
+from sophon.stores.sessions.contract import Compaction
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.tool import Risk, Tool
 

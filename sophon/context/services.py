@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from sophon.clock import Clock
     from sophon.context.turn_log import TurnLog
     from sophon.events import EventSink
-    from sophon.models.gateway import ModelGateway
+    from sophon.models.gateway.gateway import ModelGateway
     from sophon.settings import Settings
-    from sophon.stores.contracts import Store
+    from sophon.stores.contract import Store
     from sophon.tools.registry import ToolRegistry
 
 

@@ -10,8 +10,8 @@ from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
 
 if TYPE_CHECKING:
     from sophon.approvals import Grant
-    from sophon.models.provider import Candidate
-    from sophon.stores.contracts import Compaction
+    from sophon.models.gateway.provider import Candidate
+    from sophon.stores.sessions.contract import Compaction
     from sophon.tools.tool import Tool
 
 
@@ -31,8 +31,8 @@ class TurnTotals:
 class TurnState(TurnFacts):
     """What changes during a turn. Middlewares may write every field; `Context.state()` serialises them.
 
-    Exceptions, recomputed on resume and therefore not serialised: `prefix_cache`, `awaiting_approval`, `route`, `excluded_providers`, `settling`,
-    `tools_allowed`, `response`, `last_recorded`.
+    Exceptions, recomputed on resume and therefore not serialised: `prefix_cache`, `awaiting_approval`, `route`,
+    `excluded_providers`, `settling`, `tools_allowed`, `response`, `last_recorded`.
     """
 
     model: str | None = None

@@ -7,7 +7,8 @@ from typing import Literal, Protocol, TypeAlias
 from sophon.context.facts import TurnFacts
 from sophon.events import Emit, Event
 from sophon.messages import Response
-from sophon.stores.contracts import SessionRecord, Store
+from sophon.stores.contract import Store
+from sophon.stores.sessions.contract import SessionRecord
 
 TurnStatus: TypeAlias = Literal["completed", "failed", "cancelled", "suspended"]
 LastEvents: TypeAlias = Callable[[int], Sequence[Event]]

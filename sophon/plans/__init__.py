@@ -1,9 +1,9 @@
 """Plans: complexity heuristic, dependency graph, parsing, prompts, and progress of execution."""
 
-from sophon.plans.heuristic import heuristic_score
+from sophon.plans.complexity_heuristic import heuristic_score
 from sophon.plans.parsing import MAX_STEPS, parse_plan
 from sophon.plans.plan import Plan, PlanStep
-from sophon.plans.progress import PlanProgress, SkippedStep, StepState, PlanStepStatus
+from sophon.plans.progress import PlanProgress, PlanStepStatus, SkippedStep, StepState
 from sophon.plans.prompts import parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
 
 __all__ = [
@@ -11,9 +11,9 @@ __all__ = [
     "Plan",
     "PlanProgress",
     "PlanStep",
+    "PlanStepStatus",
     "SkippedStep",
     "StepState",
-    "PlanStepStatus",
     "heuristic_score",
     "parse_plan",
     "parse_vote",

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from sophon.errors import PlanError
-from sophon.plans.graph import find_cycles
+from sophon.plans.dependency_graph import find_cycles
+from sophon.plans.json_extraction import extract_plan_json
 from sophon.plans.plan import Plan, PlanStep
-from sophon.plans.reading import extract_plan_json
 from sophon.tools.tool import Risk
 
 MAX_STEPS = 20

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sophon.plans.graph import find_dependants
+from sophon.plans.dependency_graph import find_dependants
 from sophon.tools.tool import Risk
 
 

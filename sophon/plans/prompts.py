@@ -43,7 +43,11 @@ def reask_prompt(problems: Sequence[str]) -> str:
 
 
 def step_prompt(
-    step: PlanStep, dependency_results: Mapping[str, str], previous_error: str | None = None, *, limit: int = DEFAULT_LIMIT
+    step: PlanStep,
+    dependency_results: Mapping[str, str],
+    previous_error: str | None = None,
+    *,
+    limit: int = DEFAULT_LIMIT,
 ) -> str:
     """Return the user message of a step's turn: description, results of its dependencies, error of the first try.
 

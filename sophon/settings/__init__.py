@@ -1,6 +1,28 @@
 """Settings of Sophon: models, loading from files, environment and command line, JSON Schema. See docs/settings.md."""
 
-from sophon.settings.agent import (
+from sophon.settings.json_schema import settings_schema
+from sophon.settings.loader import load_settings
+from sophon.settings.markdown_table import render_settings_table
+from sophon.settings.redacted_dump import redact_settings
+from sophon.settings.root import Settings
+from sophon.settings.sections.host import (
+    ChannelsSettings,
+    HubSettings,
+    HubUserSettings,
+    LoggingSettings,
+    QueueSettings,
+    StoreSettings,
+    TelegramSettings,
+    WhatsAppSettings,
+)
+from sophon.settings.sections.providers import (
+    BudgetSettings,
+    PriceSettings,
+    ProviderBudgetSettings,
+    ProviderSettings,
+    TurnBudgetSettings,
+)
+from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
     ChainSettings,
@@ -12,29 +34,8 @@ from sophon.settings.agent import (
     ToolFilterSettings,
     ToolsSettings,
 )
-from sophon.settings.host import (
-    ChannelsSettings,
-    HubSettings,
-    HubUserSettings,
-    LoggingSettings,
-    QueueSettings,
-    StoreSettings,
-    TelegramSettings,
-    WhatsAppSettings,
-)
-from sophon.settings.loading import load_settings
-from sophon.settings.pages import settings_schema, redact_settings
-from sophon.settings.providers import (
-    BudgetSettings,
-    PriceSettings,
-    ProviderBudgetSettings,
-    ProviderSettings,
-    TurnBudgetSettings,
-)
-from sophon.settings.schema import Settings
-from sophon.settings.secrets import Secret, SecretUrl
-from sophon.settings.table import render_settings_table
-from sophon.settings.values import Duration
+from sophon.settings.types.field_types import Duration
+from sophon.settings.types.secrets import Secret, SecretUrl
 
 __all__ = [
     "AgentExecutionSettings",
@@ -65,7 +66,7 @@ __all__ = [
     "TurnBudgetSettings",
     "WhatsAppSettings",
     "load_settings",
-    "settings_schema",
-    "render_settings_table",
     "redact_settings",
+    "render_settings_table",
+    "settings_schema",
 ]

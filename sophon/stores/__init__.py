@@ -1,35 +1,17 @@
 """Stores: the contracts of everything that outlives a turn, and the in-memory store.
 
 The SQL store is not exported here, because importing it loads SQLAlchemy. Use
-`sophon.stores.opening.store_from_url`, or `sophon.stores.sql.SqlStore`.
+`sophon.stores.factory.store_from_url`, or `sophon.stores.sql.SqlStore`.
 """
 
-from sophon.stores.contracts import (
-    ApprovalRecord,
-    ApprovalStore,
-    Compaction,
-    History,
-    Journal,
-    JournalEntry,
-    ProviderLimits,
-    MemoryEntry,
-    MemoryStore,
-    Period,
-    RecordKind,
-    Reservation,
-    SessionRecord,
-    SessionStore,
-    SessionSummary,
-    Spending,
-    Store,
-    UsageRow,
-    UsageStore,
-    UsageTotal,
-)
-from sophon.stores.event_contracts import EventLog, LoggedEvent
-from sophon.stores.memory import InMemoryStore
-from sophon.stores.outbound_contracts import OutboundEntry, Outbox, OutboundStatus
-from sophon.stores.run_contracts import (
+from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+from sophon.stores.contract import Store
+from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.journal.contract import Journal, JournalEntry
+from sophon.stores.memories.contract import MemoryEntry, MemoryStore
+from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox
+from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
     FinishResult,
@@ -40,6 +22,8 @@ from sophon.stores.run_contracts import (
     RunStatus,
     RunStore,
 )
+from sophon.stores.sessions.contract import Compaction, History, RecordKind, SessionRecord, SessionStore, SessionSummary
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageStore, UsageTotal
 
 __all__ = [
     "AcceptResult",
@@ -54,14 +38,14 @@ __all__ = [
     "InboundKey",
     "Journal",
     "JournalEntry",
-    "ProviderLimits",
     "LoggedEvent",
     "MemoryEntry",
     "MemoryStore",
     "OutboundEntry",
-    "Outbox",
     "OutboundStatus",
+    "Outbox",
     "Period",
+    "ProviderLimits",
     "RecordKind",
     "Reservation",
     "Run",

@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import Any
 
-from sophon.testing.clock import VirtualClock
-from sophon.testing.models import FunctionModel, ScriptedModel
-from sophon.testing.recorder import EventRecorder
-from sophon.testing.transcripts import assert_valid_transcript
+from sophon.testing.event_recorder import EventRecorder
+from sophon.testing.fake_models import FunctionModel, ScriptedModel
+from sophon.testing.transcript_assertion import assert_valid_transcript
+from sophon.testing.virtual_clock import VirtualClock
 
 __all__ = [
     "EventRecorder",

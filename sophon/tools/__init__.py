@@ -1,7 +1,7 @@
 """Tools: the `@tool` decorator, the registry, result truncation and the SSRF guard."""
 
+from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target
 from sophon.tools.registry import ToolRegistry
-from sophon.tools.ssrf import SsrfBlocked, SsrfGuard, Target
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.truncation import truncate
 

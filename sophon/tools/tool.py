@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
-from sophon.tools.arguments import ArgumentSchema, schema_from_function
+from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -52,7 +52,7 @@ class Tool:
     `timeout_seconds` and `max_result` (characters) default to the settings if None. `idempotent`: running it twice is
     harmless. `serial`: it must not run concurrently with other tools. `editable`: a person may change its arguments
     when approving. `external`: its result is untrusted text, which is fenced before a model sees it
-    (`sophon.tools.fencing`).
+    (`sophon.tools.untrusted_text`).
     """
 
     name: str

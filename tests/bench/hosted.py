@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from sophon import ModelRequest, Services
-from sophon.stores.opening import store_from_url
+from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
-from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 

@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 
 from sophon import ModelRequest, Services
-from sophon.stores.opening import store_from_url
+from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_channels.whatsapp.signature import sign_body
-from sophon_hosting.site import HostServer, bind_address
+from sophon_hosting.server import HostServer, bind_address
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
-from tests.channels.whatsapp.test_parse import body, message
+from tests.channels.whatsapp.test_parsing import body, message
 
 POSTS = 300
 STORES = ("memory://", "sqlite:///webhooks.db")

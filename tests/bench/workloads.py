@@ -17,7 +17,7 @@ from sophon import (
 )
 from sophon.events import Event
 from sophon.models.model import ModelInfo
-from sophon.stores.contracts import SessionRecord
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.tools.tool import Tool
 from sophon_middlewares.chains import twelve
 

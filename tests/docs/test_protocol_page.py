@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 from sophon import Services
-from sophon_hosting.access import TokenAuthenticator
+from sophon_hosting.access.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
-from sophon_hosting.protocol import render_protocol_tables
+from sophon_hosting.protocol_docs import render_protocol_tables
 from sophon_middlewares.chains import twelve
 
 DOCS = Path(__file__).parents[2] / "docs"
-REFRESH = "put the output of protocol_tables() from sophon_hosting.protocol at the end of docs/protocol.md"
+REFRESH = "put the output of protocol_tables() from sophon_hosting.protocol_docs at the end of docs/protocol.md"
 
 
 def test_the_page_ends_with_the_tables_of_all_events() -> None:

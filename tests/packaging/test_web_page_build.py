@@ -32,7 +32,9 @@ def put_program(folder: Path, name: str, prints: str) -> None:
     (folder / name).chmod(0o755)
 
 
-@pytest.mark.parametrize(("version", "usable"), [("v20.0.0", True), ("v24.19.0", True), ("v18.18.2", False), ("", False)])
+@pytest.mark.parametrize(
+    ("version", "usable"), [("v20.0.0", True), ("v24.19.0", True), ("v18.18.2", False), ("", False)]
+)
 def test_an_npm_with_an_old_node_is_not_used(
     npm: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, usable: bool
 ) -> None:

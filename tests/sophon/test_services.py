@@ -6,8 +6,8 @@ import pytest
 
 from sophon import ModelRequest, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
+from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
-from sophon.models.provider import Provider
 from sophon.services import parse_planning_mode, to_providers
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve

@@ -8,11 +8,11 @@ import pytest
 
 from sophon import Services, tool
 from sophon.errors import SettingsError
-from sophon.instructions import DEFAULT_INSTRUCTIONS
 from sophon.settings import Settings
-from sophon.stores.memory import InMemoryStore
+from sophon.stores.in_memory import InMemoryStore
+from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.testing import VirtualClock
-from sophon.tools.fencing import FENCING_INSTRUCTIONS
+from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS
 from sophon_middlewares.chains import twelve
 
 ROOT = Path(__file__).parents[2]

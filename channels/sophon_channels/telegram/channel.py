@@ -10,18 +10,28 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import TelegramSettings
-from sophon.stores.outbound_contracts import OutboundEntry
-from sophon_channels.contract import Attachment, SelfTestResult, ChannelHealth, Inbox, OutboundMessage, ChatLocation, ButtonPress, SendResult, SendDeferred
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import (
+    Attachment,
+    ButtonPress,
+    ChannelHealth,
+    ChatLocation,
+    Inbox,
+    OutboundMessage,
+    SelfTestResult,
+    SendDeferred,
+    SendResult,
+)
 from sophon_channels.errors import ChannelError
-from sophon_channels.fields import JsonObject
-from sophon_channels.telegram import access, checks, render
-from sophon_channels.telegram.client import TelegramClient
-from sophon_channels.telegram.downloads import download_attachment
-from sophon_channels.telegram.failures import TelegramApiError
-from sophon_channels.telegram.listening import TelegramRunner
-from sophon_channels.telegram.sending import TelegramSender
-from sophon_channels.telegram.transport import BotApiTransport
-from sophon_channels.telegram.uploads import MAX_UPLOAD_BYTES
+from sophon_channels.json_fields import JsonObject
+from sophon_channels.telegram import credentials, rendering, self_test
+from sophon_channels.telegram.api.client import TelegramClient
+from sophon_channels.telegram.api.downloads import download_attachment
+from sophon_channels.telegram.api.errors import TelegramApiError
+from sophon_channels.telegram.api.transport import BotApiTransport
+from sophon_channels.telegram.api.uploads import MAX_UPLOAD_BYTES
+from sophon_channels.telegram.runner import TelegramRunner
+from sophon_channels.telegram.sender import TelegramSender
 from sophon_channels.telegram.webhook import WEBHOOK_PATH, TelegramWebhook
 
 NOT_RUNNING_MESSAGE = "the channel is not running"
@@ -59,7 +69,7 @@ class TelegramChannel:
 
     @property
     def account(self) -> str:
-        return access.resolve_account(self._settings, self._environment)
+        return credentials.resolve_account(self._settings, self._environment)
 
     @property
     def supports_press_notes(self) -> bool:
@@ -105,13 +115,13 @@ class TelegramChannel:
         if self._settings.mode != "Webhook":
             return ()
         try:
-            secret = access.resolve_webhook_secret(self._settings, self._environment)
+            secret = credentials.resolve_webhook_secret(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
         return (web.post(WEBHOOK_PATH, TelegramWebhook(secret, self._handle_updates, self._is_ready).handle),)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
-        return render.render_payloads(message)
+        return rendering.render_payloads(message)
 
     async def send(self, entry: OutboundEntry) -> SendResult:
         if self._sender is None:
@@ -126,13 +136,21 @@ class TelegramChannel:
         if self._sender is not None:
             await self._sender.send_typing(location)
 
-    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
-        return preview_message_id if self._sender is None else await self._sender.update_preview(location, text, preview_message_id, reply_to_message_id)
+    async def update_preview(
+        self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
+    ) -> str | None:
+        return (
+            preview_message_id
+            if self._sender is None
+            else await self._sender.update_preview(location, text, preview_message_id, reply_to_message_id)
+        )
 
     async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
         if self._transport is None:
             raise ChannelError(f"the file cannot be downloaded from Telegram: {NOT_RUNNING_MESSAGE}")
-        return await download_attachment(TelegramClient(self._transport), self._transport, attachment, target, max_bytes)
+        return await download_attachment(
+            TelegramClient(self._transport), self._transport, attachment, target, max_bytes
+        )
 
     async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration with getMe and getWebhookInfo, which change nothing; the channel may run or not."""
@@ -147,22 +165,24 @@ class TelegramChannel:
             await transport.close()
 
     async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
-        expected = checks.ExpectedSetup(self._settings.mode, self._settings.group_policy, self._webhook_url)
+        expected = self_test.ExpectedSetup(self._settings.mode, self._settings.group_policy, self._webhook_url)
         try:
-            results = list(checks.check_bot(await client.get_me(), expected))
-            return [*results, *checks.check_webhook(await client.get_webhook_info(), expected)]
+            results = list(self_test.check_bot(await client.get_me(), expected))
+            return [*results, *self_test.check_webhook(await client.get_webhook_info(), expected)]
         except TelegramApiError as error:
-            return [checks.result_from_error(error, access.describe_token_origin(self._settings))]
+            return [self_test.result_from_error(error, credentials.describe_token_origin(self._settings))]
 
     def _webhook_settings(self) -> tuple[str, str] | None:
         if self._settings.mode != "Webhook":
             return None
-        return self._webhook_url or "", access.resolve_webhook_secret(self._settings, self._environment)
+        return self._webhook_url or "", credentials.resolve_webhook_secret(self._settings, self._environment)
 
     async def _connect(self) -> BotApiTransport:
-        token = access.resolve_bot_token(self._settings, self._environment)
+        token = credentials.resolve_bot_token(self._settings, self._environment)
         base = self._settings.api_base
-        return await self._clock.run_in_thread(partial(BotApiTransport, token, str(base) if base else None, self._clock))
+        return await self._clock.run_in_thread(
+            partial(BotApiTransport, token, str(base) if base else None, self._clock)
+        )
 
     async def _initialize_runner(self, runner: TelegramRunner) -> None:
         try:
@@ -171,7 +191,7 @@ class TelegramChannel:
             if error.is_token_error:
                 await self.stop()
                 self._health.state, self._health.detail = "refused", str(error)
-                origin = access.describe_token_origin(self._settings)
+                origin = credentials.describe_token_origin(self._settings)
                 raise ChannelError(
                     f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"
                 ) from None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sophon_channels.text.runs import TextStyle, StyledRun
+from sophon_channels.text.styled_text import StyledRun, TextStyle
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sophon_channels.fields import JsonObject, get_objects, get_object, get_text, get_int
+from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import ChannelHealth
-from sophon_channels.fields import JsonObject
-from sophon_channels.telegram.client import TelegramClient
-from sophon_channels.telegram.failures import TelegramApiError
-from sophon_channels.telegram.parse import get_update_id
+from sophon_channels.json_fields import JsonObject
+from sophon_channels.telegram.api.client import TelegramClient
+from sophon_channels.telegram.api.errors import TelegramApiError
+from sophon_channels.telegram.parsing import get_update_id
 
 log = logging.getLogger("sophon")
 
@@ -37,7 +37,9 @@ class UpdatePoller:
     week without updates it continues from a random number, which may be lower.
     """
 
-    def __init__(self, client: TelegramClient, clock: Clock, health: ChannelHealth, handle_updates: UpdateHandler) -> None:
+    def __init__(
+        self, client: TelegramClient, clock: Clock, health: ChannelHealth, handle_updates: UpdateHandler
+    ) -> None:
         self._client, self._clock, self._health, self._handle_updates = client, clock, health, handle_updates
         self._offset: int | None = None
         self._failures = 0

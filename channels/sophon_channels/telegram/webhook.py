@@ -10,7 +10,7 @@ from typing import cast
 from aiohttp import web
 
 from sophon.errors import StoreError
-from sophon_channels.fields import JsonObject
+from sophon_channels.json_fields import JsonObject
 from sophon_channels.telegram.polling import UpdateHandler
 
 log = logging.getLogger("sophon")
@@ -85,4 +85,4 @@ def _parse_body(body: bytes) -> JsonObject | None:
         update: object = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return cast("Fields", update) if isinstance(update, dict) else None
+    return cast("JsonObject", update) if isinstance(update, dict) else None

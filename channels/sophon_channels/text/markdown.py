@@ -8,9 +8,9 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from sophon_channels.fields import sanitize_text
-from sophon_channels.text.runs import PLAIN_STYLE, TextStyle, StyledRun
-from sophon_channels.text.tables import render_table
+from sophon_channels.json_fields import sanitize_text
+from sophon_channels.text.monospace_tables import render_table
+from sophon_channels.text.styled_text import PLAIN_STYLE, StyledRun, TextStyle
 
 _LINKABLE = re.compile(r"(?:https?://[^/]|tg://.)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
@@ -60,7 +60,9 @@ class _RunBuilder:
             token = tokens[position]
             if token.type == "table_open":
                 end = next(i for i in range(position, len(tokens)) if tokens[i].type == "table_close")
-                self._add_block(render_table(_table_rows(tokens[position:end])), replace(self._style, pre=""))
+                self._add_block(
+                    render_table(_table_rows(tokens[position:end])), replace(self._style, code_block_language="")
+                )
                 position = end
             else:
                 self._handle(token)
@@ -79,7 +81,9 @@ class _RunBuilder:
         if not text:
             return
         if self.runs and self._separator:
-            self.runs.append(StyledRun(self._separator, TextStyle(quote=self._style.quote and self.runs[-1].style.quote)))
+            self.runs.append(
+                StyledRun(self._separator, TextStyle(quote=self._style.quote and self.runs[-1].style.quote))
+            )
         self._separator = ""
         self.runs.append(StyledRun(text, style or self._style))
 
@@ -142,7 +146,9 @@ class _RunBuilder:
         language, _, rest = token.info.strip().partition(" ")
         if not _LANGUAGE.fullmatch(language) or not token.content.strip():
             language, rest = "", token.info.strip()
-        self._add_block(f"{rest}\n{token.content}" if rest else token.content, replace(self._style, pre=language))
+        self._add_block(
+            f"{rest}\n{token.content}" if rest else token.content, replace(self._style, code_block_language=language)
+        )
 
     def add_line_break(self, _: Token) -> None:
         self.append("\n")
@@ -157,7 +163,7 @@ class _RunBuilder:
                 current,
                 bold=current.bold or token.type == "strong_open",
                 italic=current.italic or token.type == "em_open",
-                strike=current.strikethrough or token.type == "s_open",
+                strikethrough=current.strikethrough or token.type == "s_open",
             )
         )
 

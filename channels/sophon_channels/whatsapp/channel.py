@@ -9,32 +9,32 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import WhatsAppSettings
-from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
-    SelfTestResult,
+    ButtonPress,
     ChannelHealth,
+    ChatLocation,
     Inbox,
     OutboundMessage,
-    ChatLocation,
-    ButtonPress,
-    SendResult,
+    SelfTestResult,
     SendDeferred,
+    SendResult,
     SendSucceeded,
     SendUndeliverable,
 )
-from sophon_channels.disk import OutboundFile
 from sophon_channels.errors import ChannelError
-from sophon_channels.fields import get_text
-from sophon_channels.whatsapp import render
-from sophon_channels.whatsapp.access import resolve_credentials, find_credential_problems, resolve_webhook_secrets
-from sophon_channels.whatsapp.client import WhatsAppClient
-from sophon_channels.whatsapp.downloads import MAX_BYTES_BY_KIND, download_attachment
-from sophon_channels.whatsapp.failures import WhatsAppApiError, send_result_from_error
-from sophon_channels.whatsapp.parse import parse_webhook
-from sophon_channels.whatsapp.rate import NO_DELAY, WhatsAppRateLimiter
-from sophon_channels.whatsapp.statuses import StatusDeduplicator
-from sophon_channels.whatsapp.uploads import upload_file_message
+from sophon_channels.json_fields import get_text
+from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.whatsapp import rendering
+from sophon_channels.whatsapp.api.client import WhatsAppClient
+from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND, download_attachment
+from sophon_channels.whatsapp.api.errors import WhatsAppApiError, send_result_from_error
+from sophon_channels.whatsapp.api.rate_limiter import NO_DELAY, WhatsAppRateLimiter
+from sophon_channels.whatsapp.api.uploads import upload_file_message
+from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
+from sophon_channels.whatsapp.parsing import parse_webhook
+from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
 from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
 
 log = logging.getLogger("sophon")
@@ -110,7 +110,7 @@ class WhatsAppChannel:
         return web.get(WEBHOOK_PATH, webhook.handle_verification), web.post(WEBHOOK_PATH, webhook.handle)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
-        return render.render_payloads(message)
+        return rendering.render_payloads(message)
 
     async def send(self, entry: OutboundEntry) -> SendResult:
         if self._client is None:
@@ -158,7 +158,9 @@ class WhatsAppChannel:
         else:
             self._record_success()
 
-    async def update_preview(self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> str | None:
+    async def update_preview(
+        self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
+    ) -> str | None:
         """Do nothing and return None: WhatsApp messages cannot be edited."""
         return None
 
@@ -181,7 +183,9 @@ class WhatsAppChannel:
         number, name = get_text(info, "display_phone_number"), get_text(info, "verified_name")
         return [
             SelfTestResult(True, f"the number is {number or 'known'} ({name or 'without a verified name'})"),
-            SelfTestResult(True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"),
+            SelfTestResult(
+                True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"
+            ),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
@@ -196,7 +200,9 @@ class WhatsAppChannel:
     def _create_client(self) -> WhatsAppClient:
         credentials = resolve_credentials(self._settings, self._environment)
         base_url = self._settings.api_base
-        return WhatsAppClient(credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock)
+        return WhatsAppClient(
+            credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock
+        )
 
     def _record_success(self) -> None:
         if self._client is not None:
@@ -221,7 +227,7 @@ class WhatsAppChannel:
 
 
 def _text_with_repeat_mark(entry: OutboundEntry) -> str:
-    return (render.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
+    return (rendering.REPEAT_MARK if entry.doubtful else "") + str(entry.payload["text"])
 
 
 def _build_message(entry: OutboundEntry) -> dict[str, Any]:

@@ -23,7 +23,9 @@ PayloadHandler = Callable[[object], Awaitable[None]]
 class WhatsAppWebhook:
     """aiohttp handlers. Answer 200 only for stored events: Meta delivers all others again, for 7 days."""
 
-    def __init__(self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]
+    ) -> None:
         self._secret, self._verify_token = secret, verify_token.encode()
         self._handle_payload, self._is_ready = handle_payload, is_ready
 

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.contracts import Store
-from sophon.stores.note_contracts import ChannelStateEntry
-from sophon_channels.contract import Person, ChatLocation
-from sophon_channels.rules.tokens import normalize_code, generate_code
-from sophon_hosting.channels.chats import PERSON_KIND
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.contract import Store
+from sophon_channels.contract import ChatLocation, Person
+from sophon_channels.short_codes import generate_code, normalize_code
+from sophon_hosting.channels.chat_state import PERSON_KIND
 
 PAIRING_KIND = "pairing"
 """Kind of the note of an open code."""
@@ -42,7 +42,9 @@ class PairingService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._notes, self._clock = store.channel_state, clock
 
-    async def request_code(self, channel: str, account: str, person: Person, location: ChatLocation, external_id: str = "") -> str | None:
+    async def request_code(
+        self, channel: str, account: str, person: Person, location: ChatLocation, external_id: str = ""
+    ) -> str | None:
         """Return a new code for an unknown person; None if the person has one already, or too many codes are open.
 
         The same message gets the same code again: the process may have crashed before the code was sent.
@@ -56,7 +58,9 @@ class PairingService:
             return None
         code = generate_code()
         value = {"code": code, "name": person.name, "chat": location.key, "message": external_id}
-        return code if await self._notes.add(ChannelStateEntry(channel, account, PAIRING_KIND, person.id, value)) else None
+        return (
+            code if await self._notes.add(ChannelStateEntry(channel, account, PAIRING_KIND, person.id, value)) else None
+        )
 
     async def list_requests(self) -> list[PairingRequest]:
         """Return the open requests, then the paired people."""
@@ -72,7 +76,9 @@ class PairingService:
             if request.code and request.code == normalized:
                 note = await self._notes.get(request.channel, request.account, PERSON_KIND, request.person_id)
                 value = {**(note.value if note else {}), "name": request.name, "paired": True, "chat": request.chat}
-                await self._notes.put(ChannelStateEntry(request.channel, request.account, PERSON_KIND, request.person_id, value))
+                await self._notes.put(
+                    ChannelStateEntry(request.channel, request.account, PERSON_KIND, request.person_id, value)
+                )
                 await self._notes.remove(request.channel, request.account, PAIRING_KIND, request.person_id)
                 return request
         raise NotFound("pairing code", code)
@@ -80,7 +86,9 @@ class PairingService:
     async def revoke(self, person_id: str) -> list[PairingRequest]:
         """Remove a person's pairing, by id or by channel and id (`telegram:111`). Raises NotFound if there is none."""
         requests = [
-            request for request in await self.list_requests() if person_id in (request.person_id, f"{request.channel}:{request.person_id}")
+            request
+            for request in await self.list_requests()
+            if person_id in (request.person_id, f"{request.channel}:{request.person_id}")
         ]
         if not requests:
             raise NotFound("paired person", person_id)
@@ -89,7 +97,9 @@ class PairingService:
             note = await self._notes.get(request.channel, request.account, PERSON_KIND, request.person_id)
             if note is not None:
                 await self._notes.put(
-                    ChannelStateEntry(note.channel, note.account, PERSON_KIND, note.key, {**note.value, "paired": False})
+                    ChannelStateEntry(
+                        note.channel, note.account, PERSON_KIND, note.key, {**note.value, "paired": False}
+                    )
                 )
         return requests
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from sophon_hosting.cli.arguments import GlobalOptions, hoist_global_options
+from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options
 
 PROGRAM = "sophon"
 
@@ -34,7 +34,9 @@ COMMANDS = {
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""
 
-SettingsFileOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")]
+SettingsFileOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")
+]
 SettingOverridesOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Override one setting; repeatable, the last one wins."),
@@ -60,7 +62,7 @@ class LazyCommandGroup(TyperGroup):
         # Objects made by an import live on; without garbage collection the import takes a tenth less time.
         gc.disable()
         try:
-            return get_command(import_module(f"sophon_hosting.cli.{cmd_name}").app)
+            return get_command(import_module(f"sophon_hosting.cli.commands.{cmd_name}").app)
         finally:
             gc.enable()
 
@@ -89,7 +91,7 @@ def root_command(
 
         typer.echo(f"{PROGRAM} {__version__}")
     elif ctx.invoked_subcommand is None and sys.stdin is not None and sys.stdin.isatty():
-        from sophon_hosting.cli.chat import run_chat  # lazy: `--help` must not import the chat
+        from sophon_hosting.cli.commands.chat import run_chat  # lazy: `--help` must not import the chat
 
         raise typer.Exit(run_chat(options))
     elif ctx.invoked_subcommand is None:
@@ -99,11 +101,13 @@ def root_command(
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; write every error as one line to standard error."""
     # Bytes that are not UTF-8 arrive as lone surrogates, which neither a store nor a model accepts.
-    words = hoist_global_options([word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments])
+    words = hoist_global_options(
+        [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments]
+    )
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
-        from sophon_hosting.cli.errors import report_error  # lazy: `--help` must not import `sophon`
+        from sophon_hosting.cli.error_reporting import report_error  # lazy: `--help` must not import `sophon`
 
         return report_error(error, debug="--debug" in words)
     return code if isinstance(code, int) else 0

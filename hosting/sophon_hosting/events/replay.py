@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from sophon.stores.event_contracts import EventLog, LoggedEvent
-from sophon_hosting.events.frame import WireEvent, wire_event_from_log
+from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 
 MAX_REPLAY_EVENTS = 1000
 """Maximum number of events of a replay."""

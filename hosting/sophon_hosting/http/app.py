@@ -7,22 +7,29 @@ from pathlib import Path
 from aiohttp import web
 
 from sophon_channels.contract import Channel
-from sophon_hosting.access import TokenAuthenticator
+from sophon_hosting.access.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
-from sophon_hosting.http.about import host_info_routes
-from sophon_hosting.http.approvals import approval_routes
-from sophon_hosting.http.channels import channel_routes
-from sophon_hosting.http.errors import convert_errors
-from sophon_hosting.http.exchange import HOST, MAX_BODY_BYTES
-from sophon_hosting.http.guards import check_origin, require_json, check_host, add_cors_headers, require_auth, bind_trace
+from sophon_hosting.http.api.approvals import approval_routes
+from sophon_hosting.http.api.channels import channel_routes
+from sophon_hosting.http.api.host_info import host_info_routes
+from sophon_hosting.http.api.memory import memory_routes
+from sophon_hosting.http.api.queue import queue_routes
+from sophon_hosting.http.api.sessions import session_routes
+from sophon_hosting.http.api.tasks import task_routes
+from sophon_hosting.http.api.usage import usage_routes
+from sophon_hosting.http.error_middleware import convert_errors
+from sophon_hosting.http.fallback_page import fallback_page_routes
 from sophon_hosting.http.health import RenderMetrics, health_routes
-from sophon_hosting.http.memory import memory_routes
-from sophon_hosting.http.page import fallback_page_routes
-from sophon_hosting.http.queue import queue_routes
+from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES
+from sophon_hosting.http.middlewares import (
+    add_cors_headers,
+    bind_trace,
+    check_host,
+    check_origin,
+    require_auth,
+    require_json,
+)
 from sophon_hosting.http.response_headers import add_default_headers
-from sophon_hosting.http.sessions import session_routes
-from sophon_hosting.http.tasks import task_routes
-from sophon_hosting.http.usage import usage_routes
 from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_routes
 from sophon_hosting.openai_api.routes import openai_routes
 
@@ -42,8 +49,8 @@ API_ROUTES = (
 class HttpOptions:
     """Options of the HTTP application.
 
-    `render_metrics` renders the response of `/render_metrics`; if None, the path does not exist. `web_folder` is the folder of the built web
-    page. `channels` are listed at `/api/channels`.
+    `render_metrics` renders the response of `/render_metrics`; if None, the path does not exist. `web_folder` is the
+    folder of the built web page. `channels` are listed at `/api/channels`.
     """
 
     render_metrics: RenderMetrics | None = None

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from sophon_hosting.host import Host
-from sophon_hosting.http.exchange import json_response, get_host
+from sophon_hosting.http.json_io import get_host, json_response
 
 log = logging.getLogger("sophon")
 

@@ -11,17 +11,22 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import HubSettings
-from sophon_hosting.access import TokenAuthenticator, User
-from sophon_hosting.desk import AuthorizedHost
-from sophon_hosting.failures import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
+from sophon_hosting.access.authentication import TokenAuthenticator, User
+from sophon_hosting.access.authorized_host import AuthorizedHost
+from sophon_hosting.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.host import Host
-from sophon_hosting.hub.client import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
-from sophon_hosting.hub.conversation import EventDispatcher
-from sophon_hosting.hub.encoding import EventEncoder
+from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
+from sophon_hosting.hub.dispatcher import EventDispatcher
 from sophon_hosting.hub.limits import HubLimits
-from sophon_hosting.hub.outbox import SendBuffer
-from sophon_hosting.hub.server import EngineConnection, HubConnectionRefused, SocketServer, to_engine_message
-from sophon_hosting.hub.waiting import TextPacket
+from sophon_hosting.hub.protocol.socketio_server import (
+    EngineConnection,
+    HubConnectionRefused,
+    SocketServer,
+    to_engine_message,
+)
+from sophon_hosting.hub.sending.client_queue import TextPacket
+from sophon_hosting.hub.sending.event_encoding import EventEncoder
+from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 log = logging.getLogger("sophon")
 
@@ -33,9 +38,9 @@ STOPPING = "the host is stopping; try again when it has restarted"
 class HubStatistics:
     """Statistics of a hub at one moment.
 
-    `max_connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the operator
-    namespace. `sessions`: sessions with at least one subscriber. `buffered_bytes`: data queued for slow clients.
-    `disconnected`: clients disconnected so far because they were too slow.
+    `max_connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the
+    operator namespace. `sessions`: sessions with at least one subscriber. `buffered_bytes`: data queued for slow
+    clients. `disconnected`: clients disconnected so far because they were too slow.
     """
 
     connections: int
@@ -66,7 +71,11 @@ class Hub:
         self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
         origins = (settings or host.services.settings.hub).allowed_origins
         self._server = SocketServer(
-            self, clock=self._clock, limits=self._limits, namespaces=(CHAT_NAMESPACE, OPERATOR_NAMESPACE), origins=origins
+            self,
+            clock=self._clock,
+            limits=self._limits,
+            namespaces=(CHAT_NAMESPACE, OPERATOR_NAMESPACE),
+            origins=origins,
         )
         self._encoder = EventEncoder(to_engine_message)
         self._dispatcher = EventDispatcher(self._server, self._limits)
@@ -121,7 +130,9 @@ class Hub:
         if self._stopping:
             return to_error_payload(Unavailable(STOPPING))
         if len(self._connections) >= self._limits.max_connections:
-            return ErrorPayload("too_many_connections", "the maximum number of connections is open; try again later", 503)
+            return ErrorPayload(
+                "too_many_connections", "the maximum number of connections is open; try again later", 503
+            )
         if self._unauthenticated[address] >= self._limits.max_unauthenticated_per_address:
             message = f"too many unauthenticated connections from {address}: {self._unauthenticated[address]}"
             return ErrorPayload("too_many_connections", message, 429)

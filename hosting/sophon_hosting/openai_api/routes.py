@@ -8,20 +8,20 @@ from aiohttp import web
 
 from sophon.errors import SophonError
 from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed, event_from_wire
-from sophon.stores.contracts import SessionRecord
-from sophon_hosting.desk import ClientMessage
-from sophon_hosting.events.frame import WireEvent, encode_json
-from sophon_hosting.failures import ErrorPayload, to_error_payload
-from sophon_hosting.http.exchange import TRACE, json_response, parse_body, get_authorized_host, get_host
-from sophon_hosting.openai_api.completion import (
+from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.access.authorized_host import ClientMessage
+from sophon_hosting.client_errors import ErrorPayload, to_error_payload
+from sophon_hosting.events.wire_event import WireEvent, encode_json
+from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host, json_response, parse_body
+from sophon_hosting.openai_api.completion_format import (
     AUTO_MODEL,
     CompletionRequest,
-    to_openai_finish_reason,
-    to_history_messages,
-    build_usage_chunk,
     build_chunk,
-    parse_completion_input,
     build_completion,
+    build_usage_chunk,
+    parse_completion_input,
+    to_history_messages,
+    to_openai_finish_reason,
 )
 
 
@@ -33,7 +33,10 @@ def openai_routes() -> list[web.RouteDef]:
 async def list_openai_models(request: web.Request) -> web.Response:
     """List `sophon`, which lets routing choose, and every model as `provider/model`."""
     providers = get_host(request).services.gateway.providers
-    names = [(AUTO_MODEL, AUTO_MODEL), *((f"{each.id}/{model.info.name}", each.id) for each in providers for model in each.models)]
+    names = [
+        (AUTO_MODEL, AUTO_MODEL),
+        *((f"{each.id}/{model.info.name}", each.id) for each in providers for model in each.models),
+    ]
     rows = [{"id": name, "object": "model", "created": 0, "owned_by": owner} for name, owner in names]
     return json_response({"object": "list", "data": rows})
 
@@ -49,7 +52,9 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
         async with task:
             return await (_stream_response(request, task) if completion.stream else _whole_response(task))
     except (SophonError, ConnectionResetError) as error:
-        return _error_response(to_error_payload(ClientDisconnected() if isinstance(error, ConnectionResetError) else error))
+        return _error_response(
+            to_error_payload(ClientDisconnected() if isinstance(error, ConnectionResetError) else error)
+        )
 
 
 DISCONNECT_CHECK_SECONDS = 1.0
@@ -142,7 +147,9 @@ class _CompletionTask:
 async def _whole_response(task: _CompletionTask) -> web.Response:
     async for event in task.events():
         if isinstance(event, TaskCompleted):
-            body = build_completion(task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage)
+            body = build_completion(
+                task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage
+            )
             return json_response(body)
         if isinstance(event, TaskFailed):
             return _error_response(ErrorPayload(str(event.error["code"]), str(event.error["message"]), 502))
@@ -152,7 +159,9 @@ async def _whole_response(task: _CompletionTask) -> web.Response:
 async def _stream_response(request: web.Request, task: _CompletionTask) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
-    await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"role": "assistant", "content": ""}))
+    await _write_event(
+        response, build_chunk(task.task_id, task.model, task.created, {"role": "assistant", "content": ""})
+    )
     streamed = False
     async for event in task.events():
         if isinstance(event, StreamChunk):
@@ -160,7 +169,9 @@ async def _stream_response(request: web.Request, task: _CompletionTask) -> web.S
             await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": event.text}))
         elif isinstance(event, TaskCompleted):
             if event.text and not streamed:
-                await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": event.text}))
+                await _write_event(
+                    response, build_chunk(task.task_id, task.model, task.created, {"content": event.text})
+                )
             reason = to_openai_finish_reason(event.finish_reason)
             await _write_event(response, build_chunk(task.task_id, task.model, task.created, {}, reason))
             if task.counts:

@@ -42,8 +42,8 @@ class QueueEntry:
 class Delivery:
     """Entry delivered to one worker, which must end the delivery by `ack` or `nack`.
 
-    `fencing_token` is a fencing token, greater than that of every earlier delivery, also across restarts: a write with a
-    smaller token than the last one is stale. `delivery_count` is 1 for the first delivery of the entry.
+    `fencing_token` is a fencing token, greater than that of every earlier delivery, also across restarts: a write with
+    a smaller token than the last one is stale. `delivery_count` is 1 for the first delivery of the entry.
     """
 
     entry: QueueEntry
@@ -53,7 +53,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Entry given back after its last allowed delivery; `delivery_count` is its number of deliveries, `died_at` is in UTC."""
+    """Entry given back after its last allowed delivery; `delivery_count` is its number of deliveries, `died_at` is in
+    UTC.
+    """
 
     entry: QueueEntry
     delivery_count: int

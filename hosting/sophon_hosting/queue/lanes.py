@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from sophon_hosting.queue.acceptance import Ticket
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.position_index import Ticket
 
 
 @dataclass(slots=True, eq=False)

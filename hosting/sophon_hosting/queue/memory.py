@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import QueueFull
-from sophon_hosting.queue.acceptance import PositionIndex
-from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, ReservedSlot, QueueEntry, QueueStatistics
-from sophon_hosting.queue.lanes import QueueItem, LaneScheduler
-from sophon_hosting.queue.pace import DrainRate
-from sophon_hosting.queue.takers import WaitingConsumers
+from sophon_hosting.queue.consumers import WaitingConsumers
+from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
+from sophon_hosting.queue.drain_rate import DrainRate
+from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
+from sophon_hosting.queue.position_index import PositionIndex
 
 DEFAULT_CAPACITY = 100
 """Default bound of the waiting entries. Source: reference/sophon.md 5.15."""
@@ -30,7 +30,11 @@ class MemoryQueue:
     """
 
     def __init__(
-        self, capacity: int = DEFAULT_CAPACITY, *, max_deliveries: int = DEFAULT_MAX_DELIVERIES, clock: Clock | None = None
+        self,
+        capacity: int = DEFAULT_CAPACITY,
+        *,
+        max_deliveries: int = DEFAULT_MAX_DELIVERIES,
+        clock: Clock | None = None,
     ) -> None:
         if capacity < 1 or max_deliveries < 1:
             raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
-from sophon.pipeline import Next, Pipeline
-from sophon_hosting.runs.jobs import ActiveRuns
+from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 
 

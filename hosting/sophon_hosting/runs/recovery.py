@@ -5,11 +5,11 @@ import logging
 from sophon.errors import NotFound
 from sophon.events import TaskQueued
 from sophon.services import Services
-from sophon.stores.contracts import Store
-from sophon.stores.run_contracts import Run
-from sophon_hosting.events.feed import EventBus
+from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.endings import RunAborted, RunTerminator
+from sophon_hosting.runs.termination import RunAborted, RunTerminator
 
 log = logging.getLogger("sophon")
 
@@ -18,8 +18,8 @@ class RunRecovery:
     """Recovers the unfinished runs in order of acceptance, before the worker takes the first one.
 
     A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
-    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A suspended
-    one holds its lane and resumes if one of its approvals was decided.
+    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A
+    suspended one holds its lane and resumes if one of its approvals was decided.
     """
 
     def __init__(self, services: Services, queue: TaskQueue, terminator: RunTerminator, event_bus: EventBus) -> None:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus, LoopWarning, Progress
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
-from sophon.pipeline import Next
 from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits
 
 PROGRESS_INTERVAL = 10

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
 from sophon.extensions import Key
 from sophon.messages import Response, ToolCall
-from sophon.pipeline import Next
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
-from sophon_middlewares.inner.admission import find_argument_error, find_call_error
+from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 
 DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by time-out."""

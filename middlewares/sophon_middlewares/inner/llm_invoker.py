@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import ChainError
 from sophon.events import StreamChunk, StreamReset
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, OnText
-from sophon.pipeline import Next
-from sophon.transcript import is_valid_transcript, repair_transcript
+from sophon.transcript_validation import is_valid_transcript, repair_transcript
 
 
 @dataclass(slots=True)

@@ -178,7 +178,9 @@ class LoopDetector:
             return LoopVerdict("breaker", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         in_a_row = _count_without_progress(self._trailing_run(call.key), call.key)
         if _reaches(in_a_row, limits.poll_critical):
-            return LoopVerdict("critical", "poll_no_progress", in_a_row, _refusal_text(tool, f"{in_a_row} times in a row"))
+            return LoopVerdict(
+                "critical", "poll_no_progress", in_a_row, _refusal_text(tool, f"{in_a_row} times in a row")
+            )
         if _reaches(stuck, limits.repeat_critical):
             return LoopVerdict("critical", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         return None

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.pipeline import Next
 
 
 class ParallelExecution:

@@ -4,17 +4,17 @@ import asyncio
 import logging
 
 from sophon.approvals import compute_call_digest
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
-from sophon.messages import ToolCallOutcome, ToolCall
-from sophon.pipeline import Next
-from sophon.stores.contracts import JournalEntry
-from sophon.tools.fencing import fence_text
+from sophon.messages import ToolCall, ToolCallOutcome
+from sophon.stores.journal.contract import JournalEntry
 from sophon.tools.tool import Tool
 from sophon.tools.truncation import truncate
-from sophon_middlewares.inner.admission import find_argument_error, find_grant_error, find_call_error
+from sophon.tools.untrusted_text import fence_text
+from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 
 log = logging.getLogger("sophon.tools")
 

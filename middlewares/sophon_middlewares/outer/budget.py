@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
-from sophon.models.provider import Provider
-from sophon.pipeline import Next
+from sophon.models.gateway.provider import Provider
 from sophon.settings import BudgetSettings
-from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, limits_for_provider, exceeded_budget
-from sophon_middlewares.outer.periods import budget_period
+from sophon_middlewares.outer.budget_periods import budget_period
+from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, exceeded_budget, limits_for_provider
 
 
 class Budget:
@@ -51,7 +51,9 @@ async def _exclude_over_limit(ctx: Context, now: datetime) -> None:
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
     for provider in providers_with_limits(active, ctx.settings.budget):
         limits = limits_for_provider(provider.id, ctx.settings.budget)
-        spent = await ctx.services.store.usage.get_spending(provider.id, budget_period(now, ctx.settings.budget.time_zone))
+        spent = await ctx.services.store.usage.get_spending(
+            provider.id, budget_period(now, ctx.settings.budget.time_zone)
+        )
         error = exceeded_budget(provider.id, spent, limits, now, ctx.settings.budget.time_zone)
         if error is not None:
             ctx.excluded_providers[provider.id] = str(error)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
-from sophon.models.gateway import ModelGateway
-from sophon.models.provider import Candidate, ProviderHealth
-from sophon.pipeline import Next
+from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.provider import Candidate, ProviderHealth
 
 HEALTH_REASONS: Mapping[ProviderHealth, str] = {
     "active": "eligible",
@@ -49,7 +49,9 @@ class PriorityRouting:
             return _put_first(request.session_choice, eligible)
         if request.capability is None:
             return list(eligible)
-        capable = [found for candidate in eligible if (found := _find_capable(request.capability, candidate)) is not None]
+        capable = [
+            found for candidate in eligible if (found := _find_capable(request.capability, candidate)) is not None
+        ]
         if not capable:
             return list(eligible)
         able = {found.provider.id: found for found in capable}
@@ -79,7 +81,9 @@ class CapabilityRouting:
         if not eligible:
             raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
         hint = ctx.step.model_hint if ctx.step else None
-        ctx.route = self._strategy.route(RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
+        ctx.route = self._strategy.route(
+            RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible
+        )
         await next(ctx)
 
 

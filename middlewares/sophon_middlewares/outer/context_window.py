@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.pipeline import Next
 from sophon.settings import ContextWindowSettings
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.fitting_layer import ContextWindowLayer
+from sophon_middlewares.outer.window.window_layer import ContextWindowLayer
 
 
 class ContextWindow:

@@ -9,8 +9,8 @@ from sophon.events import BudgetAlert
 from sophon.messages import Usage
 from sophon.models.model import ModelRequest
 from sophon.settings import BudgetSettings
-from sophon.stores.contracts import ProviderLimits, Reservation, Spending, UsageRow
-from sophon_middlewares.outer.periods import end_of_day, end_of_month, budget_period
+from sophon.stores.usage.contract import ProviderLimits, Reservation, Spending, UsageRow
+from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
 
 MICROS = 1_000_000
 UNLIMITED = ProviderLimits()
@@ -129,7 +129,13 @@ def limits_for_provider(provider: str, settings: BudgetSettings) -> ProviderLimi
 
 
 def exceeded_budget(
-    provider: str, spent: Spending, limits: ProviderLimits, now: datetime, time_zone: str, *, worst_case: Usage | None = None
+    provider: str,
+    spent: Spending,
+    limits: ProviderLimits,
+    now: datetime,
+    time_zone: str,
+    *,
+    worst_case: Usage | None = None,
 ) -> BudgetExceeded | None:
     """Return the error for the limit that is reached, or that `worst_case` would exceed; None if there is none."""
     tokens, micros = (worst_case.total_tokens, worst_case.cost_micros) if worst_case is not None else (0, 0)

@@ -1,15 +1,15 @@
 """Planning: breaks a multi-step request into a plan, runs it, and answers from the results."""
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import PlanProposed
 from sophon.extensions import Key
-from sophon.pipeline import Next
 from sophon.plans import PlanProgress
-from sophon_middlewares.outer.plan.leave import approve_plan
-from sophon_middlewares.outer.plan.making import create_plan
-from sophon_middlewares.outer.plan.running import run_steps
+from sophon_middlewares.outer.plan.plan_approval import approve_plan
+from sophon_middlewares.outer.plan.plan_creation import create_plan
+from sophon_middlewares.outer.plan.plan_execution import run_steps
+from sophon_middlewares.outer.plan.plan_state import PLAN_STATE, PlanState
 from sophon_middlewares.outer.plan.synthesis import synthesise_response
-from sophon_middlewares.outer.plan.work import PLAN_STATE, PlanState
 
 NO_PLAN: Key[bool] = Key("planning.flat", dump=bool, load=bool)
 """Set when the turn needs no plan; a resumed turn does not decide again."""

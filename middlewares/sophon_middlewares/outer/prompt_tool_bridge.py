@@ -3,11 +3,16 @@
 from collections.abc import Awaitable
 from dataclasses import replace
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
-from sophon.pipeline import Next
+from sophon_middlewares.outer.bridge.history_rendering import (
+    HistoryRenderer,
+    build_tool_prompt,
+    has_tool_messages,
+    overhead_text,
+)
 from sophon_middlewares.outer.bridge.tool_call_scanner import ToolCallScanner, scan_reply
-from sophon_middlewares.outer.bridge.tool_dialect import HistoryRenderer, overhead_text, has_tool_messages, build_tool_prompt
 
 
 class PromptToolBridge:

@@ -7,6 +7,7 @@ from functools import partial
 
 import anyio
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.errors import SophonError, StoreError
@@ -14,10 +15,9 @@ from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed, TaskS
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.messages import Message, Response
-from sophon.pipeline import Next
-from sophon.stores.contracts import History, SessionRecord
-from sophon.transcript import is_valid_transcript, repair_transcript
-from sophon_middlewares.outer.open_round import settle_unfinished_calls
+from sophon.stores.sessions.contract import History, SessionRecord
+from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 
 log = logging.getLogger("sophon")
 
@@ -177,7 +177,9 @@ async def _record_failure(ctx: Context, error: Exception) -> None:
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
-    event = TaskFailed(error=failure, text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx))
+    event = TaskFailed(
+        error=failure, text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx)
+    )
     end = TurnEnd("failed", error=failure, events=lambda _: [event])
     await _conclude_shielded(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import Message
-from sophon.pipeline import Next
 from sophon.tools.tool import Tool
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search")

@@ -3,7 +3,7 @@
 import re
 
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.offline.usage import CHARACTERS_PER_TOKEN, estimate_usage
+from sophon.models.offline.usage_estimate import CHARACTERS_PER_TOKEN, estimate_usage
 
 CONTEXT_WINDOW = 32_000
 """Tokens. The rules have no limit; a realistic window exercises the same context management as any other model."""
@@ -37,7 +37,7 @@ class OfflineModel:
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Return the response to a request of any purpose; raises no errors of its own."""
         # Lazy: importing the rules compiles a hundred patterns, and `import sophon` must stay fast.
-        from sophon.models.offline.purposes import answer_request
+        from sophon.models.offline.purpose_dispatch import answer_request
 
         reply = answer_request(request)
         text = reply.text[: request.max_tokens * CHARACTERS_PER_TOKEN]

@@ -9,12 +9,12 @@ import orjson
 from sophon.memory.search import tokenize
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
-from sophon.models.offline.clauses import Clause, split_clauses
-from sophon.models.offline.errands import refers_to_previous_results
-from sophon.models.offline.reading import split_step_prompt
-from sophon.models.offline.skill import IntentInput, Intent
-from sophon.models.offline.table import match_intent, intent_for_tool
-from sophon.models.offline.words import capitalise, extract_content_words
+from sophon.models.offline.call_selection import refers_to_previous_results
+from sophon.models.offline.intents.intent import Intent, IntentInput
+from sophon.models.offline.intents.registry import intent_for_tool, match_intent
+from sophon.models.offline.language.clauses import Clause, split_clauses
+from sophon.models.offline.language.english import capitalise, extract_content_words
+from sophon.models.offline.transcript import split_step_prompt
 from sophon.tools.tool import Risk, Tool
 
 _TOOL_LINE = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critical)\)", re.MULTILINE)

@@ -11,9 +11,9 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.errors import SophonError, StoreError
-from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, enable_wal, describe_url
-from sophon.stores.sql.faults import to_store_error
-from sophon.stores.sql.upgrade import is_schema_current, migrate_schema
+from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
+from sophon.stores.sql.errors import to_store_error
+from sophon.stores.sql.schema_migration import is_schema_current, migrate_schema
 from sophon.stores.sql.writer import WriterThread
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
-from sophon.stores.sql.columns import JsonText, SafeText, UtcTime
+from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 
 # SQLite generates row numbers only for a column that is declared INTEGER.
 _RowNumber = BigInteger().with_variant(Integer, "sqlite")

@@ -4,18 +4,18 @@ from functools import partial
 from pathlib import Path
 
 from sophon.clock import Clock, SystemClock
-from sophon.stores.sql.approvals import SqlApprovalStore
-from sophon.stores.sql.claims import release_stale_reservations
+from sophon.stores.approvals.sql import SqlApprovalStore
+from sophon.stores.channel_state.sql import SqlChannelStateStore
+from sophon.stores.events.sql import SqlEventLog
+from sophon.stores.journal.sql import SqlJournal
+from sophon.stores.memories.sql import SqlMemoryStore
+from sophon.stores.outbox.sql import SqlOutbox
+from sophon.stores.runs.sql import SqlRunStore
+from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.entries import SqlMemoryStore
-from sophon.stores.sql.events import SqlEventLog
-from sophon.stores.sql.journal import SqlJournal
-from sophon.stores.sql.location import resolve_url
-from sophon.stores.sql.notes import SqlChannelStateStore
-from sophon.stores.sql.outbound import SqlOutbox
-from sophon.stores.sql.runs import SqlRunStore
-from sophon.stores.sql.sessions import SqlSessionStore
-from sophon.stores.sql.usage import SqlUsageStore
+from sophon.stores.sql.url import resolve_url
+from sophon.stores.usage.sql import SqlUsageStore
+from sophon.stores.usage.sql_reservations import release_stale_reservations
 
 LOCK_TIMEOUT_SECONDS = 10.0
 
@@ -23,8 +23,8 @@ LOCK_TIMEOUT_SECONDS = 10.0
 class SqlStore:
     """A store in an SQLite file (`sqlite:///data/sophon.db`) or a PostgreSQL database (`postgresql://...`).
 
-    A relative path is relative to `folder`, the working directory by default. `lock_timeout_seconds` is the time-out for a
-    lock of another process, 10 by default. PostgreSQL needs the package psycopg.
+    A relative path is relative to `folder`, the working directory by default. `lock_timeout_seconds` is the time-out
+    for a lock of another process, 10 by default. PostgreSQL needs the package psycopg.
 
     Several processes may use one database concurrently. When an awaited method returns, its effect is on disk, however
     the process ends. A call that is cancelled while it waits is executed nevertheless. Closing completes queued writes;
@@ -42,7 +42,9 @@ class SqlStore:
         lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     ) -> None:
         clock = clock or SystemClock()
-        self._database = Database(resolve_url(url, folder or Path()), lock_timeout_seconds, partial(release_stale_reservations, clock=clock))
+        self._database = Database(
+            resolve_url(url, folder or Path()), lock_timeout_seconds, partial(release_stale_reservations, clock=clock)
+        )
         self.sessions = SqlSessionStore(self._database, clock)
         self.usage = SqlUsageStore(self._database, clock)
         self.approvals = SqlApprovalStore(self._database)

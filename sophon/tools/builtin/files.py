@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.tools.builtin.folder import SandboxedFolder
+from sophon.tools.builtin.sandboxed_folder import SandboxedFolder
 from sophon.tools.tool import Risk, tool
 
 DEFAULT_PAGE_CHARACTERS = 7000

@@ -9,11 +9,11 @@ from pydantic import Field
 
 from sophon.context import Context, TurnServices
 from sophon.errors import ToolError
-from sophon.tools.ssrf import SsrfBlocked, SsrfGuard
+from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:
-    from sophon.tools.http_client import FetchedResponse, SafeHttpClient
+    from sophon.tools.http.client import FetchedResponse, SafeHttpClient
 
 MAX_BODY_CHARACTERS = 1_000_000
 """Maximum length of a request body, in characters."""
@@ -68,7 +68,9 @@ async def http_send(
         body: The request body; JSON is sent with the JSON content type.
         headers: Request headers; no credentials.
     """
-    return format_response(await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False)
+    return format_response(
+        await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False
+    )
 
 
 def format_response(response: "FetchedResponse", *, with_headers: bool) -> str:
@@ -98,7 +100,7 @@ async def _fetch(
 
 
 def _client(services: TurnServices) -> "SafeHttpClient":
-    from sophon.tools.http_client import SafeHttpClient  # lazy: it imports httpx, and `import sophon` must stay fast
+    from sophon.tools.http.client import SafeHttpClient  # lazy: it imports httpx, and `import sophon` must stay fast
 
     client = _CLIENTS.get(services)
     if client is None:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
-from sophon.stores.contracts import MemoryEntry
+from sophon.stores.memories.contract import MemoryEntry
 from sophon.tools.tool import Risk, tool
 
 MAX_ENTRY_CHARACTERS = 4000
@@ -22,7 +22,9 @@ MemoryCategory = Literal["fact", "preference", "observation"]
     tags=("remember", "memory", "memorize", "memorise", "note", "store", "save", "preference"),
 )
 async def memory_write(
-    ctx: Context, text: Annotated[str, Field(min_length=1, max_length=MAX_ENTRY_CHARACTERS)], category: MemoryCategory = "fact"
+    ctx: Context,
+    text: Annotated[str, Field(min_length=1, max_length=MAX_ENTRY_CHARACTERS)],
+    category: MemoryCategory = "fact",
 ) -> str:
     """Remember something about the user or their world beyond this conversation.
 

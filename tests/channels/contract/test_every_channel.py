@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from sophon.clock import SystemClock
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
-from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import SyntheticChannel
 from sophon_channels.contract import (
     Attachment,
     Button,
+    ButtonPress,
     Channel,
+    ChatLocation,
     OutboundMessage,
     Person,
-    ChatLocation,
-    ButtonPress,
     SendDeferred,
     SendSucceeded,
     SendUndeliverable,

@@ -18,7 +18,7 @@ from aiogram.types.base import TelegramObject
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from sophon_channels.text.units import utf16_length
+from sophon_channels.text.utf16 import utf16_length
 from tests.channels.telegram.telegram_html import Unreadable, read
 
 TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"

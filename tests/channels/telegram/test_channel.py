@@ -10,8 +10,8 @@ import pytest
 from sophon.testing import VirtualClock
 from sophon_channels.contract import Attachment, Channel, SelfTestResult
 from sophon_channels.errors import ChannelError
+from sophon_channels.telegram.api.downloads import MAX_DOWNLOAD_BYTES
 from sophon_channels.telegram.channel import TelegramChannel
-from sophon_channels.telegram.downloads import MAX_DOWNLOAD_BYTES
 from sophon_channels.telegram.webhook import WEBHOOK_PATH
 from tests.channels.telegram.bot_api import CUT, TOKEN, Answer, BotApi
 from tests.channels.telegram.conftest import Open
@@ -179,7 +179,11 @@ HOOK = f"https://bot.example{WEBHOOK_PATH}"
         ({"url": f"https://bot.example:8080{WEBHOOK_PATH}"}, {"Mode": "Webhook"}, "does not deliver to port 8080"),
         ({"url": "https://bot.example/hook"}, {"Mode": "Webhook"}, f"path of the webhook URL is not {WEBHOOK_PATH}"),
         ({"url": HOOK, "last_error_message": "Wrong response: 401"}, {"Mode": "Webhook"}, "Wrong response: 401"),
-        ({"url": HOOK, "allowed_updates": ["message"]}, {"Mode": "Webhook"}, "does not deliver messages and button presses"),
+        (
+            {"url": HOOK, "allowed_updates": ["message"]},
+            {"Mode": "Webhook"},
+            "does not deliver messages and button presses",
+        ),
     ],
 )
 async def test_the_doctor_names_the_usual_mistakes(

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from sophon_channels.contract import InboundMessage
 from sophon_channels.telegram.channel import TelegramChannel
-from sophon_channels.telegram.webhook import MAX_BODY_BYTES, WEBHOOK_PATH, SECRET_HEADER, is_valid_secret
+from sophon_channels.telegram.webhook import MAX_BODY_BYTES, SECRET_HEADER, WEBHOOK_PATH, is_valid_secret
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import SECRET, Box, broken_store, message

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbound_contracts import OutboundEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     Attachment,
     Button,
-    SendAmbiguous,
-    OutboundMessage,
     ChatLocation,
-    SendResult,
+    OutboundMessage,
+    SendAmbiguous,
     SendDeferred,
+    SendResult,
     SendSucceeded,
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
-from sophon_channels.whatsapp.rate import PAIR_BURST, WhatsAppRateLimiter
+from sophon_channels.whatsapp.api.rate_limiter import PAIR_BURST, WhatsAppRateLimiter
 from tests.channels.whatsapp.graph_api import NUMBER_ID, TOKEN, GraphApi
 
 
@@ -31,7 +31,7 @@ class Nobody:
 
 
 async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> SendResult:
-    [payload] = channel.parts(OutboundMessage(text, **more))
+    [payload] = channel.render_payloads(OutboundMessage(text, **more))
     entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1)
     receipt: SendResult = await channel.send(entry)
     return receipt
@@ -64,7 +64,7 @@ async def test_who_hides_their_number_is_written_to_by_their_user_id(channel: An
 
 
 async def test_a_question_has_reply_buttons(channel: Any, graph: GraphApi) -> None:
-    await sent(channel, "May it?", markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2")))
+    await sent(channel, "May it?", is_markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2")))
     replies = [each["reply"] for each in graph.messages[0]["interactive"]["action"]["buttons"]]
     assert replies == [{"id": "ap:1", "title": "Approve"}, {"id": "ap:2", "title": "Reject"}]
 
@@ -142,15 +142,15 @@ async def test_nobody_there_is_no_doubt(make: Any, graph: GraphApi) -> None:
 
 
 async def test_busy_marks_as_read_and_shows_that_an_answer_is_written(channel: Any, graph: GraphApi) -> None:
-    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
+    await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
     assert graph.reads == ["wamid.AAA1"]
     graph.answers.append((500, 1))
-    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
+    await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
 
 
 async def test_a_file_is_fetched_whole(channel: Any, graph: GraphApi, tmp_path: Any) -> None:
     graph.files["99"] = b"\x89PNG" * 1000
-    assert await channel.fetch(Attachment("99", "image"), str(tmp_path / "f"), limit=10_000) == 4000
+    assert await channel.download_attachment(Attachment("99", "image"), str(tmp_path / "f"), max_bytes=10_000) == 4000
     assert (tmp_path / "f").read_bytes() == graph.files["99"]
 
 
@@ -167,13 +167,13 @@ async def test_a_file_that_is_too_large_or_damaged_is_not_kept(
 ) -> None:
     graph.files["99"], graph.declared["99"] = b"x" * 4000, declared
     with pytest.raises(ChannelError, match=said):
-        await channel.fetch(Attachment("99", "image"), str(tmp_path / "f"), limit=limit)
+        await channel.download_attachment(Attachment("99", "image"), str(tmp_path / "f"), max_bytes=limit)
     assert not (tmp_path / "f").exists()
 
 
 async def test_a_file_that_is_gone_says_so(channel: Any, tmp_path: Any) -> None:
     with pytest.raises(ChannelError, match="could not be downloaded"):
-        await channel.fetch(Attachment("gone", "image"), str(tmp_path / "f"), limit=10_000)
+        await channel.download_attachment(Attachment("gone", "image"), str(tmp_path / "f"), max_bytes=10_000)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ async def test_no_token_in_any_line_of_the_log(make: Any, graph: GraphApi, caplo
     graph.answers.extend([(500, 1), (401, 190), (400, 100)])
     await channel.start(Nobody())
     await sent(channel)
-    await channel.busy(ChatLocation("1"), "m")
+    await channel.send_typing(ChatLocation("1"), "m")
     assert TOKEN not in caplog.text
 
 
@@ -242,7 +242,7 @@ async def test_typing_is_shown_again_when_it_has_ended_and_not_before(make: Any,
     channel = make(clock=clock)
     await channel.start(Nobody())
     for _ in range(5):
-        await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
+        await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
         clock.advance(4)
-    await channel.busy(ChatLocation("15550002222"), "wamid.AAA1")
+    await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
     assert graph.reads == ["wamid.AAA1", "wamid.AAA1"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sophon.errors import StoreError
 from sophon_channels.whatsapp.signature import is_valid_signature, sign_body
 from tests.channels.whatsapp.graph_api import SECRET, WORD
-from tests.channels.whatsapp.test_parse import body, message
+from tests.channels.whatsapp.test_parsing import body, message
 
 
 class Box:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.stores.contracts import Store
-from sophon.stores.memory.store import InMemoryStore
+from sophon.stores.contract import Store
+from sophon.stores.in_memory import InMemoryStore
 from sophon.testing import FunctionModel
-from sophon_channels.rules.policy import AccessPolicy
+from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels.configured import ConfiguredChannel
-from sophon_hosting.channels.switchboard import ChannelSupervisor
+from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve

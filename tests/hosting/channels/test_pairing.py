@@ -6,10 +6,10 @@ import pytest
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.memory.store import InMemoryStore
+from sophon.stores.in_memory import InMemoryStore
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Person, ChatLocation
-from sophon_channels.rules.policy import AccessPolicy
+from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.pairing import CODE_LIFETIME, PairingService
 
 EVE = Person("2", "Eve")
@@ -66,12 +66,12 @@ async def test_who_is_revoked_is_unknown_again(pairing: PairingService, who: str
 async def test_who_was_let_in_by_a_code_talks_and_nobody_else_and_not_in_groups(start) -> None:
     running = await start(policy=AccessPolicy(group_policy="All"))
     channel, place = running.channel, ChatLocation("66")
-    await channel.write("hello", person=EVE, place=place)
+    await channel.deliver_message("hello", person=EVE, location=place)
     said = await channel.wait_for_text("sophon pairing approve", place)
     await PairingService(running.store, running.host.services.clock).approve(said.split()[-1].rstrip(")"))
-    await channel.write("hello again", person=EVE, place=place)
+    await channel.deliver_message("hello again", person=EVE, location=place)
     await channel.wait_for_text("You said: hello again", place)
-    await channel.write("and here", person=EVE, place=ChatLocation("-5", "group"), mentioned=True)
-    await channel.write("after", person=EVE, place=place)
+    await channel.deliver_message("and here", person=EVE, location=ChatLocation("-5", "group"), is_mention=True)
+    await channel.deliver_message("after", person=EVE, location=place)
     await channel.wait_for_text("You said: after", place)
-    assert channel.texts(ChatLocation("-5", "group")) == []
+    assert channel.sent_texts(ChatLocation("-5", "group")) == []

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sophon.stores.contracts import Store
-from sophon.stores.opening import store_from_url
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, VirtualClock
-from sophon_hosting.events.feed import EventBus
-from sophon_hosting.events.frame import WireEvent
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.wire_event import WireEvent
 from tests.databases import SQLITE, copy_database
 
 URLS = {"memory": "memory://", "sqlite": SQLITE}

@@ -1,7 +1,7 @@
 import pytest
 
-from sophon.stores.contracts import Store
-from sophon.stores.event_contracts import LoggedEvent
+from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES, MAX_REPLAY_EVENTS, read_missed_events, select_newest
 
 

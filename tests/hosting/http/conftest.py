@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import FunctionModel
-from sophon_hosting.access import TokenAuthenticator, User
+from sophon_hosting.access.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_middlewares.chains import twelve
@@ -69,7 +69,9 @@ class Api:
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Callable[..., Any]]:
-    """Starts a host with an API, served as `HostServer` does; `users=False` is one that everybody on this machine may use."""
+    """Starts a host with an API, served as `HostServer` does; `users=False` is one that everybody on this machine may
+    use.
+    """
     stack = AsyncExitStack()
 
     async def start(

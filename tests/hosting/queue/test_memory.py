@@ -4,9 +4,9 @@ import asyncio
 import gc
 from collections import Counter
 
-from sophon_hosting.queue.acceptance import MIN_CAPACITY
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.position_index import MIN_CAPACITY
 
 KEPT = ("Item", "Lane", "Ticket")
 

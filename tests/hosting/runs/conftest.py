@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.stores.contracts import Store
-from sophon.stores.opening import store_from_url
-from sophon.stores.run_contracts import Run
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.stores.runs.contract import Run
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.queue.contract import QueueEntry
@@ -125,7 +125,9 @@ class World:
             raise RuntimeError("the model broke")
         return last.content.upper()
 
-    async def send(self, host: Host, text: str, session_id: str = "s", owner: str = "ada", **options: Any) -> TaskReceipt:
+    async def send(
+        self, host: Host, text: str, session_id: str = "s", owner: str = "ada", **options: Any
+    ) -> TaskReceipt:
         return await host.accept(RunRequest(text, session_id, owner, **options))
 
     async def run(self, receipt: TaskReceipt) -> Run:

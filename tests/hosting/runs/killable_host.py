@@ -12,7 +12,7 @@ from pathlib import Path
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import QueueFull
 from sophon.events import Event
-from sophon.stores.opening import store_from_url
+from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.approvals import DecisionRefused
 from sophon_hosting.host import Host, RunRequest

@@ -5,9 +5,9 @@ import pytest
 from sophon import Services
 from sophon.errors import StoreError
 from sophon.testing import VirtualClock
-from sophon_hosting.cli.processes import run_until_stopped
+from sophon_hosting.cli.graceful_shutdown import run_until_stopped
 from sophon_hosting.host import Host
-from sophon_hosting.store_lock import StoreLease
+from sophon_hosting.store_lease import StoreLease
 from sophon_middlewares.chains import twelve
 
 

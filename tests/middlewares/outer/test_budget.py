@@ -29,9 +29,9 @@ from sophon.approvals import ApprovalRequest
 from sophon.context import Step
 from sophon.errors import ModelError
 from sophon.events import BudgetAlert, ModelAttempt, TaskCompleted
+from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
-from sophon.models.provider import Provider
-from sophon.stores.opening import store_from_url
+from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon.tools.builtin import builtin_tools
 from sophon_middlewares import (

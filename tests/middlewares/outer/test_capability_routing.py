@@ -5,8 +5,8 @@ import pytest
 from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
 from sophon.context import Step
 from sophon.errors import NoProvider, ProviderUnavailable
-from sophon.models.keys import ApiKeyPool
-from sophon.models.provider import Candidate, Provider
+from sophon.models.gateway.api_keys import ApiKeyPool
+from sophon.models.gateway.provider import Candidate, Provider
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
 from sophon_middlewares.outer.capability_routing import PriorityRouting, RouteRequest

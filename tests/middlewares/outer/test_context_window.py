@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from sophon import Context, Message, ModelRequest, ModelResponse, Next, Pipeline, Response, Services, ToolCall, tool
 from sophon.errors import BadRequest, BudgetExceeded, ContextOverflow, MessageTooLarge
 from sophon.events import AgentStatus, ContextCompacted, StreamChunk
-from sophon.models.tokens import TokenCounter
+from sophon.models.token_counter import TokenCounter
 from sophon.settings import ContextWindowSettings
-from sophon.stores.contracts import Compaction
+from sophon.stores.sessions.contract import Compaction
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.window.compaction import build_summary_message
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.fitting import GAP_NOTE
+from sophon_middlewares.outer.window.conversation_truncation import GAP_NOTE
+from sophon_middlewares.outer.window.summary_request import build_summary_message
 
 COUNTER = TokenCounter()
 SYSTEM = "Be brief."

@@ -9,11 +9,11 @@ from sophon import ModelRequest, Services, Usage
 from sophon.errors import BudgetExceeded
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings, Settings
-from sophon.stores.contracts import ProviderLimits, Period, Reservation, Spending
-from sophon.stores.memory import InMemoryStore
-from sophon.stores.memory.usage import InMemoryUsageStore
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
+from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import VirtualClock
-from sophon_middlewares.outer.meter import TurnMeter, build_alerts, limits_for_provider, exceeded_budget
+from sophon_middlewares.outer.meter import TurnMeter, build_alerts, exceeded_budget, limits_for_provider
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -54,13 +54,17 @@ def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected
         (Spending(10**9, 10**9), ProviderLimits(), None, None),
     ],
 )
-def test_a_limit_is_met_when_nothing_fits_any_more(spent: Spending, limits: ProviderLimits, claim, met: str | None) -> None:
+def test_a_limit_is_met_when_nothing_fits_any_more(
+    spent: Spending, limits: ProviderLimits, claim, met: str | None
+) -> None:
     error = exceeded_budget("a", spent, limits, NOW, "UTC", worst_case=claim)
     assert (error.limit if error else None) == met
 
 
 def test_a_met_limit_says_how_much_was_used_how_much_was_needed_and_when_it_resets() -> None:
-    error = exceeded_budget("a", Spending(600_000, 0), ProviderLimits(1_000_000), NOW, "UTC", worst_case=Usage(300_000, 200_000))
+    error = exceeded_budget(
+        "a", Spending(600_000, 0), ProviderLimits(1_000_000), NOW, "UTC", worst_case=Usage(300_000, 200_000)
+    )
 
     assert error is not None
     assert (error.used, error.needed, error.allowed) == (600_000, 500_000, 1_000_000)
@@ -109,7 +113,9 @@ def test_no_limit_alerts_nobody() -> None:
 class SlowUsage(InMemoryUsageStore):
     """Books that answer later, as those of a database."""
 
-    async def reserve(self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits) -> Reservation | Spending:
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
         await asyncio.sleep(0)
         return await super().reserve(provider, period, worst_case, limits)
 

@@ -9,7 +9,7 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.bridge.tool_dialect import NO_TOOLS_INSTRUCTIONS
+from sophon_middlewares.outer.bridge.history_rendering import NO_TOOLS_INSTRUCTIONS
 from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge, bridge_overhead
 
 ADD = '<tool_call>{"name": "add", "arguments": {"a": 17, "b": 23}}</tool_call>'

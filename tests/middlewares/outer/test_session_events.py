@@ -10,7 +10,7 @@ from sophon.approvals import ApprovalRequest
 from sophon.errors import ModelError
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
-from sophon.stores.contracts import SessionRecord
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, ScriptedModel, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
 

@@ -28,15 +28,16 @@ from sophon.approvals import ApprovalRequest
 from sophon.errors import ModelError, StoreError
 from sophon.events import Event, StreamChunk, StreamReset, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.events import Message as MessageAdded
-from sophon.stores.contracts import Compaction, History, SessionRecord, Store
-from sophon.stores.memory import InMemoryStore
-from sophon.stores.memory.journal import InMemoryJournal
-from sophon.stores.memory.sessions import InMemorySessionStore
-from sophon.stores.opening import store_from_url
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.journal.in_memory import InMemoryJournal
+from sophon.stores.sessions.contract import Compaction, History, SessionRecord
+from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
-from sophon_middlewares.outer.open_round import NOT_RUN_RESULT, find_unfinished_calls
 from sophon_middlewares.outer.session_events import VALIDATED_PREFIX, collect_new_records
+from sophon_middlewares.outer.unfinished_calls import NOT_RUN_RESULT, find_unfinished_calls
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), *INNER)

@@ -14,7 +14,7 @@ from sophon.messages import Message, Response
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution, ToolFilter
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.tool_filter import ALWAYS_OFFERED, select_tools, list_called_tools
+from sophon_middlewares.outer.tool_filter import ALWAYS_OFFERED, list_called_tools, select_tools
 
 CHAIN = Pipeline.compose(ToolFilter(), AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 

@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from sophon.messages import Message
-from sophon.models.litellm_model import LiteLLMModel
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.openai_model import OpenAIModel
+from sophon.models.providers.litellm.model import LiteLLMModel
+from sophon.models.providers.openai.model import OpenAIModel
 from sophon.tools.tool import Tool, tool
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sophon.stores.contracts import Store
-from sophon.stores.opening import store_from_url
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
 from sophon.testing import VirtualClock
 from tests import postgres
 from tests.databases import SQLITE, copy_database

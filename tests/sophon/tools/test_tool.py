@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from sophon import Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InvalidArguments
-from sophon.tools.arguments import parse_docstring
+from sophon.tools.argument_schema import parse_docstring
 from sophon.tools.tool import result_to_text, to_wire_name
 
 

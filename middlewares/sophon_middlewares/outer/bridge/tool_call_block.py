@@ -3,7 +3,7 @@
 import re
 from enum import Enum, auto
 
-from sophon_middlewares.outer.bridge.tool_tags import TAG, PARTIAL_TAG
+from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG
 
 MAX_BLOCK_CHARACTERS = 262_144
 """A longer block is malformed, and the excess is not stored."""
@@ -28,8 +28,9 @@ class ToolCallBlock:
     """The text between the tags, collected piece by piece.
 
     A closing tag inside a JSON string belongs to the string. If the block cannot be parsed that way, because a quote is
-    missing, the first such tag ends the block: then the block is `has_tag_in_string`, and `split_at_closing_tag` splits it there. With
-    `allow_tags_in_strings=False` every closing tag ends the block. Linear time in the text, however it is chunked.
+    missing, the first such tag ends the block: then the block is `has_tag_in_string`, and `split_at_closing_tag` splits
+    it there. With `allow_tags_in_strings=False` every closing tag ends the block. Linear time in the text, however it
+    is chunked.
     """
 
     __slots__ = ("_allow_tags_in_strings", "_closing", "_in_string", "_pieces", "_size", "error")

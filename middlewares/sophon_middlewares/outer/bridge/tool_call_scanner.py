@@ -4,8 +4,8 @@ import re
 
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBlock
-from sophon_middlewares.outer.bridge.tool_call_text import build_malformed_call, parse_call
-from sophon_middlewares.outer.bridge.tool_tags import TAG, PARTIAL_TAG, escape_tags
+from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call
+from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG, escape_tags
 from sophon_middlewares.outer.bridge.visible_text import VisibleTextBuffer
 
 MAX_RESCANS = 8
@@ -23,7 +23,7 @@ _INCOMPLETE_TAG = "the opening tag has no >"
 class ToolCallScanner:
     """`feed` and `close` return visible text; `calls` holds the calls that were found, each with the id "".
 
-    - A block is never visible. A block that cannot be parsed, or is not closed at the end, is a `build_malformed_call` call.
+    - A block is never visible. A block that cannot be parsed, or is not closed at the end, is a malformed call.
     - In a code fence blocks are plain text. Inline code is no fence: small models put real calls in backticks.
     - A `<tool_result>` in a reply is quoted or invented: its tags are dropped, blocks in it are shown with `&lt;` and
       do not run. Closing tags without an opening one are dropped.

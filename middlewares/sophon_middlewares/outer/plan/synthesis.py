@@ -3,8 +3,8 @@
 from sophon.context import Context
 from sophon.messages import Message, Response
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.llm_invoker import reset_stream, build_stream_listener
-from sophon_middlewares.outer.plan.room import result_character_limit
+from sophon_middlewares.inner.llm_invoker import build_stream_listener, reset_stream
+from sophon_middlewares.outer.plan.result_limits import result_character_limit
 
 
 async def synthesise_response(ctx: Context, progress: PlanProgress) -> None:

@@ -5,21 +5,23 @@ from dataclasses import dataclass
 
 from sophon.context import Context
 from sophon.messages import Message
-from sophon.models.tokens import TokenCounter
-from sophon.stores.contracts import Compaction
-from sophon_middlewares.outer.window.compaction import build_compacted_prefix, first_uncovered_index
-from sophon_middlewares.outer.window.cuts import count_leading_system_messages
+from sophon.models.token_counter import TokenCounter
+from sophon.stores.sessions.contract import Compaction
+from sophon_middlewares.outer.window.compaction_mapping import build_compacted_prefix, first_uncovered_index
+from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
 
-TOKEN_CACHE_PREFIX = "context_window.tokens."
-"""Prefix, followed by the counter's name, of the keys in `ctx.prefix_cache` that hold the token count of stored messages."""
+CACHED_COUNT_PREFIX = "context_window.tokens."
+"""Prefix, followed by the counter's name, of the keys in `ctx.prefix_cache` that hold the token count of stored
+messages.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class ContextView:
     """Prefix `prefix` in place of all messages before `start`, then the messages from there on.
 
-    `total_tokens` is their size in tokens, uncalibrated, by the counter named `counter`. `compaction` is the one that the view
-    was created with. An update costs no more than the messages that were appended.
+    `total_tokens` is their size in tokens, uncalibrated, by the counter named `counter`. `compaction` is the one that
+    the view was created with. An update costs no more than the messages that were appended.
     """
 
     counter: str
@@ -34,7 +36,9 @@ class ContextView:
     def is_continued_by(self, messages: Sequence[Message]) -> bool:
         """Return whether a list is the counted one, possibly with messages appended."""
         seen = self.counted
-        return 0 < seen <= len(messages) and messages[seen - 1] is self.last_message and messages[0] is self.first_message
+        return (
+            0 < seen <= len(messages) and messages[seen - 1] is self.last_message and messages[0] is self.first_message
+        )
 
     def count_appended(self, messages: Sequence[Message], tokens: TokenCounter) -> None:
         """Count the messages that were appended."""
@@ -65,13 +69,15 @@ def create_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter)
 def create_truncated_view(view: ContextView, prefix: Sequence[Message], tokens: TokenCounter) -> ContextView:
     """Return the view that begins with `prefix`, in place of everything counted so far."""
     total = _size(prefix, tokens)
-    return ContextView(view.counter, view.compaction, prefix, view.counted, total, view.counted, view.first_message, view.last_message)
+    return ContextView(
+        view.counter, view.compaction, prefix, view.counted, total, view.counted, view.first_message, view.last_message
+    )
 
 
 def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
     """Create a view of all messages; the stored history's token count is cached for later turns."""
     view = ContextView(tokens.name)
-    name = TOKEN_CACHE_PREFIX + tokens.name
+    name = CACHED_COUNT_PREFIX + tokens.name
     front = count_leading_system_messages(messages)
     system = _size(messages[:front], tokens)
     stored, total = ctx.prefix_cache.get(name, (0, 0))

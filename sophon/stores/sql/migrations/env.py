@@ -3,7 +3,7 @@
 from alembic import context
 
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql.upgrade import VERSION_TABLE
+from sophon.stores.sql.schema_migration import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=metadata, version_table=VERSION_TABLE

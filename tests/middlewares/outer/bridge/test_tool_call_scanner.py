@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
 from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call, render_call
 from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner, scan_reply
-from sophon_middlewares.outer.bridge.tool_call_text import build_malformed_call, parse_call, render_call
 from sophon_middlewares.outer.bridge.tool_tags import MAX_PARTIAL_TAG_CHARACTERS
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
@@ -263,7 +263,9 @@ def test_a_broken_block_is_malformed_and_the_rest_stands(reply: str, shown: str,
 
 
 def test_a_block_that_is_too_long_is_malformed_and_ends_at_its_tag() -> None:
-    reply = '<tool_call>{"name": "add", "arguments": {"a": "' + "x" * MAX_BLOCK_CHARACTERS + f'"}}}}</tool_call>ok {CALL}'
+    reply = (
+        '<tool_call>{"name": "add", "arguments": {"a": "' + "x" * MAX_BLOCK_CHARACTERS + f'"}}}}</tool_call>ok {CALL}'
+    )
     shown, calls = scan_reply(reply)
     assert (shown, [call.name for call in calls]) == ("ok ", ["add", "add"])
     assert "longer" in (calls[0].malformed or "")

@@ -6,7 +6,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, PlanProposed
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
-from sophon_middlewares.outer.plan.leave import initial_approval_status, format_preview
+from sophon_middlewares.outer.plan.plan_approval import format_preview, initial_approval_status
 
 MEDIUM = {"estimated_risk": "medium"}
 HIGH = {"estimated_risk": "high"}

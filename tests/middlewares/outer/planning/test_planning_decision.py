@@ -5,7 +5,7 @@ import pytest
 from sophon import Context, Message, Next
 from sophon.errors import BadRequest
 from sophon.events import AgentStatus, PlanProposed
-from sophon_middlewares.outer.plan.making import recent_conversation
+from sophon_middlewares.outer.plan.plan_creation import recent_conversation
 
 PLAIN = "What is the time?"
 COMPLEX = "First do one thing, then do another: all the steps"

@@ -6,7 +6,7 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.context import Step
 from sophon.errors import BadRequest
 from sophon.events import ApprovalRequested, PlanProposed, ToolCallStarted
-from sophon_middlewares.outer.plan.work import PLAN_STATE
+from sophon_middlewares.outer.plan.plan_state import PLAN_STATE
 
 MEDIUM = {"estimated_risk": "medium"}
 

@@ -6,8 +6,8 @@ from sophon import Decision, ModelRequest, Risk, ToolCall, tool
 from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
-from sophon_middlewares.outer.plan.room import divide_window
-from sophon_middlewares.outer.plan.step import result_from_response, step_run_name
+from sophon_middlewares.outer.plan.result_limits import divide_window
+from sophon_middlewares.outer.plan.step_turn import result_from_response, step_run_name
 from sophon_middlewares.outer.tool_filter import ToolFilter
 
 

@@ -11,8 +11,8 @@ import pytest
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse, Purpose
 from sophon.models.offline import OfflineModel
-from sophon.tools.fencing import fence_text
 from sophon.tools.tool import Risk, Tool, tool
+from sophon.tools.untrusted_text import fence_text
 
 MOST_ROUNDS = 5
 """A model that wants more never ends."""

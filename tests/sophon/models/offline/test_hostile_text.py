@@ -17,11 +17,11 @@ import sophon.models.offline
 from sophon.messages import Message
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
-from sophon.models.offline.clauses import MAX_CLAUSES
-from sophon.models.offline.display import parse_tool_result
-from sophon.models.offline.entries import parse_memory_hits
-from sophon.models.offline.skill import PlannedCall
-from sophon.models.offline.table import INTENTS, intent_for_tool
+from sophon.models.offline.intents.intent import PlannedCall
+from sophon.models.offline.intents.memory_results import parse_memory_hits
+from sophon.models.offline.intents.registry import INTENTS, intent_for_tool
+from sophon.models.offline.language.clauses import MAX_CLAUSES
+from sophon.models.offline.tool_results import parse_tool_result
 from sophon.tools.tool import tool
 
 PURPOSES = ("reply", "step", "plan", "vote", "compaction", "title", "simulation", "evaluation")

@@ -197,5 +197,5 @@ def test_it_is_free_and_calls_functions() -> None:
 
 
 def test_the_rules_are_loaded_by_the_first_call_and_not_by_the_import() -> None:
-    code = "import sys, sophon; sys.exit('sophon.models.offline.purposes' in sys.modules)"
+    code = "import sys, sophon; sys.exit('sophon.models.offline.purpose_dispatch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

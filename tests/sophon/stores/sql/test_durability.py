@@ -13,8 +13,10 @@ import pytest
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound, StoreError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
-from sophon.stores.contracts import ProviderLimits, MemoryEntry, Period, Reservation, SessionRecord, Spending, UsageRow
+from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql import SqlStore
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 
@@ -86,7 +88,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
-from sophon.stores.contracts import SessionRecord
+from sophon.stores.contract import SessionRecord
 from sophon.stores.sql import SqlStore
 
 async def write(store, name):

@@ -14,8 +14,8 @@ from sqlalchemy import create_engine
 
 from sophon.errors import StoreError
 from sophon.messages import Message
-from sophon.stores.contracts import SessionRecord
-from sophon.stores.sql import SqlStore, upgrade
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql import SqlStore, schema_migration
 from sophon.stores.sql.schema import metadata
 
 HELLO = SessionRecord("message", "r", Message("user", "hello"))
@@ -39,7 +39,7 @@ def run(path: Path, *statements: str) -> list[tuple[object, ...]]:
 async def test_models_and_migrations_agree(tmp_path: Path):
     engine = create_engine(f"sqlite:///{await made(tmp_path)}")
     with engine.connect() as connection:
-        options = {"version_table": upgrade.VERSION_TABLE, "compare_type": True}
+        options = {"version_table": schema_migration.VERSION_TABLE, "compare_type": True}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
     engine.dispose()
@@ -47,9 +47,9 @@ async def test_models_and_migrations_agree(tmp_path: Path):
 
 def test_the_known_revisions_are_those_in_the_folder():
     config = Config()
-    config.set_main_option("script_location", str(Path(upgrade.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(schema_migration.__file__).parent / "migrations"))
     script = ScriptDirectory.from_config(config)
-    assert tuple(revision.revision for revision in script.walk_revisions())[::-1] == upgrade.REVISIONS
+    assert tuple(revision.revision for revision in script.walk_revisions())[::-1] == schema_migration.REVISIONS
 
 
 async def test_a_file_is_in_wal_mode_and_its_foreign_keys_hold(tmp_path: Path):
@@ -81,7 +81,7 @@ async def test_a_current_schema_is_opened_without_alembic(tmp_path: Path):
 
 
 async def test_a_newer_schema_is_refused(tmp_path: Path):
-    run(await made(tmp_path), f"UPDATE {upgrade.VERSION_TABLE} SET version_num = '9999'")
+    run(await made(tmp_path), f"UPDATE {schema_migration.VERSION_TABLE} SET version_num = '9999'")
     with pytest.raises(StoreError, match="'9999' is newer than this Sophon"):
         await made(tmp_path)
 
@@ -135,7 +135,7 @@ OPENER = """
 import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
-from sophon.stores.contracts import SessionRecord
+from sophon.stores.contract import SessionRecord
 from sophon.stores.sql import SqlStore
 
 async def main():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sophon import Context
 from sophon.errors import ToolError
-from sophon.tools.builtin.arithmetic import MAX_EXPRESSION_CHARACTERS, evaluate_expression, format_number
+from sophon.tools.builtin.arithmetic_evaluator import MAX_EXPRESSION_CHARACTERS, evaluate_expression, format_number
 from sophon.tools.builtin.calculator import calculator
 
 
@@ -176,4 +176,6 @@ WHOLE = st.integers(-(10**12), 10**12)
 
 @given(WHOLE, WHOLE, WHOLE.filter(bool))
 def test_whole_numbers_agree_with_python(a: int, b: int, c: int) -> None:
-    assert format_number(evaluate_expression(f"{a} + {b} * ({c}) - {a} // ({c}) + {b} % ({c})")) == str(a + b * c - a // c + b % c)
+    assert format_number(evaluate_expression(f"{a} + {b} * ({c}) - {a} // ({c}) + {b} % ({c})")) == str(
+        a + b * c - a // c + b % c
+    )

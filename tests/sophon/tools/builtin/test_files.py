@@ -7,7 +7,14 @@ import pytest
 
 from sophon import Context, Risk
 from sophon.errors import InvalidArguments, ToolError
-from sophon.tools.builtin.files import DEFAULT_PAGE_CHARACTERS, decode_text_file, files_list, files_read, files_write, format_page
+from sophon.tools.builtin.files import (
+    DEFAULT_PAGE_CHARACTERS,
+    decode_text_file,
+    files_list,
+    files_read,
+    files_write,
+    format_page,
+)
 
 
 async def test_a_file_is_written_read_and_listed(ctx: Context, root: Path) -> None:
@@ -29,7 +36,10 @@ async def test_appending_adds_to_the_end(ctx: Context) -> None:
 async def test_a_long_file_is_read_page_by_page(ctx: Context) -> None:
     await files_write.invoke({"path": "a.txt", "content": "x" * (DEFAULT_PAGE_CHARACTERS + 5)}, ctx)
     first = await files_read.invoke({"path": "a.txt"}, ctx)
-    assert first.endswith(f"[characters 0 to {DEFAULT_PAGE_CHARACTERS} of {DEFAULT_PAGE_CHARACTERS + 5}; continue with offset={DEFAULT_PAGE_CHARACTERS}]")
+    assert first.endswith(
+        f"[characters 0 to {DEFAULT_PAGE_CHARACTERS} of {DEFAULT_PAGE_CHARACTERS + 5}; "
+        f"continue with offset={DEFAULT_PAGE_CHARACTERS}]"
+    )
     assert await files_read.invoke({"path": "a.txt", "offset": DEFAULT_PAGE_CHARACTERS}, ctx) == "xxxxx"
 
 

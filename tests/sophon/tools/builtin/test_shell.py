@@ -9,8 +9,15 @@ import pytest
 
 from sophon import Context, Risk
 from sophon.errors import ToolError
-from sophon.tools.builtin.command import STDERR_LIMIT, STDOUT_LIMIT, CommandResult, BoundedPipeReader, run_command, remove_secret_variables
 from sophon.tools.builtin.shell import format_command_result, system_execute
+from sophon.tools.builtin.subprocess_runner import (
+    STDERR_LIMIT,
+    STDOUT_LIMIT,
+    BoundedPipeReader,
+    CommandResult,
+    remove_secret_variables,
+    run_command,
+)
 
 
 def runs(process: int) -> bool:

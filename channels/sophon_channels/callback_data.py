@@ -1,0 +1,31 @@
+"""Callback data of the approval buttons: `ap:K7Q2M9XA:approve`, at most 64 bytes."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from sophon_channels.contract import Button
+
+ButtonVerdict: TypeAlias = Literal["approve", "reject"]
+"""The verdicts that have a button."""
+
+_DATA = re.compile(r"ap:([23456789A-HJ-NP-Z]{8}):(approve|reject)")
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPress:
+    """Parsed callback data: the code of an approval prompt, and the verdict that was pressed."""
+
+    code: str
+    verdict: ButtonVerdict
+
+
+def build_approval_buttons(code: str) -> tuple[Button, ...]:
+    """Return the Approve and Reject buttons for the approval prompt with that code."""
+    return Button("Approve", f"ap:{code}:approve"), Button("Reject", f"ap:{code}:reject", is_dangerous=True)
+
+
+def parse_callback_data(data: str) -> ApprovalPress | None:
+    """Parse callback data; None if it is not that of an approval button. Pure."""
+    match = _DATA.fullmatch(data)
+    return ApprovalPress(match[1], cast("ButtonVerdict", match[2])) if match else None

@@ -1,1 +1,0 @@
-"""Rules that all channels share: access policy, chat commands, callback data, short codes."""

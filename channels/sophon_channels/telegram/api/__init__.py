@@ -1,0 +1,1 @@
+"""Telegram Bot API client: transport, request bodies, errors, file uploads and downloads."""

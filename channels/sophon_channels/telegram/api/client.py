@@ -1,0 +1,120 @@
+"""Bot API client: the methods that the Telegram channel needs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sophon_channels.json_fields import JsonObject, get_int, get_objects, get_text, object_from_json
+from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.telegram.api import request_bodies
+from sophon_channels.telegram.api.errors import (
+    EDIT_METHOD,
+    TelegramApiError,
+    is_not_editable,
+    is_not_modified,
+    is_parse_error,
+)
+from sophon_channels.telegram.api.transport import BotApiTransport
+from sophon_channels.telegram.api.uploads import upload_file
+from sophon_channels.telegram.mentions import BotIdentity
+
+POLL_TIMEOUT_SECONDS = 50
+"""How long Telegram may hold a getUpdates call open if there is nothing new."""
+
+
+class TelegramClient:
+    """Bot API client. Each method makes one call, or two that belong together, and raises `TelegramApiError`."""
+
+    def __init__(self, transport: BotApiTransport) -> None:
+        self._transport = transport
+
+    async def get_me(self) -> JsonObject:
+        """Return the bot's own user (getMe)."""
+        return object_from_json(await self._transport.call("getMe", {}))
+
+    async def get_updates(self, offset: int | None) -> Sequence[JsonObject]:
+        """Return new updates (getUpdates). The offset confirms all updates before it. Returns after at most
+        `POLL_TIMEOUT_SECONDS`; has no timeout of its own.
+        """
+        result = await self._transport.call(
+            "getUpdates", request_bodies.build_get_updates(offset, POLL_TIMEOUT_SECONDS), timeout_seconds=None
+        )
+        return get_objects({"updates": result}, "updates")
+
+    async def send_or_edit(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool = False) -> str | None:
+        """Send a payload, or edit the message that it replaces; return the message id.
+
+        An edit that changes nothing succeeds; if the message to edit is gone, a new message is sent. If Telegram cannot
+        parse the HTML, the plain text is sent. Also raises ChannelError, for a file that cannot be sent.
+        """
+        if (file := OutboundFile.from_payload(payload)) is not None:
+            return _message_id(await upload_file(self._transport, file, chat_key, payload, is_repeat=is_repeat))
+        if "replaces" not in payload:
+            return await self._send_message(chat_key, payload, is_repeat=is_repeat)
+        try:
+            await self._call_with_plain_fallback(
+                EDIT_METHOD,
+                [request_bodies.build_edit_message(chat_key, payload, as_html=html) for html in (True, False)],
+            )
+        except TelegramApiError as error:
+            if is_not_editable(error):
+                return await self._send_message(chat_key, payload, is_repeat=is_repeat)
+            if not is_not_modified(error):
+                raise
+        return str(payload["replaces"])
+
+    async def answer_callback_query(self, press_id: str, text: str) -> None:
+        """End the progress bar on a button (answerCallbackQuery); an empty note shows none."""
+        await self._transport.call("answerCallbackQuery", request_bodies.build_answer_callback_query(press_id, text))
+
+    async def send_typing(self, chat: str, thread: str | None) -> None:
+        """Show the typing indicator (sendChatAction): for five seconds, or until the next message."""
+        await self._transport.call("sendChatAction", request_bodies.build_send_chat_action(chat, thread))
+
+    async def set_commands(self) -> None:
+        """Register the commands that the app suggests for `/` (setMyCommands)."""
+        await self._transport.call("setMyCommands", request_bodies.build_set_my_commands())
+
+    async def get_webhook_info(self) -> JsonObject:
+        """Return the state of the webhook (getWebhookInfo)."""
+        return object_from_json(await self._transport.call("getWebhookInfo", {}))
+
+    async def set_webhook(self, url: str, secret: str) -> None:
+        """Register the webhook (setWebhook)."""
+        await self._transport.call("setWebhook", request_bodies.build_set_webhook(url, secret))
+
+    async def delete_webhook(self) -> None:
+        """Remove the webhook, so that updates can be polled; pending updates are kept."""
+        await self._transport.call("deleteWebhook", {"drop_pending_updates": False})
+
+    async def get_file(self, file_id: str) -> JsonObject:
+        """Return the download path of a file (getFile); valid for an hour."""
+        return object_from_json(await self._transport.call("getFile", {"file_id": file_id}))
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._transport.close()
+
+    async def _send_message(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
+        variants = [
+            request_bodies.build_send_message(key, payload, as_html=html, is_repeat=is_repeat) for html in (True, False)
+        ]
+        return _message_id(await self._call_with_plain_fallback("sendMessage", variants))
+
+    async def _call_with_plain_fallback(self, method: str, variants: Sequence[Mapping[str, Any]]) -> Any:
+        with_html, as_plain = variants
+        try:
+            return await self._transport.call(method, with_html)
+        except TelegramApiError as error:
+            if not is_parse_error(error) or with_html == as_plain:
+                raise
+        return await self._transport.call(method, as_plain)
+
+
+def identity_from_user(user: JsonObject) -> BotIdentity:
+    """Return the bot's identity from the user that `TelegramClient.me` returns."""
+    return BotIdentity(get_int(user, "id") or 0, get_text(user, "username"))
+
+
+def _message_id(message: object) -> str | None:
+    number = get_int(object_from_json(message), "message_id")
+    return None if number is None else str(number)

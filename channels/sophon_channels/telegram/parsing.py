@@ -1,0 +1,145 @@
+"""Parsing of Telegram updates into inbound events (Bot API 10.3, Update).
+
+Only `message` and `callback_query` are handled. Edited messages are ignored: Telegram also reports invisible changes,
+and a run that was started by the first version cannot be undone. Channel posts and messages on behalf of a chat are
+ignored: they have no person whose rights could be checked.
+
+The `external_id` of an event is not its `get_update_id`: after a week without updates Telegram continues from a random
+number, which might repeat one of the previous month, and a new message would be dropped as a duplicate. A message is
+identified by its chat and its id in that chat; a message with the id 0 (sent with a delay) also by date and update_id.
+A button press is identified by the id of the query, a chat migration by the two chats: both of its service messages
+describe the same migration.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from sophon_channels.contract import ButtonPress, ChatLocation, ChatMigrated, InboundEvent, InboundMessage, Person
+from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text
+from sophon_channels.telegram.attachments import parse_attachments
+from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, strip_mention
+
+LATE_THRESHOLD = timedelta(minutes=10)
+"""A message delivered later than this is marked as late; Telegram keeps undelivered updates for 24 hours."""
+
+_DIRECT_CHAT_TYPE = "private"
+_GROUP_CHAT_TYPES = frozenset({"group", "supergroup"})
+
+
+def parse_update(update: JsonObject, bot: BotIdentity, now: datetime) -> list[InboundEvent]:
+    """Parse an update; return no event if it is unknown, malformed, or from a bot. Never raises. Pure."""
+    query, message = get_object(update, "callback_query"), get_object(update, "message")
+    event: InboundEvent | None = None
+    if query:
+        event = _parse_press(query)
+    elif message:
+        event = _parse_migration(message) or _parse_message(message, get_int(update, "update_id"), bot, now)
+    return [] if event is None else [event]
+
+
+def get_update_id(update: JsonObject) -> int | None:
+    """Return the update's number, which determines the polling offset; None if it has none."""
+    return get_int(update, "update_id")
+
+
+def _parse_message(
+    message: JsonObject, update_number: int | None, bot: BotIdentity, now: datetime
+) -> InboundMessage | None:
+    person, place = _parse_person(get_object(message, "from")), _parse_location(message)
+    message_id = get_int(message, "message_id")
+    if person is None or place is None or message_id is None or get_object(message, "sender_chat"):
+        return None
+    content, files = strip_mention(message, bot) or _describe_content(message), parse_attachments(message)
+    if not content.strip() and not files:
+        return None
+    sent_at = _parse_date(message) or now
+    delayed = f":{update_number}:{int(sent_at.timestamp())}" if message_id == 0 else ""
+    return InboundMessage(
+        external_id=f"message:{place.chat}:{message_id}{delayed}",
+        person=person,
+        location=place,
+        text=content,
+        message_id=str(message_id),
+        sent_at=sent_at,
+        is_mention=is_mentioned(message, bot),
+        quoted_text=_quoted_text(message),
+        media_group_id=get_text(message, "media_group_id") or None,
+        attachments=files,
+        is_late=now - sent_at > LATE_THRESHOLD,
+    )
+
+
+def _parse_press(query: JsonObject) -> ButtonPress | None:
+    person, press_id, data = _parse_person(get_object(query, "from")), get_text(query, "id"), get_text(query, "data")
+    if person is None or not press_id or not data:
+        return None
+    message = get_object(query, "message")  # absent if Telegram withholds it: then the location is the direct chat
+    prompt_id = get_int(message, "message_id")
+    return ButtonPress(
+        external_id=f"press:{press_id}",
+        person=person,
+        location=_parse_location(message) or ChatLocation(person.id),
+        data=data,
+        press_id=press_id,
+        prompt_message_id=None if prompt_id is None else str(prompt_id),
+    )
+
+
+def _parse_migration(message: JsonObject) -> ChatMigrated | None:
+    chat = get_int(get_object(message, "chat"), "id")
+    migrated_to, migrated_from = get_int(message, "migrate_to_chat_id"), get_int(message, "migrate_from_chat_id")
+    if chat is None or (migrated_to is None and migrated_from is None):
+        return None
+    old_chat, new_chat = (chat, migrated_to) if migrated_to is not None else (migrated_from, chat)
+    return ChatMigrated(f"moved:{old_chat}:{new_chat}", str(old_chat), str(new_chat))
+
+
+def _parse_person(user: JsonObject) -> Person | None:
+    number = get_int(user, "id")
+    if number is None or user.get("is_bot"):
+        return None
+    name = " ".join(part for part in (get_text(user, "first_name"), get_text(user, "last_name")) if part)
+    return Person(str(number), name or get_text(user, "username"))
+
+
+def _parse_location(message: JsonObject) -> ChatLocation | None:
+    chat = get_object(message, "chat")
+    number, kind = get_int(chat, "id"), get_text(chat, "type")
+    if number is None or (kind != _DIRECT_CHAT_TYPE and kind not in _GROUP_CHAT_TYPES):
+        return None
+    # Replies in ordinary groups have a message_thread_id too; only messages of a topic have is_topic_message.
+    thread = get_int(message, "message_thread_id") if message.get("is_topic_message") is True else None
+    return ChatLocation(
+        chat=str(number),
+        kind="direct" if kind == _DIRECT_CHAT_TYPE else "group",
+        thread=None if thread is None else str(thread),
+        title=get_text(chat, "title"),
+    )
+
+
+def _parse_date(message: JsonObject) -> datetime | None:
+    seconds = get_int(message, "date")
+    if seconds is None or not 0 < seconds < 2**35:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _quoted_text(message: JsonObject) -> str:
+    """Return the quoted part of the message that this replies to, else its whole text."""
+    replied_to = get_object(message, "reply_to_message")
+    return (
+        get_text(get_object(message, "quote"), "text")
+        or get_text(replied_to, "text")
+        or get_text(replied_to, "caption")
+    )
+
+
+def _describe_content(message: JsonObject) -> str:
+    """Return a text for message types that have none: location, contact, sticker, dice."""
+    location, contact = get_object(message, "location"), get_object(message, "contact")
+    if location:
+        name = " ".join(get_text(get_object(message, "venue"), key) for key in ("title", "address")).strip()
+        return f"Location: {name} {location.get('latitude')}, {location.get('longitude')}".replace("  ", " ")
+    if contact:
+        keys = ("first_name", "last_name", "phone_number")
+        return f"Contact: {' '.join(get_text(contact, key) for key in keys)}"
+    return get_text(get_object(message, "sticker"), "emoji") or get_text(get_object(message, "dice"), "emoji")

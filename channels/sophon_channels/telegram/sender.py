@@ -1,0 +1,95 @@
+"""Sending through the rate limiter: one Bot API call per payload, and its send result."""
+
+import logging
+from datetime import timedelta
+
+from sophon.clock import Clock
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import (
+    ButtonPress,
+    ChannelHealth,
+    ChatLocation,
+    SendDeferred,
+    SendResult,
+    SendSucceeded,
+    SendUndeliverable,
+)
+from sophon_channels.errors import ChannelError
+from sophon_channels.telegram.api import request_bodies
+from sophon_channels.telegram.api.client import TelegramClient
+from sophon_channels.telegram.api.errors import TelegramApiError, send_result_from_error
+from sophon_channels.telegram.api.rate_limiter import NO_DELAY, TelegramRateLimiter
+
+log = logging.getLogger("sophon")
+
+
+class TelegramSender:
+    """Sender of one bot. No method waits for a limit; errors of the platform and the network are not raised."""
+
+    def __init__(self, client: TelegramClient, clock: Clock, health: ChannelHealth) -> None:
+        self._client, self._health = client, health
+        self.rate_limiter = TelegramRateLimiter(clock)
+
+    async def send(self, entry: OutboundEntry) -> SendResult:
+        """Send one entry, as `Channel.send`."""
+        chat, thread = request_bodies.split_chat_key(entry.chat)
+        delay = self.rate_limiter.acquire_message(chat)
+        if delay.delay > NO_DELAY:
+            return SendDeferred("delayed by the rate limit of Telegram", delay.delay, delay.is_account_wide)
+        try:
+            platform_id = await self._client.send_or_edit(entry.chat, entry.payload, is_repeat=entry.doubtful)
+        except TelegramApiError as api_error:
+            return self._result_of_failure(api_error, entry.attempts, chat, thread)
+        except ChannelError as error:
+            return SendUndeliverable(str(error))
+        except (KeyError, TypeError, ValueError) as error:
+            return SendUndeliverable(f"the payload is not a valid Telegram message: {type(error).__name__}")
+        self._count("sent")
+        return SendSucceeded(platform_id)
+
+    async def update_preview(
+        self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
+    ) -> str | None:
+        """Update the preview, as `Channel.progress`."""
+        if not text.strip() or not self.rate_limiter.try_acquire_preview(location.chat):
+            return preview_message_id
+        try:
+            return await self._client.send_or_edit(
+                location.key, request_bodies.build_preview_payload(text, preview_message_id, reply_to_message_id)
+            )
+        except TelegramApiError as error:
+            self._log_failure(error, location.chat)
+            return preview_message_id
+
+    async def send_typing(self, location: ChatLocation) -> None:
+        """Show the typing indicator, as `Channel.send_typing`."""
+        if not self.rate_limiter.try_acquire_typing(location.chat):
+            return
+        try:
+            await self._client.send_typing(location.chat, location.thread)
+        except TelegramApiError as error:
+            self._log_failure(error, location.chat)
+
+    async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
+        """Acknowledge a press, as `Channel.acknowledge`; never skipped: until then the button shows a progress bar."""
+        try:
+            await self._client.answer_callback_query(press.press_id, note)
+        except TelegramApiError as error:
+            self._log_failure(error, press.location.chat)
+
+    def _result_of_failure(self, error: TelegramApiError, attempts: int, chat: str, thread: str | None) -> SendResult:
+        self._count("failed")
+        if error.status == 429:
+            delay = self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
+            return SendDeferred(str(error), delay.delay, delay.is_account_wide)
+        if error.status == 401:
+            self._health.state, self._health.detail = "refused", str(error)
+        return send_result_from_error(error, attempts, thread)
+
+    def _log_failure(self, error: TelegramApiError, chat: str) -> None:
+        if error.status == 429:
+            self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
+        log.info("Telegram: %s", error)
+
+    def _count(self, kind: str) -> None:
+        self._health.counts[kind] = self._health.counts.get(kind, 0) + 1

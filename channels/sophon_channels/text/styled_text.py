@@ -1,0 +1,90 @@
+"""Styled text as a sequence of runs, between markdown and a platform's markup; it can be split anywhere."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sophon_channels.text.cut_points import TextSpan, find_best_cut, find_fitting_end
+from sophon_channels.text.utf16 import utf16_length
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """Style of a run. `code_block_language` is the language of a code block ("" if unknown), None outside one; `link`
+    is the URL of a link.
+    """
+
+    bold: bool = False
+    italic: bool = False
+    strikethrough: bool = False
+    code: bool = False
+    quote: bool = False
+    code_block_language: str | None = None
+    link: str | None = None
+
+
+PLAIN_STYLE = TextStyle()
+"""The style of unformatted text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StyledRun:
+    """A stretch of text in one style."""
+
+    text: str
+    style: TextStyle = PLAIN_STYLE
+
+
+def to_plain_text(runs: Iterable[StyledRun]) -> str:
+    """Return the text without styles."""
+    return "".join(run.text for run in runs)
+
+
+def split_runs(runs: Sequence[StyledRun], limit: int, *, first_limit: int | None = None) -> list[list[StyledRun]]:
+    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first_limit`; no part is
+    blank, and styles continue in the next part.
+
+    Inline code and links are kept intact where possible. Pure.
+    """
+    text = to_plain_text(runs)
+    atomic_spans = _atomic_spans(runs)
+    parts: list[list[StyledRun]] = []
+    position = _skip_white_space(text, 0)
+    while position < len(text):
+        end = find_fitting_end(
+            text, position, limit if first_limit is None or any(parts) else first_limit, utf16_length
+        )
+        if end < len(text):
+            end = find_best_cut(text, position, end, atomic_spans)
+        last = position + len(text[position:end].rstrip())
+        parts.append(_slice_runs(runs, position, last))
+        position = _skip_white_space(text, end)
+    return [part for part in parts if part]
+
+
+def _skip_white_space(text: str, position: int) -> int:
+    """Return the position after the white space of a cut, but before the indentation of a line."""
+    while text.startswith("\n", position):
+        position += 1
+    return position + 1 if text.startswith(" ", position) and not text.startswith("  ", position) else position
+
+
+def _atomic_spans(runs: Sequence[StyledRun]) -> list[TextSpan]:
+    spans: list[TextSpan] = []
+    position = 0
+    for run in runs:
+        if run.style.code or run.style.link:
+            spans.append((position, position + len(run.text)))
+        position += len(run.text)
+    return spans
+
+
+def _slice_runs(runs: Sequence[StyledRun], begin: int, end: int) -> list[StyledRun]:
+    sliced: list[StyledRun] = []
+    position = 0
+    for run in runs:
+        if text := run.text[max(begin - position, 0) : max(end - position, 0)]:
+            sliced.append(StyledRun(text, run.style))
+        position += len(run.text)
+        if position >= end:
+            break
+    return sliced

@@ -1,0 +1,1 @@
+"""WhatsApp Cloud API client: requests, errors, file uploads and downloads."""

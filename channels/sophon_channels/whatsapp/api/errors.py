@@ -1,0 +1,72 @@
+"""Cloud API errors, and the send result that each one means. Source: reference/channels.md, "Error codes"."""
+
+from datetime import timedelta
+
+from sophon_channels.backoff import backoff_delay
+from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUndeliverable
+
+TOKEN_ERROR_CODES = frozenset({0, 10, 190, 200})
+"""The access token is wrong or lacks permissions."""
+TOKEN_RETRY_AFTER = timedelta(hours=1)
+"""Delay before the next attempt after Meta rejected the token."""
+NUMBER_RATE_LIMIT_CODES = frozenset({4, 80007, 130429})
+"""Rate limit of the phone number."""
+PAIR_RATE_LIMIT_CODE = 131056
+"""Rate limit of messages to one person."""
+SERVER_ERROR_CODES = frozenset({1, 2, 131000, 131016})
+"""Temporary errors of Meta."""
+
+PERMANENT_ERRORS = {
+    131047: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates until they "
+    "write again",
+    131030: "the person is not on the list of the test number; add them in Meta's app dashboard",
+    131026: "the person cannot receive it: no WhatsApp, an old version, or its terms not accepted; ask them to update "
+    "WhatsApp and to write first",
+    131048: "WhatsApp restricts this number, because too many of its messages were reported as spam; see its quality "
+    "rating in WhatsApp Manager, and write only to people who wrote first",
+    131049: "WhatsApp blocks it as marketing, because the person receives too much of that; do not send it again at "
+    "once; replies are possible after a message from them",
+    131051: "WhatsApp does not support this type of message",
+    131021: "the recipient is the sending number itself",
+}
+"""Explanation of errors that no retry resolves, by code."""
+TEMPLATE_ERROR_CODES = range(132_000, 133_000)
+"""Errors of message templates."""
+TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"
+
+
+class WhatsAppApiError(Exception):
+    """A Cloud API call that failed. `code` is Meta's error code, `status` the HTTP status; both are None if no response
+    arrived, and then `may_have_arrived` states whether the request may have arrived. The message never contains the
+    token.
+    """
+
+    def __init__(
+        self, description: str, *, code: int | None = None, status: int | None = None, may_have_arrived: bool = True
+    ):
+        self.description, self.code, self.status, self.may_have_arrived = description, code, status, may_have_arrived
+        super().__init__(f"{code}: {description}" if code is not None else description)
+
+    @property
+    def is_token_error(self) -> bool:
+        """Whether the token is wrong or has expired."""
+        return self.status == 401 or self.code == 190
+
+
+def send_result_from_error(error: WhatsAppApiError, attempts: int) -> SendResult:
+    """Return the send result for a failed send; `attempts` (from 1) lengthens the delay. Pure."""
+    message, code = str(error), error.code
+    if error.is_token_error or code in TOKEN_ERROR_CODES:
+        return SendDeferred(message, TOKEN_RETRY_AFTER, is_account_wide=True)
+    if code in NUMBER_RATE_LIMIT_CODES or (error.status == 429 and code != PAIR_RATE_LIMIT_CODE):
+        return SendDeferred(message, backoff_delay(attempts + 2), is_account_wide=True)
+    if code == PAIR_RATE_LIMIT_CODE:
+        return SendDeferred(message, backoff_delay(attempts + 3))
+    if error.status is None:
+        return SendAmbiguous(message) if error.may_have_arrived else SendDeferred(message, backoff_delay(attempts))
+    if code in PERMANENT_ERRORS:
+        return SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})")
+    # A response without a code is not from Meta: it is from a proxy, or ApiBase is wrong.
+    if error.status >= 500 or code in SERVER_ERROR_CODES or code is None:
+        return SendDeferred(message, backoff_delay(attempts))
+    return SendUndeliverable(f"{TEMPLATE_ERROR_MESSAGE} ({message})" if code in TEMPLATE_ERROR_CODES else message)

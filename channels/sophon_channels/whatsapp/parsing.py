@@ -1,0 +1,217 @@
+"""Parsing of Cloud API webhooks into inbound events: all entries, changes, messages, statuses; malformed parts are
+skipped.
+
+Source: reference/channels.md; "messages webhook reference" and "Business-scoped user IDs" of Meta's documentation.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+
+from sophon_channels.contract import (
+    Attachment,
+    ButtonPress,
+    ChatLocation,
+    ChatMigrated,
+    DeliveryReceipt,
+    InboundEvent,
+    InboundMessage,
+    Person,
+)
+from sophon_channels.json_fields import (
+    EMPTY_OBJECT,
+    JsonObject,
+    get_int,
+    get_object,
+    get_objects,
+    get_text,
+    object_from_json,
+)
+
+log = logging.getLogger("sophon")
+
+LATE_THRESHOLD = timedelta(hours=1)
+"""A message delivered later than this is marked as late."""
+
+InboundMediaKind: TypeAlias = Literal["image", "audio", "video", "document", "other"]
+"""Kind of an attachment."""
+
+MEDIA_KINDS: dict[str, InboundMediaKind] = {
+    "image": "image",
+    "audio": "audio",
+    "voice": "audio",
+    "video": "video",
+    "document": "document",
+    "sticker": "image",
+}
+"""Kind of the attachment by message type."""
+DELIVERY_STATUSES: dict[str, Literal["sent", "delivered", "read", "failed"]] = {
+    "sent": "sent",
+    "delivered": "delivered",
+    "read": "read",
+    "failed": "failed",
+}
+"""The statuses that are handled."""
+
+
+def parse_webhook(body: object, number_id: str, now: datetime) -> list[InboundEvent]:
+    """Parse the body of a webhook; return the events of our number. Pure, apart from a log line for what is skipped."""
+    events: list[InboundEvent] = []
+    for entry in get_objects(object_from_json(body), "entry"):
+        for change in get_objects(entry, "changes"):
+            value = get_object(change, "value")
+            if (
+                get_text(change, "field") == "messages"
+                and get_text(get_object(value, "metadata"), "phone_number_id") == number_id
+            ):
+                events += _parse_messages(value, now)
+                events += _parse_statuses(value)
+    return events
+
+
+def _parse_messages(value: JsonObject, now: datetime) -> Iterator[InboundEvent]:
+    contacts = _contacts_by_id(value)
+    for message in get_objects(value, "messages"):
+        if get_text(message, "group_id") or get_text(get_object(message, "context"), "group_id"):
+            log.info("WhatsApp: skipped a message from a group; groups are not supported")
+            continue
+        event = _parse_message(message, contacts, now)
+        if event is not None:
+            yield event
+
+
+def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now: datetime) -> InboundEvent | None:
+    external_id, kind = get_text(message, "id"), get_text(message, "type")
+    if kind == "system" and external_id:
+        return _parse_migration(message, external_id)
+    person, chat = _sender_and_chat(message, contacts)
+    if not (person.id and chat and external_id):
+        return None
+    callback_data = _parse_callback_data(message, kind)
+    if callback_data is not None:
+        prompt_id = get_text(get_object(message, "context"), "id") or None
+        return ButtonPress(external_id, person, ChatLocation(chat), callback_data, external_id, prompt_id)
+    content, files = _parse_content(message, kind)
+    if not content and not files:
+        log.info("WhatsApp: skipped a message of the type %r", kind[:40])
+        return None
+    sent_at = _parse_time(get_text(message, "timestamp"), now)
+    return InboundMessage(
+        external_id,
+        person,
+        ChatLocation(chat),
+        content,
+        external_id,
+        sent_at,
+        is_mention=True,
+        attachments=files,
+        is_late=now - sent_at > LATE_THRESHOLD,
+    )
+
+
+def _sender_and_chat(message: JsonObject, contacts: Mapping[str, JsonObject]) -> tuple[Person, str]:
+    """Return the sender and the chat that a reply is sent to.
+
+    The sender's id is the user id, which survives a change of number or name, else the number. The chat is the number,
+    or the user id of a person who hides the number. Ids that the message lacks are taken from its contact.
+    """
+    number, user = get_text(message, "from"), get_text(message, "from_user_id")
+    contact = contacts.get(user) or contacts.get(number) or EMPTY_OBJECT
+    number, user = number or get_text(contact, "wa_id"), user or get_text(contact, "user_id")
+    return Person(user or number, get_text(get_object(contact, "profile"), "name")), number or user
+
+
+def _contacts_by_id(value: JsonObject) -> dict[str, JsonObject]:
+    """Return the contacts by each of their ids."""
+    contacts = get_objects(value, "contacts")
+    return {
+        contact_id: contact
+        for contact in contacts
+        for key in ("user_id", "wa_id")
+        if (contact_id := get_text(contact, key))
+    }
+
+
+def _parse_callback_data(message: JsonObject, kind: str) -> str | None:
+    """Return the data of a reply button, a list row, or a template's quick reply; None for other messages."""
+    if kind == "button":
+        return get_text(get_object(message, "button"), "payload") or None
+    if kind == "interactive":
+        interactive = get_object(message, "interactive")
+        return (
+            get_text(get_object(interactive, "button_reply"), "id")
+            or get_text(get_object(interactive, "list_reply"), "id")
+            or None
+        )
+    return None
+
+
+def _parse_content(message: JsonObject, kind: str) -> tuple[str, tuple[Attachment, ...]]:
+    if kind == "text":
+        return get_text(get_object(message, "text"), "body"), ()
+    if kind in MEDIA_KINDS:
+        media = get_object(message, kind)
+        media_id = get_text(media, "id")
+        file = Attachment(
+            media_id,
+            MEDIA_KINDS[kind],
+            get_text(media, "filename"),
+            get_text(media, "mime_type"),
+            digest=get_text(media, "sha256"),
+        )
+        return get_text(media, "caption"), (file,) if media_id else ()
+    if kind == "location":
+        return _describe_location(get_object(message, "location")), ()
+    if kind == "contacts":
+        names = [
+            get_text(get_object(contact, "name"), "formatted_name") for contact in get_objects(message, "contacts")
+        ]
+        return f"[contacts: {', '.join(name for name in names if name) or 'without names'}]", ()
+    return "", ()
+
+
+def _describe_location(place: JsonObject) -> str:
+    label = ", ".join(part for part in (get_text(place, "name"), get_text(place, "address")) if part)
+    coordinates = ", ".join(
+        str(degrees) for key in ("latitude", "longitude") if (degrees := _coordinate(place, key)) is not None
+    )
+    return f"[location: {', '.join(part for part in (label, coordinates) if part) or 'without a place'}]"
+
+
+def _coordinate(place: JsonObject, key: str) -> float | None:
+    value = place.get(key)
+    return value if isinstance(value, float) else get_int(place, key)
+
+
+def _parse_migration(message: JsonObject, external_id: str) -> ChatMigrated | None:
+    """Return the migration when a person's user id or number has changed; the chat's key changes with it, from number
+    to number if the new number is known.
+    """
+    system, number = get_object(message, "system"), get_text(message, "from")
+    if get_text(system, "type") not in ("user_changed_user_id", "user_changed_number"):
+        return None
+    old_chat, new_user = number or get_text(message, "from_user_id"), get_text(system, "user_id")
+    new_number = get_text(system, "wa_id") or get_text(system, "new_wa_id")
+    new_chat = (new_number or new_user) if number else (new_user or new_number)
+    return ChatMigrated(external_id, old_chat, new_chat) if old_chat and new_chat and old_chat != new_chat else None
+
+
+def _parse_statuses(value: JsonObject) -> Iterator[DeliveryReceipt]:
+    for status in get_objects(value, "statuses"):
+        known_status, platform_id = DELIVERY_STATUSES.get(get_text(status, "status")), get_text(status, "id")
+        if known_status is None or not platform_id:
+            continue
+        errors = get_objects(status, "errors")
+        error = errors[0] if errors else EMPTY_OBJECT
+        reason = get_text(get_object(error, "error_data"), "details") or get_text(error, "title")
+        yield DeliveryReceipt(
+            f"{platform_id}:{known_status}", platform_id, known_status, get_int(error, "code"), reason
+        )
+
+
+def _parse_time(stamp: str, now: datetime) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(stamp), UTC)
+    except (ValueError, OverflowError, OSError):
+        return now

@@ -1,0 +1,143 @@
+"""Rendering of an outbound message as Cloud API payloads: WhatsApp markup and reply buttons.
+
+Source: reference/channels.md; "Text messages" and "Interactive reply buttons" of Meta's documentation.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from sophon_channels.contract import Button, OutboundMessage
+from sophon_channels.json_fields import sanitize_text
+from sophon_channels.outbound_file import build_file_fields
+from sophon_channels.text.markdown import runs_from_markdown
+from sophon_channels.text.message_splitting import split_text
+from sophon_channels.text.styled_text import StyledRun, TextStyle, split_runs, to_plain_text
+from sophon_channels.text.utf16 import utf16_length
+
+TEXT_LIMIT = 4096
+"""Characters of a text message."""
+BODY_LIMIT = 1024
+"""Characters of a message with buttons."""
+CAPTION_LIMIT = 1024
+MAX_BUTTONS = 3
+MAX_TITLE_LENGTH = 20
+MAX_ID_LENGTH = 256
+
+REPEAT_MARK = "♻️ This may be a repeat:\n"
+"""Prefix of a message that is sent again because it is unknown whether it arrived."""
+
+MARKUP_RESERVE = 320
+"""Units reserved in each part for markup characters and `REPEAT_MARK`."""
+
+_EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
+
+
+def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
+    """Return the payloads, in order, each with `text`; the last has `build_reply_buttons`. `replaces` is ignored:
+    messages cannot be edited. A file is the first payload, with `text` as its caption; the caption is empty if buttons
+    need the text, and for audio. Raises ValueError for buttons that WhatsApp would reject. Pure.
+    """
+    source = sanitize_text(message.text)
+    has_caption = bool(message.file_path) and not message.buttons and not message.media_type.startswith("audio/")
+    first_limit = CAPTION_LIMIT if has_caption else TEXT_LIMIT
+    texts = _split_marked_up(source, first_limit) if message.is_markdown else _split_plain(source, first_limit)
+    if message.buttons and texts:
+        texts = [*texts[:-1], *split_text(texts[-1], BODY_LIMIT - utf16_length(REPEAT_MARK))]
+    rendered: list[dict[str, Any]] = [{"text": text} for text in texts]
+    if message.file_path:
+        caption = rendered.pop(0) if rendered and has_caption else {"text": ""}
+        rendered.insert(0, {**caption, **build_file_fields(message.file_path, message.file_name, message.media_type)})
+    if not rendered:
+        return []
+    if message.reply_to_message_id is not None:
+        rendered[0]["reply_to"] = message.reply_to_message_id
+    if message.buttons:
+        if "file" in rendered[-1]:
+            raise ValueError("WhatsApp has no buttons below a file: they need a text")
+        rendered[-1]["buttons"] = build_reply_buttons(message.buttons)
+    return rendered
+
+
+def build_reply_buttons(buttons: Sequence[Button]) -> list[dict[str, str]]:
+    """Return the reply buttons: at most three, with distinct titles."""
+    if len(buttons) > MAX_BUTTONS:
+        raise ValueError(f"WhatsApp allows {MAX_BUTTONS} buttons; there are {len(buttons)}")
+    rendered = [{"id": button.data, "title": sanitize_text(button.label).strip()} for button in buttons]
+    for item in rendered:
+        if not 1 <= utf16_length(item["title"]) <= MAX_TITLE_LENGTH or not 1 <= len(item["id"]) <= MAX_ID_LENGTH:
+            raise ValueError(
+                f"a title must have 1 to {MAX_TITLE_LENGTH} characters, an id 1 to {MAX_ID_LENGTH}: {item}"
+            )
+    if len({item["title"] for item in rendered}) < len(rendered):
+        raise ValueError("two buttons have the same title")
+    return rendered
+
+
+def _split_plain(text: str, first_limit: int) -> list[str]:
+    if not text.strip():
+        return []
+    if first_limit == TEXT_LIMIT:
+        return split_text(text, TEXT_LIMIT - utf16_length(REPEAT_MARK))
+    reserve = utf16_length(REPEAT_MARK)
+    return [
+        to_plain_text(part)
+        for part in split_runs([StyledRun(text)], TEXT_LIMIT - reserve, first_limit=first_limit - reserve)
+    ]
+
+
+def _split_marked_up(markdown: str, first_limit: int) -> list[str]:
+    """Split the text before adding markup, so that every mark is closed within its own message."""
+    texts: list[str] = []
+    for part in split_runs(
+        list(_append_urls(runs_from_markdown(markdown))),
+        TEXT_LIMIT - MARKUP_RESERVE,
+        first_limit=first_limit - MARKUP_RESERVE,
+    ):
+        text = "".join(_render_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
+        limit = (TEXT_LIMIT if texts else first_limit) - utf16_length(REPEAT_MARK)
+        texts += [text] if utf16_length(text) <= limit else split_text(text, limit)
+    return texts
+
+
+def _append_urls(runs: Sequence[StyledRun]) -> Iterator[StyledRun]:
+    """Yield the runs with each link's URL behind its whole text, before splitting: so no URL is cut or lost."""
+    for link, group in groupby(runs, key=lambda run: run.style.link):
+        group_runs = list(group)
+        yield from (replace(run, style=replace(run.style, link=None)) for run in group_runs)
+        if link and link not in "".join(run.text for run in group_runs):
+            yield StyledRun(" (", TextStyle(quote=group_runs[-1].style.quote))
+            yield StyledRun(f"{link})", TextStyle(quote=group_runs[-1].style.quote, link=link))
+
+
+def _is_quoted(run: StyledRun) -> bool:
+    """Return whether the run is quoted text; code in a quotation is not, as "> " would become part of the code."""
+    return run.style.quote and run.style.code_block_language is None
+
+
+def _render_block(runs: Sequence[StyledRun], quote: bool) -> str:
+    text = "".join(_render_run(run) for run in runs)
+    return "\n".join(f"> {line}" if line.strip() else line for line in text.split("\n")) if quote else text
+
+
+def _render_run(run: StyledRun) -> str:
+    style = run.style
+    if style.code_block_language is not None:
+        return f"```{run.text.replace('```', 'ʼʼʼ')}```"
+    text = _enclose(run.text.replace("`", "ʼ"), "`") if style.code else run.text
+    for applies, mark in ((style.strikethrough, "~"), (style.italic, "_"), (style.bold, "*")):
+        if applies:
+            text = _enclose(text, mark)
+    return text
+
+
+def _enclose(text: str, mark: str) -> str:
+    """Enclose each line in a mark; WhatsApp requires it next to a word, so white space stays outside."""
+    return "\n".join(_enclose_line(line, mark) for line in text.split("\n"))
+
+
+def _enclose_line(line: str, mark: str) -> str:
+    match = _EDGES.fullmatch(line)
+    return f"{match[1]}{mark}{match[2]}{mark}{match[3]}" if match and match[2] else line

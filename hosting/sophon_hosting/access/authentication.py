@@ -1,0 +1,94 @@
+"""Token authentication of network clients; without `Hub.Users` every client is the local user."""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from sophon.errors import SettingsError, SophonError
+from sophon.settings import HubSettings
+
+LOCAL_USER = "local"
+"""Id of the only user of a host without `Hub.Users`; the terminal chat uses it too."""
+
+MIN_TOKEN_CHARACTERS = 8
+"""Minimum token length in characters; shorter tokens can be guessed."""
+
+
+class Unauthorized(SophonError):
+    """Error: the token is missing or unknown (code `unauthorized`)."""
+
+    code = "unauthorized"
+
+    def __init__(self, token_given: bool) -> None:
+        self.token_given = token_given
+        super().__init__(
+            "the token is unknown; see Hub.Users in the settings"
+            if token_given
+            else "a token is required; see Hub.Users in the settings"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Authenticated user. An operator may watch all sessions and decide all approvals."""
+
+    id: str
+    operator: bool = False
+
+
+class TokenAuthenticator:
+    """Mapping from tokens to users. If it is empty, every client is the local user, who is an operator."""
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        self._users = {token.encode(): user for token, user in users.items()}
+
+    @classmethod
+    def from_settings(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
+        """Return the authenticator for `Hub.Users`.
+
+        Raises SettingsError, with all problems, for a token that is missing, too short, or used twice.
+        """
+        users: dict[str, User] = {}
+        problems: list[str] = []
+        for index, entry in enumerate(hub.users):
+            path = f"Hub.Users[{index}]"
+            token = entry.token.resolve(environment) or ""
+            if not token:
+                problems.append(f"{path}.Token: the {entry.token.source_description} is missing or empty")
+            elif len(token) < MIN_TOKEN_CHARACTERS:
+                problems.append(
+                    f"{path}.Token: it has {len(token)} characters; at least {MIN_TOKEN_CHARACTERS} are required"
+                )
+            elif token in users:
+                problems.append(f"{path}.Token: user {users[token].id} has the same token")
+            users.setdefault(token, User(entry.id, entry.operator))
+        if problems:
+            raise SettingsError(problems)
+        return cls(users)
+
+    @property
+    def allows_anonymous(self) -> bool:
+        """Whether requests need no token."""
+        return not self._users
+
+    @property
+    def operator_ids(self) -> frozenset[str]:
+        """Ids of the users who may watch and decide in all sessions."""
+        return (
+            frozenset(user.id for user in self._users.values() if user.operator)
+            if self._users
+            else frozenset((LOCAL_USER,))
+        )
+
+    def authenticate(self, token: str | None) -> User:
+        """Return the user who owns the token. Raises Unauthorized."""
+        if not self._users:
+            return User(LOCAL_USER, operator=True)
+        if token:
+            encoded_token = token.encode("utf-8", "surrogatepass")
+            # Compare with every token, each in constant time, so that the duration reveals nothing.
+            matches = [user for known, user in self._users.items() if hmac.compare_digest(known, encoded_token)]
+            if matches:
+                return matches[0]
+        raise Unauthorized(bool(token))

@@ -1,0 +1,236 @@
+"""Approval prompts: sent to the chat that a turn came from, once; decided by button or command, then marked."""
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from sophon.approvals import Decision
+from sophon.clock import Clock
+from sophon.errors import IllegalTransition, NotFound, SophonError
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.contract import Run
+from sophon_channels.callback_data import build_approval_buttons, parse_callback_data
+from sophon_channels.contract import ButtonPress, Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.short_codes import generate_code, normalize_code
+from sophon_hosting.approvals import DecisionRefused, task_id_from_request
+from sophon_hosting.channels.chat_state import ChatState, format_utc_time
+from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
+from sophon_hosting.channels.outbound.outbox_worker import MIGRATED_SUFFIX
+from sophon_hosting.host import Host
+
+log = logging.getLogger("sophon")
+
+PROMPT_KIND, CODE_KIND = "asked", "code"
+"""Kinds of the stored notes: a prompt by approval id, an approval id by code."""
+DECISION_PREFIX = "decided:"
+"""Prefix of the name of the message that shows a decision."""
+UNKNOWN_APPROVAL_MESSAGE = "this approval is not known here any more"
+"""Answer to a code of no known prompt in this chat."""
+EXPIRY_ACTOR = "expiry"
+"""`decided_by` of an approval that expired."""
+VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
+VERDICT_MARKS = {"approve": "✅", "edit": "✅", "reject": "❌"}
+
+
+class ApprovalPrompts:
+    """Open approval prompts of one channel.
+
+    The person who started the turn decides, or a person in Approvers, here or elsewhere; the first decision counts.
+    """
+
+    def __init__(self, host: Host, channel: Channel, chat_state: ChatState, writer: OutboundWriter) -> None:
+        self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
+        self._store = host.services.store
+        self._clock: Clock = host.services.clock
+
+    async def send_prompt(self, approval_id: str) -> None:
+        """Send the prompt to the chat of its turn, if that is on this channel. Idempotent."""
+        try:
+            record = await self._store.approvals.get(approval_id)
+            run = await self._store.runs.get(task_id_from_request(record.request))
+        except NotFound:
+            return
+        chat = self._chat_of_run(run)
+        if chat is None or record.decision is not None:
+            return
+        code = await self._store_code(approval_id, chat)
+        commands = f"{self._expiry_text(record)}/approve {code} or /reject {code}"
+        text = f"{_format_heading(record)}\n\n{record.request.preview}\n\n{commands}"
+        outgoing = OutboundMessage(
+            text,
+            is_markdown=False,
+            buttons=build_approval_buttons(code),
+            reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
+        )
+        entries = await self._writer.write(chat, f"ask:{approval_id}", outgoing, "question")
+        await self._put(PROMPT_KIND, approval_id, {"code": code, "chat": chat, "parts": len(entries)})
+        await self._show_decision_if_any(approval_id)  # it may have been decided before the prompt was stored
+
+    async def send_missing(self) -> None:
+        """Send the prompts and decisions that an earlier process may not have sent."""
+        for record in await self._store.approvals.list():
+            await self.send_prompt(record.request.id)
+        for note in await self._store.channel_state.list(PROMPT_KIND, self._channel.name, self._channel.account):
+            if not note.value.get("told"):
+                await self._show_decision_if_any(note.key)
+
+    async def show_decision(self, approval_id: str) -> None:
+        """Show in the chat who decided; replaces the prompt if the platform can edit messages."""
+        prompt = await self._get(PROMPT_KIND, approval_id)
+        if prompt is None or prompt.value.get("told"):
+            return
+        entry = await self._find_entry(prompt)
+        if entry is not None and entry.platform_id is None:
+            await self._give_up(entry)
+        await self._writer.write(
+            str(prompt.value["chat"]), f"{DECISION_PREFIX}{approval_id}", await self._decision_message(prompt)
+        )
+        await self._put(PROMPT_KIND, approval_id, {**prompt.value, "told": True})
+
+    async def refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """Return the payload for a decision that is about to be sent, now that the id of its prompt is known."""
+        prompt = None
+        if entry.position == 0 and entry.id.startswith(DECISION_PREFIX) and not entry.id.endswith(MIGRATED_SUFFIX):
+            prompt = await self._get(PROMPT_KIND, entry.id.removeprefix(DECISION_PREFIX).rpartition(":")[0])
+        if prompt is None:
+            return None
+        entries = build_entries(self._channel, entry.chat, "", await self._decision_message(prompt))
+        return entries[0].payload if entries else None
+
+    async def decide_by_press(self, press: ButtonPress) -> str:
+        """Decide by button; return the text for the person."""
+        parsed = parse_callback_data(press.data)
+        if parsed is None:
+            return UNKNOWN_APPROVAL_MESSAGE
+        decision = Decision.approve() if parsed.verdict == "approve" else Decision.reject("")
+        await self._confirm_arrival(parsed.code, press)
+        return await self.decide(parsed.code, decision, press.person, press.location)
+
+    async def decide(self, code: str, decision: Decision, person: Person, location: ChatLocation) -> str:
+        """Decide by the code of a prompt in this chat; return the text for the person."""
+        note = await self._find_by_code(code, location)
+        if note is None:
+            return UNKNOWN_APPROVAL_MESSAGE
+        approval_id = str(note.value["approval"])
+        try:
+            record = await self._host.approvals.decide(approval_id, decision, self._chat_state.user_id(person))
+        except DecisionRefused as refused:
+            if refused.code == "already_decided":
+                return "already " + _lowercase_verdict(
+                    await self.format_outcome(await self._store.approvals.get(approval_id))
+                )
+            return str(refused)
+        except SophonError as error:
+            return str(error)
+        return await self.format_outcome(record)
+
+    async def list_pending(self, location: ChatLocation) -> list[tuple[str, ApprovalRecord]]:
+        """Return the open prompts of a chat with their codes, also those of its earlier sessions."""
+        pending: list[tuple[str, ApprovalRecord]] = []
+        keys = await self._chat_state.chat_keys(location)
+        for record in await self._store.approvals.list():
+            note = await self._get(PROMPT_KIND, record.request.id)
+            if note is not None and note.value["chat"] in keys:
+                pending.append((str(note.value["code"]), record))
+        return pending
+
+    async def format_outcome(self, record: ApprovalRecord) -> str:
+        """Return the decision as text: what, by whom and when."""
+        decision = record.decision
+        if decision is None:
+            return "Not decided."
+        if decision.decided_by == EXPIRY_ACTOR:
+            return "⌛ Expired: nobody decided in time."
+        name = await self._chat_state.display_name(decision.decided_by)
+        mark, label = VERDICT_MARKS.get(decision.verdict, ""), VERDICT_LABELS.get(decision.verdict, decision.verdict)
+        text = f"{mark} {label} by {name}"
+        reason = f": {decision.reason}" if decision.reason else ""
+        return f"{text} at {format_utc_time(record.decided_at)}{reason}"
+
+    async def _show_decision_if_any(self, approval_id: str) -> None:
+        try:
+            record = await self._store.approvals.get(approval_id)
+        except NotFound:
+            return
+        if record.decision is not None:
+            await self.show_decision(approval_id)
+
+    def _chat_of_run(self, run: Run) -> str | None:
+        return str(run.origin["chat"]) if run.channel == self._channel.name and run.origin.get("chat") else None
+
+    def _expiry_text(self, record: ApprovalRecord) -> str:
+        expires_at = record.request.expires_at
+        return f"Until {format_utc_time(expires_at)}: " if expires_at else ""
+
+    async def _store_code(self, approval_id: str, chat: str) -> str:
+        """Return the code of a prompt, and store it."""
+        await self._store.channel_state.add(
+            self._note(PROMPT_KIND, approval_id, {"code": generate_code(), "chat": chat, "parts": 1})
+        )
+        prompt = await self._get(PROMPT_KIND, approval_id)
+        code = str(prompt.value["code"]) if prompt else generate_code()
+        await self._put(CODE_KIND, code, {"approval": approval_id, "chat": chat})
+        return code
+
+    async def _find_by_code(self, code: str, place: ChatLocation) -> ChannelStateEntry | None:
+        """Return the note of the code, if its prompt is in this chat."""
+        note = await self._get(CODE_KIND, normalize_code(code))
+        if note is None or str(note.value["chat"]).partition("/")[0] not in await self._chat_state.chat_ids(place.chat):
+            return None
+        return note
+
+    async def _confirm_arrival(self, code: str, press: ButtonPress) -> None:
+        """Mark an ambiguous prompt as sent: a button press proves that it arrived, so it is not repeated."""
+        note = await self._find_by_code(code, press.location)
+        prompt = await self._get(PROMPT_KIND, str(note.value["approval"])) if note else None
+        entry = await self._find_entry(prompt) if prompt else None
+        if entry is not None and entry.status == "ambiguous" and press.prompt_message_id is not None:
+            with suppress(IllegalTransition):
+                await self._store.outbox.mark_sent(entry.id, press.prompt_message_id)
+
+    async def _find_entry(self, prompt: ChannelStateEntry) -> OutboundEntry | None:
+        """Return the entry of the prompt that has the buttons, after a chat migration the repeated one."""
+        last = build_entry_id(f"ask:{prompt.key}", int(prompt.value.get("parts", 1)) - 1)
+        for entry_id in (last + MIGRATED_SUFFIX, last):
+            with suppress(NotFound):
+                return await self._store.outbox.get(entry_id)
+        return None
+
+    async def _decision_message(self, prompt: ChannelStateEntry) -> OutboundMessage:
+        """Return the message that shows the decision and replaces the prompt."""
+        record, entry = await self._store.approvals.get(prompt.key), await self._find_entry(prompt)
+        text = f"{_format_heading(record)}\n{await self.format_outcome(record)}"
+        return OutboundMessage(text, is_markdown=False, replaces_message_id=entry.platform_id if entry else None)
+
+    async def _give_up(self, entry: OutboundEntry) -> None:
+        """Give up a prompt that was decided before it was sent; one in flight is sent."""
+        if entry.status in ("pending", "refused", "ambiguous"):
+            with suppress(SophonError):
+                await self._store.outbox.mark_dead(entry.id, "decided before the prompt was sent")
+
+    async def _get(self, kind: str, key: str) -> ChannelStateEntry | None:
+        return await self._store.channel_state.get(self._channel.name, self._channel.account, kind, key)
+
+    async def _put(self, kind: str, key: str, value: dict[str, object]) -> None:
+        await self._store.channel_state.put(self._note(kind, key, value))
+
+    def _note(self, kind: str, key: str, value: dict[str, object]) -> ChannelStateEntry:
+        return ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
+
+
+def _format_heading(record: ApprovalRecord) -> str:
+    request = record.request
+    headings = {"plan": "May this plan be carried out?", "question": "A question to you:"}
+    return headings.get(request.kind, f"May {request.tool} run? ({request.risk.label} risk)")
+
+
+def _lowercase_verdict(text: str) -> str:
+    return (
+        text.lstrip("✅❌⌛ ")
+        .replace("Approved", "approved", 1)
+        .replace("Rejected", "rejected", 1)
+        .replace("Expired", "expired", 1)
+    )

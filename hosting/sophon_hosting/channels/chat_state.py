@@ -1,0 +1,142 @@
+"""Chat state of one channel in the store: paired people, current sessions, processed events, chat migrations."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
+from sophon_channels.contract import Channel, ChatLocation, Person
+
+PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
+"""Kinds of the stored notes."""
+
+PROCESSED_RETENTION_DAYS = 14
+"""Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
+
+
+class ChatState:
+    """Typed access to the notes of one channel."""
+
+    def __init__(self, channel: Channel, store: Store, clock: Clock) -> None:
+        self._channel, self._store, self._clock = channel, store, clock
+
+    def user_id(self, person: Person) -> str:
+        """Return the host's user id of a person on this channel."""
+        return channel_user_id(self._channel.name, person.id)
+
+    async def is_processed(self, external_id: str) -> bool:
+        """Return whether the event was processed before."""
+        return await self._get(PROCESSED_KIND, external_id) is not None
+
+    async def mark_processed(self, external_id: str) -> None:
+        """Record that the event is processed."""
+        await self._put(PROCESSED_KIND, external_id, {})
+
+    async def expire_old(self) -> None:
+        """Delete expired records of processed events and approval prompts."""
+        for kind in (PROCESSED_KIND, "asked", "code"):
+            await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
+
+    async def is_paired(self, person: Person) -> bool:
+        """Return whether the person's pairing code was approved."""
+        note = await self._get(PERSON_KIND, person.id)
+        return note is not None and bool(note.value.get("paired"))
+
+    async def record_person_name(self, person: Person) -> None:
+        """Record the person's name, which is shown with decisions."""
+        note = await self._get(PERSON_KIND, person.id)
+        if person.name and (note is None or note.value.get("name") != person.name):
+            await self._put(PERSON_KIND, person.id, {**(note.value if note else {}), "name": person.name})
+
+    async def display_name(self, user_id: str) -> str:
+        """Return the display name of a user: for a person on this channel the recorded name, else the user id."""
+        prefix = f"{self._channel.name}:"
+        if not user_id.startswith(prefix):
+            return user_id
+        note = await self._get(PERSON_KIND, user_id.removeprefix(prefix))
+        return str(note.value.get("name") or user_id) if note else user_id
+
+    async def current_session(self, location: ChatLocation) -> str:
+        """Return the id of the chat's current session."""
+        keys = await self.chat_keys(location)
+        for key in keys:
+            note = await self._get(SESSION_KIND, key)
+            if note is not None:
+                return str(note.value["session"])
+        return self._first_session(keys[-1])
+
+    async def start_new_session(self, location: ChatLocation, external_id: str) -> str:
+        """Switch the chat to a new session; return its id, which is the same for the same message."""
+        session = f"{self._first_session(location.key)}~{_digest(external_id)}"
+        await self._put(SESSION_KIND, location.key, {"session": session})
+        return session
+
+    async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> str:
+        """Create the session if it does not exist, and return its id.
+
+        A group's session belongs to the group, not to a member. If a user from elsewhere owns a session of that id, the
+        chat is switched to a new one: otherwise that owner could read the chat.
+        """
+        owner = self.user_id(person) if location.kind == "direct" else f"{self._channel.name}:chat:{location.chat}"
+        existing = await self._store.sessions.get_or_create(session_id, owner)
+        if existing.owner.startswith(f"{self._channel.name}:"):
+            return session_id
+        new_session = f"{session_id}~{self._clock.new_id()}"
+        await self._store.sessions.get_or_create(new_session, owner)
+        await self._put(SESSION_KIND, location.key, {"session": new_session})
+        return new_session
+
+    async def chat_ids(self, chat: str) -> list[str]:
+        """Return the present and former ids of a chat, newest first; at most ten."""
+        chat_ids = [chat]
+        while len(chat_ids) < 10 and (note := await self._get(MIGRATION_KIND, chat_ids[-1])) is not None:
+            if note.value["from"] in chat_ids:
+                break
+            chat_ids.append(str(note.value["from"]))
+        return chat_ids
+
+    async def chat_keys(self, location: ChatLocation) -> list[str]:
+        """Return the present and former keys of a chat."""
+        return [replace(location, chat=chat).key for chat in await self.chat_ids(location.chat)]
+
+    def is_own_run(self, run: Run) -> bool:
+        """Return whether the run came from this account, and not from an earlier bot or number of the channel."""
+        return run.channel == self._channel.name and run.origin.get("account", "") == self._channel.account
+
+    async def migrate_chat(self, old_chat: str, new_chat: str) -> None:
+        """Record a chat's new id; its session and its rights are kept."""
+        if old_chat == new_chat or await self._get(MIGRATION_KIND, new_chat) is not None:
+            return
+        # Threads are found by the chat's former ids. The chat itself gets its session here, as it may migrate back.
+        await self._put(SESSION_KIND, new_chat, {"session": await self.current_session(ChatLocation(old_chat))})
+        await self._put(MIGRATION_KIND, new_chat, {"from": old_chat})
+
+    def _first_session(self, key: str) -> str:
+        return f"{self._channel.name}-{key.replace('/', '-')}"
+
+    async def _get(self, kind: str, key: str) -> ChannelStateEntry | None:
+        return await self._store.channel_state.get(self._channel.name, self._channel.account, kind, key)
+
+    async def _put(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
+        await self._store.channel_state.put(
+            ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
+        )
+
+
+def channel_user_id(channel: str, person: str) -> str:
+    """Return the host's user id of a person on a platform."""
+    return f"{channel}:{person}"
+
+
+def format_utc_time(at: datetime | None) -> str:
+    """Return the time as shown in a chat: `10:42 UTC`; "" for None."""
+    return f"{at:%H:%M} UTC" if at else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]

@@ -1,0 +1,76 @@
+"""Factory of the channels: those of the settings, and those of installed packages (entry points `sophon.channels`)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from sophon.errors import SophonError
+from sophon.plugins.entry_points import find_entry_points, load_entry_point
+from sophon.services import Services
+from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.contract import Channel
+from sophon_channels.errors import ChannelError
+
+ENTRY_POINT_GROUP = "sophon.channels"
+"""Entry-point group of channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredChannel:
+    """A channel with its access policy."""
+
+    channel: Channel
+    policy: AccessPolicy = field(default_factory=AccessPolicy)
+
+
+def create_channels(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
+    """Create the enabled channels. A platform that is not enabled is not imported."""
+    return [
+        *_create_telegram(services, environment),
+        *_create_whatsapp(services, environment),
+        *_create_installed(services, environment),
+    ]
+
+
+def _create_telegram(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
+    settings = services.settings.channels.telegram
+    if not settings.enabled:
+        return []
+    from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
+
+    policy = AccessPolicy(
+        frozenset(settings.allow_from),
+        frozenset(settings.approvers),
+        settings.direct_policy,
+        settings.group_policy,
+        frozenset(settings.allowed_groups),
+    )
+    return [ConfiguredChannel(TelegramChannel(settings, environment, services.clock), policy)]
+
+
+def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
+    settings = services.settings.channels.whatsapp
+    if not settings.enabled:
+        return []
+    from sophon_channels.whatsapp.channel import WhatsAppChannel  # lazy: only where it is enabled
+
+    policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
+    return [ConfiguredChannel(WhatsAppChannel(settings, environment, services.clock), policy)]
+
+
+def _create_installed(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
+    """Call each entry point with services and environment; it returns a `ConfiguredChannel`, or None to add no
+    channel.
+    """
+    channels: list[ConfiguredChannel] = []
+    for name, entry in sorted(find_entry_points(ENTRY_POINT_GROUP).items()):
+        factory = cast("Callable[[Services, Mapping[str, str]], ConfiguredChannel | None]", load_entry_point(entry))
+        try:
+            channel = factory(services, environment)
+        except SophonError:
+            raise
+        except Exception as error:
+            raise ChannelError(f"the channel {name!r} ({entry.value}) cannot be created: {error}") from error
+        if channel is not None:
+            channels.append(channel)
+    return channels

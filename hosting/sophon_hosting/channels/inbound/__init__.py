@@ -1,0 +1,1 @@
+"""Inbound side of the channels: messages, commands, media groups, attachments, button presses."""

@@ -1,0 +1,175 @@
+"""Chat commands: executed at once, without queue and model."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from sophon.approvals import Decision
+from sophon.errors import SophonError
+from sophon.stores.runs.contract import Run
+from sophon_channels.chat_commands import ChatCommand, format_help
+from sophon_channels.contract import InboundMessage
+from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.host import Host
+
+log = logging.getLogger("sophon")
+
+AUTO_MODEL = "auto"
+"""Argument of /model with which the host selects the model."""
+STOP_TIMEOUT_SECONDS = 0.1
+"""How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
+
+MICROS_PER_DOLLAR = 1_000_000
+"""Micro-dollars per dollar."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommandRequest:
+    """A command with its message and the chat's session id. `is_approver`: the person may stop tasks of others too."""
+
+    command: ChatCommand
+    message: InboundMessage
+    session_id: str
+    is_approver: bool
+
+
+class ChatCommandHandler:
+    """Handler of the commands of one channel; each returns the text of its reply."""
+
+    def __init__(self, host: Host, chat_state: ChatState, approval_prompts: ApprovalPrompts) -> None:
+        self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
+        self._store = host.services.store
+        self._stop_tasks: set[asyncio.Task[Run]] = set()
+        self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
+            "new": self._start_new_session,
+            "stop": self._stop_tasks_of_chat,
+            "status": self._show_status,
+            "model": self._select_model,
+            "usage": self._show_usage,
+            "pending": self._list_pending,
+            "approve": self._approve,
+            "reject": self._reject,
+            "help": self._show_help,
+        }
+
+    async def execute(self, request: ChatCommandRequest) -> str:
+        """Execute a command and return the reply; errors of the user are replies too."""
+        handler = self._handlers.get(request.command.name)
+        if handler is None:
+            return f"There is no command /{request.command.name}. /help lists the commands."
+        try:
+            return await handler(request)
+        except SophonError as error:
+            return f"⚠️ {error}"
+
+    async def _start_new_session(self, request: ChatCommandRequest) -> str:
+        await self._chat_state.start_new_session(request.message.location, request.message.external_id)
+        return "This is a new conversation. The previous messages are kept, but no longer read."
+
+    async def _stop_tasks_of_chat(self, request: ChatCommandRequest) -> str:
+        user_id = self._chat_state.user_id(request.message.person)
+        runs = [
+            run
+            for run in await self._unfinished_runs(request)
+            if (request.is_approver or run.owner == user_id) and not _started_after(run, request.message)
+        ]
+        if not runs:
+            return "Nothing is running."
+        stopped_count = await self._stop_runs(runs)
+        if stopped_count < len(runs):
+            return "⏹ Stopping."
+        return "⏹ Stopped." if stopped_count == 1 else f"⏹ Stopped {stopped_count} tasks."
+
+    async def _stop_runs(self, runs: Sequence[Run]) -> int:
+        """Request cancellation of all runs durably; return how many ended within `STOP_TIMEOUT_SECONDS`."""
+        for run in runs:
+            await self._store.runs.request_cancel(run.id)
+        tasks = [asyncio.create_task(self._host.cancel(run.id)) for run in runs]
+        for task in tasks:
+            self._stop_tasks.add(task)
+            task.add_done_callback(self._stop_finished)
+        try:
+            async with self._host.services.clock.timeout(STOP_TIMEOUT_SECONDS):
+                await asyncio.wait(tasks)
+        except TimeoutError:
+            pass
+        return sum(task.done() and task.exception() is None and task.result().is_finished for task in tasks)
+
+    def _stop_finished(self, task: asyncio.Task[Run]) -> None:
+        self._stop_tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task could not be stopped: %s", error)
+
+    async def _show_status(self, request: ChatCommandRequest) -> str:
+        lines = [f"{_format_status(run)}: {run.text[:60]}" for run in await self._unfinished_runs(request)]
+        statistics = await self._host.queue.statistics()
+        lines = lines or ["Nothing is running in this conversation."]
+        return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are in use."])
+
+    async def _select_model(self, request: ChatCommandRequest) -> str:
+        session = await self._ensure_session(request)
+        argument = request.command.arguments
+        if argument:
+            model = None if argument.lower() == AUTO_MODEL else argument
+            if model is not None:
+                self._host.services.gateway.find(model)
+            await self._store.sessions.set_model(session, model)
+            return f"{model} answers from now on." if model else "The host chooses the model from now on."
+        selected = (await self._store.sessions.get(session)).model
+        model_ids = [each.info.id for each in self._host.services.gateway.candidates()]
+        return f"{selected or 'The host chooses the model'}. There are: {', '.join(model_ids)}"
+
+    async def _show_usage(self, request: ChatCommandRequest) -> str:
+        rows = await self._store.usage.list_totals(session_id=request.session_id)
+        if not rows:
+            return "This conversation has used nothing yet."
+        tokens = sum(row.usage.input_tokens + row.usage.output_tokens for row in rows)
+        dollars = sum(row.usage.cost_micros for row in rows) / MICROS_PER_DOLLAR
+        return f"This conversation has used {tokens:,} tokens, ${dollars:.4f}."
+
+    async def _list_pending(self, request: ChatCommandRequest) -> str:
+        pending = await self._approval_prompts.list_pending(request.message.location)
+        lines = [f"{code}: {record.request.preview.splitlines()[0]}" for code, record in pending]
+        return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
+
+    async def _approve(self, request: ChatCommandRequest) -> str:
+        code, _, _ = request.command.arguments.partition(" ")
+        return await self._decide(request, code, Decision.approve())
+
+    async def _reject(self, request: ChatCommandRequest) -> str:
+        code, _, reason = request.command.arguments.partition(" ")
+        return await self._decide(request, code, Decision.reject(reason.strip()))
+
+    async def _decide(self, request: ChatCommandRequest, code: str, decision: Decision) -> str:
+        if not code:
+            return f"Which one? /{request.command.name} ID; /pending shows the ids."
+        return await self._approval_prompts.decide(code, decision, request.message.person, request.message.location)
+
+    async def _show_help(self, request: ChatCommandRequest) -> str:
+        return format_help()
+
+    async def _unfinished_runs(self, request: ChatCommandRequest) -> list[Run]:
+        """Return the unfinished runs of the chat, including those of its earlier sessions."""
+        keys = await self._chat_state.chat_keys(request.message.location)
+        return [
+            run
+            for run in await self._store.runs.list_unfinished()
+            if run.session_id == request.session_id
+            or (self._chat_state.is_own_run(run) and str(run.origin.get("chat")) in keys)
+        ]
+
+    async def _ensure_session(self, request: ChatCommandRequest) -> str:
+        return await self._chat_state.ensure_session(
+            request.session_id, request.message.location, request.message.person
+        )
+
+
+def _started_after(run: Run, message: InboundMessage) -> bool:
+    """Return whether the run started after a late message was written; the message cannot refer to such a run."""
+    return message.is_late and run.created_at is not None and run.created_at > message.sent_at
+
+
+def _format_status(run: Run) -> str:
+    return {"queued": "waits", "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)

@@ -1,0 +1,46 @@
+"""Acknowledgement of button presses in the background, so that a slow platform does not delay the next event."""
+
+import asyncio
+import logging
+
+from sophon_channels.contract import ButtonPress, Channel
+
+log = logging.getLogger("sophon")
+
+MAX_PENDING_ACKNOWLEDGEMENTS = 100
+"""Maximum number of pending acknowledgements; beyond it, presses are decided without acknowledgement."""
+
+
+class PressAcknowledger:
+    """Background acknowledgements of one channel."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._pending: set[asyncio.Task[None]] = set()
+
+    async def start(self, press: ButtonPress, note: str) -> None:
+        """Start the acknowledgement and return; the result is not awaited."""
+        if len(self._pending) >= MAX_PENDING_ACKNOWLEDGEMENTS:
+            log.warning(
+                "%s: a button press is not acknowledged, because %d others are pending",
+                self._channel.name,
+                MAX_PENDING_ACKNOWLEDGEMENTS,
+            )
+            return
+        task = asyncio.create_task(self._acknowledge(press, note))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+        await asyncio.sleep(0)  # lets the task start before the next event is handled
+
+    async def stop(self) -> None:
+        """Cancel the pending acknowledgements."""
+        tasks = list(self._pending)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _acknowledge(self, press: ButtonPress, note: str) -> None:
+        try:
+            await self._channel.acknowledge_press(press, note)
+        except Exception:
+            log.exception("%s: a button press could not be acknowledged", self._channel.name)

@@ -1,0 +1,242 @@
+"""Life cycle of all channels of a host: composition, start, stop."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+
+from sophon.services import Services
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.contract import Run
+from sophon_channels.contract import Channel
+from sophon_channels.errors import ChannelError
+from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.chat_state import ChatState, channel_user_id
+from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.channels.inbound.handler import InboundHandler
+from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.channels.outbound.replies import ReplyBuilder
+from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
+from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.pairing import PairingService
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.host import Host
+
+log = logging.getLogger("sophon")
+
+FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
+"""Events after which a channel may have a reply to send."""
+
+
+START_RETRY_SECONDS = 5.0
+"""Delay before a channel is started again after an error of the host."""
+
+PROMPT_CHECK_SECONDS = 60.0
+"""Interval at which missed prompts and decisions (of another process, or after an error) are sent."""
+
+EXPIRY_INTERVAL_SECONDS = 3600.0
+"""Interval at which expired notes are deleted."""
+
+
+class ConnectedChannel:
+    """One channel connected to a host, with its inbound handler, approval prompts and outbox worker."""
+
+    def __init__(
+        self, host: Host, configured: ConfiguredChannel, typing: TypingAndPreview, replies: ReplyBuilder
+    ) -> None:
+        services, channel = host.services, configured.channel
+        self.channel = channel
+        self.chat_state = ChatState(channel, services.store, services.clock)
+        self._typing, self._replies, self._store = typing, replies, services.store
+        self._clock = services.clock
+        self.outbox_worker = OutboxWorker(
+            channel,
+            services.store.outbox,
+            services.clock,
+            migrate_chat=self.chat_state.migrate_chat,
+            refresh_payload=self._refresh_payload,
+        )
+        writer = OutboundWriter(channel, services.store, self.outbox_worker.wake)
+        self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer)
+        self.inbound = InboundHandler(
+            host,
+            channel,
+            configured.policy,
+            chat_state=self.chat_state,
+            writer=writer,
+            approval_prompts=self.approval_prompts,
+            pairing=PairingService(services.store, services.clock),
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing."""
+        self._tasks = [asyncio.create_task(self.outbox_worker.run()), asyncio.create_task(self._run())]
+
+    async def stop_receiving(self) -> None:
+        """Stop to receive; sending continues."""
+        tasks = self._tasks[1:]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.inbound.close()
+
+    async def stop(self) -> None:
+        """Stop to send, and stop the channel."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.channel.stop()
+
+    async def _run(self) -> None:
+        while not await self._try_start():
+            await self._clock.sleep(START_RETRY_SECONDS)
+            await self.channel.stop()
+        last_expiry = self._clock.monotonic()
+        while self.channel.health.state != "refused":
+            await self._clock.sleep(PROMPT_CHECK_SECONDS)
+            try:
+                await self.approval_prompts.send_missing()
+                if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
+                    last_expiry = self._clock.monotonic()
+                    await self.chat_state.expire_old()
+            except Exception:
+                log.exception("%s: missed approval prompts could not be checked", self.channel.name)
+
+    async def _try_start(self) -> bool:
+        """Try to start the channel; return False if another attempt makes sense."""
+        try:
+            await self.approval_prompts.send_missing()
+            await self.inbound.media_groups.resume()
+            await self.chat_state.expire_old()
+            await self.channel.start(self.inbound)
+        except ChannelError as error:
+            self.channel.health.state, self.channel.health.detail = "refused", str(error)
+            log.error("the channel %s cannot run: %s", self.channel.name, error)  # noqa: TRY400 - no traceback
+        except Exception:
+            self.channel.health.state, self.channel.health.detail = "failing", "internal error; see the host's log"
+            log.exception("the channel %s could not be started; it is retried", self.channel.name)
+            return False
+        return True
+
+    async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""
+        if entry.kind == FILE_KIND:
+            return None
+        if entry.run_id is None:
+            return await self.approval_prompts.refresh_payload(entry)
+        await self._typing.wait_until_idle(entry.run_id)
+        if self._typing.find_preview(entry.run_id) is None:
+            return None
+        return self._replies.refresh_payload(entry, await self._store.runs.get(entry.run_id))
+
+
+class ChannelSupervisor:
+    """Supervisor of all channels of a host.
+
+    The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow.
+    """
+
+    def __init__(self, services: Services, channels: Sequence[ConfiguredChannel]) -> None:
+        self._services, self._configured = services, list(channels)
+        by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
+        self._typing = TypingAndPreview(by_name, services.store, services.clock)
+        self.replies = ReplyBuilder(by_name, services.clock, self._typing.find_preview)
+        self._attachments = AttachmentDownloader(
+            by_name, services.folder / services.settings.tools.files_root, services.clock
+        )
+        self._connected: dict[str, ConnectedChannel] = {}
+        self._host: Host | None = None
+        self._approval_events: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._prompt_task: asyncio.Task[None] | None = None
+        if by_name:
+            services.register_tool(create_send_file_tool(by_name, self._wake))
+
+    @property
+    def channels(self) -> list[Channel]:
+        """All configured channels, including those that cannot run."""
+        return [each.channel for each in self._configured]
+
+    @property
+    def approvers(self) -> frozenset[str]:
+        """The people in the channels' setting Approvers, as user ids of the host."""
+        return frozenset(
+            channel_user_id(each.channel.name, person_id)
+            for each in self._configured
+            for person_id in each.policy.approvers
+        )
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the webhook routes of all channels."""
+        return [route for each in self._configured for route in each.channel.routes()]
+
+    async def prepare_run(self, run: Run) -> Run:
+        """Return the run with the files of its message, before its turn starts."""
+        return await self._attachments.prepare_run(run)
+
+    def connect(self, host: Host) -> None:
+        """Connect each channel to the host."""
+        self._host = host
+        self._connected = {
+            each.channel.name: ConnectedChannel(host, each, self._typing, self.replies) for each in self._configured
+        }
+
+    def start(self) -> None:
+        """Start all channels, once the host runs."""
+        if self._host is None or not self._connected:
+            return
+        self._host.event_bus.subscribe_all(self._handle_event)
+        self._prompt_task = asyncio.create_task(self._send_prompts())
+        for connected in self._connected.values():
+            connected.start()
+
+    async def stop_receiving(self) -> None:
+        """Stop to receive on all channels."""
+        await asyncio.gather(*(connected.stop_receiving() for connected in self._connected.values()))
+
+    async def stop(self) -> None:
+        """Stop to send; entries that are not sent yet are sent after the next start."""
+        if self._prompt_task is None:
+            return
+        if self._host is not None:
+            self._host.event_bus.unsubscribe_all(self._handle_event)
+        self._prompt_task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._prompt_task
+        self._prompt_task = None
+        await self._typing.stop()
+        await asyncio.gather(*(connected.stop() for connected in self._connected.values()))
+
+    def _wake(self, channel: str) -> None:
+        if (connected := self._connected.get(channel)) is not None:
+            connected.outbox_worker.wake()
+
+    def _handle_event(self, frame: WireEvent) -> None:
+        self._typing.handle_event(frame)
+        if frame.name in ("approval_requested", "approval_resolved"):
+            self._approval_events.put_nowait((frame.name, str(frame.data["approval_id"])))
+        elif frame.name in FINAL_EVENTS:
+            for connected in self._connected.values():
+                connected.outbox_worker.wake()
+
+    async def _send_prompts(self) -> None:
+        """Send approval prompts and decisions to their chats, in order."""
+        while True:
+            event, approval_id = await self._approval_events.get()
+            for connected in self._connected.values():
+                try:
+                    if event == "approval_requested":
+                        await connected.approval_prompts.send_prompt(approval_id)
+                    else:
+                        await connected.approval_prompts.show_decision(approval_id)
+                except Exception:
+                    log.exception(
+                        "%s: the prompt or decision of approval %s could not be sent",
+                        connected.channel.name,
+                        approval_id,
+                    )

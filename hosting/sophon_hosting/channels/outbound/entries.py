@@ -1,0 +1,46 @@
+"""Outbound entries: one per rendered part of a message, with ids that make each message idempotent."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from sophon.stores.contract import Store
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import Channel, OutboundMessage
+
+WakeCallback: TypeAlias = Callable[[], None]
+"""Wakes the outbox worker."""
+
+
+def build_entries(
+    channel: Channel, chat: str, name: str, message: OutboundMessage, kind: str = "note"
+) -> list[OutboundEntry]:
+    """Return the entries of one message. `name` identifies the message: the same name is sent once."""
+    return [
+        OutboundEntry(build_entry_id(name, number), None, channel.name, channel.account, chat, kind, payload, number)
+        for number, payload in enumerate(channel.render_payloads(message))
+    ]
+
+
+def build_entry_id(name: str, position: int) -> str:
+    """Return the outbound entry's id, `{name}:{position}`."""
+    return f"{name}:{position}"
+
+
+class OutboundWriter:
+    """Writer of outbound entries for one channel; wakes the outbox worker."""
+
+    def __init__(self, channel: Channel, store: Store, wake: WakeCallback) -> None:
+        self._channel, self._store, self._wake = channel, store, wake
+
+    async def write(
+        self, chat: str, name: str, message: OutboundMessage, kind: str = "note"
+    ) -> Sequence[OutboundEntry]:
+        """Store the entries of a message unless `name` exists already; return them."""
+        entries = build_entries(self._channel, chat, name, message, kind)
+        if entries and await self._store.outbox.add(entries):
+            self._wake()
+        return entries
+
+    async def write_notice(self, chat: str, name: str, text: str, reply_to_message_id: str | None = None) -> None:
+        """Store a plain-text message of the host."""
+        await self.write(chat, name, OutboundMessage(text, is_markdown=False, reply_to_message_id=reply_to_message_id))

@@ -1,0 +1,81 @@
+"""Replies: the outbound entries of a finished turn, rendered by its channel, for the transaction of the outcome."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from sophon.clock import Clock
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
+from sophon_channels.contract import Channel, OutboundMessage
+from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.runs import outbound
+
+ERROR_NOTICE_INTERVAL = timedelta(seconds=60)
+"""Minimum interval between two error messages in a group. Source: reference/complaints.md, group spam."""
+
+EMPTY_REPLY = "(an empty reply)"
+"""Text of a reply without text."""
+
+PreviewLookup = Callable[[str], str | None]
+"""Returns the platform's id of a run's live preview, None if there is none."""
+
+
+class ReplyBuilder:
+    """`OutboundBuilder` for a host with channels: every message of a channel gets exactly one visible outcome."""
+
+    def __init__(self, channels: Mapping[str, Channel], clock: Clock, find_preview: PreviewLookup) -> None:
+        self._channels, self._clock, self._find_preview = channels, clock, find_preview
+        self._last_errors: dict[str, tuple[datetime, str]] = {}
+
+    def __call__(self, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
+        """Return the entries for a run's outcome; none for a suppressed error or a run without a chat."""
+        channel, chat = self._channels.get(run.channel), str(run.origin.get("chat") or "")
+        if channel is None or not chat:
+            return outbound.build_answer_entries(run, outcome)
+        if (
+            outcome.error is not None
+            and run.origin.get("kind") == "group"
+            and self._was_error_sent_recently(chat, run.id)
+        ):
+            return ()
+        return self._entries(channel, chat, run, outcome)
+
+    def refresh_payload(self, entry: OutboundEntry, run: Run) -> Mapping[str, Any] | None:
+        """Return the payload that replaces a preview, for the first part of a reply; None to keep the stored one."""
+        channel, chat = self._channels.get(run.channel), str(run.origin.get("chat") or "")
+        if channel is None or not run.is_finished or entry.position > 0 or self._find_preview(run.id) is None:
+            return None
+        outcome = RunOutcome(cast("FinalStatus", run.status), run.response, run.error)
+        entries = self._entries(channel, chat, run, outcome)
+        return entries[0].payload if entries and entries[0].id == entry.id else None
+
+    def _entries(self, channel: Channel, chat: str, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
+        outgoing = OutboundMessage(
+            _reply_text(outcome),
+            is_markdown=outcome.error is None,
+            reply_to_message_id=str(run.origin.get("reply_to") or "") or None,
+            replaces_message_id=self._find_preview(run.id),
+        )
+        return [
+            replace(entry, run_id=run.id) for entry in build_entries(channel, chat, f"{run.id}:end", outgoing, "answer")
+        ]
+
+    def _was_error_sent_recently(self, chat: str, run_id: str) -> bool:
+        """Return whether the chat was sent another run's error recently; the same run's outcome may be built again."""
+        now = self._clock.now()
+        self._last_errors = {
+            each: error for each, error in self._last_errors.items() if now - error[0] < ERROR_NOTICE_INTERVAL
+        }
+        _, last_run_id = self._last_errors.setdefault(chat, (now, run_id))
+        return last_run_id != run_id
+
+
+def _reply_text(outcome: RunOutcome) -> str:
+    if outcome.error is not None:
+        number = f" (number {outcome.error.id} in the host's log)" if outcome.error.id else ""
+        return f"⚠️ This did not work: {outcome.error.message}{number}"
+    if outcome.status == "cancelled":
+        return "⏹ Stopped."
+    return str((outcome.response or {}).get("text") or "").strip() or EMPTY_REPLY

@@ -1,0 +1,84 @@
+"""Tool `chat.send_file`: sends a file to the chat that the turn came from."""
+
+import hashlib
+import mimetypes
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from sophon.context import Context
+from sophon.errors import NotFound, ToolError
+from sophon.tools.builtin.files import open_files_folder
+from sophon.tools.tool import Risk, Tool, tool
+from sophon_channels.contract import Channel, OutboundMessage
+from sophon_hosting.channels.outbound.entries import build_entries
+
+TOOL_NAME = "chat.send_file"
+"""Name of the tool."""
+
+FILE_KIND = "file"
+"""Kind of the outbound entries of a file."""
+
+NO_CHAT_MESSAGE = "there is no chat to send a file to: this turn did not come from one"
+"""Error of a turn that did not come from a chat."""
+
+
+def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str], None]) -> Tool:
+    """Return the tool for these channels, by name; `wake` is called with the name of the channel to send on."""
+
+    @tool(
+        name=TOOL_NAME,
+        risk=Risk.LOW,
+        group="chat",
+        idempotent=True,
+        tags=("send", "file", "files", "chat", "document", "image", "photo", "attach", "share"),
+    )
+    async def send_file(ctx: Context, path: str, caption: str = "") -> str:
+        """Send a file from the folder of the file tools to the person in this chat.
+
+        Args:
+            path: Relative to the files folder, such as reports/march.pdf.
+            caption: Text to show below the file.
+        """
+        channel, chat = await _chat_of_turn(ctx, channels)
+        place, size = await ctx.services.clock.run_in_thread(lambda: open_files_folder(ctx).locate(path))
+        if not 0 < size <= channel.max_file_bytes:
+            problem = (
+                f"the maximum here is {channel.max_file_bytes:,} bytes" if size else "an empty file cannot be sent"
+            )
+            raise ToolError(f"{path!r} cannot be sent: it has {size:,} bytes; {problem}")
+        outgoing = OutboundMessage(
+            caption, file_path=str(place), file_name=place.name, media_type=guess_media_type(place)
+        )
+        entries = build_entries(channel, chat, _entry_name(ctx), outgoing, FILE_KIND)
+        await ctx.services.store.outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
+        wake(channel.name)
+        return f"{path} ({size:,} bytes) is on its way to the person in this chat; do not send it again"
+
+    return send_file
+
+
+def guess_media_type(path: Path) -> str:
+    """Return the media type by file extension; "" if it is unknown. Pure."""
+    return mimetypes.guess_type(path.name)[0] or ""
+
+
+async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str]:
+    """Return the channel and the chat that the turn's message came from."""
+    try:
+        run = await ctx.services.store.runs.get(ctx.task_id)
+    except NotFound:
+        raise ToolError(NO_CHAT_MESSAGE) from None
+    channel, chat = channels.get(run.channel), str(run.origin.get("chat") or "")
+    if channel is None or not chat:
+        raise ToolError(NO_CHAT_MESSAGE)
+    return channel, chat
+
+
+def _entry_name(ctx: Context) -> str:
+    """Return a name unique to this call, also when the turn resumes: models reuse call ids in later replies."""
+    call = next((each for each in ctx.pending if each.name == TOOL_NAME and each.id not in ctx.awaiting_approval), None)
+    if call is None:
+        raise ToolError("chat.send_file must be called within a turn")
+    digest = hashlib.sha256(f"{ctx.iteration}:{call.id}".encode()).hexdigest()
+    return f"{ctx.run_id}:{FILE_KIND}:{digest[:16]}"

@@ -1,0 +1,162 @@
+"""Typing indicator and live preview: shown in the chat while a turn runs, and ended with it."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
+from sophon_channels.contract import Channel, ChatLocation
+from sophon_hosting.events.wire_event import WireEvent
+
+log = logging.getLogger("sophon")
+
+TYPING_INTERVAL_SECONDS = 4.0
+"""Interval of the typing indicator, which Telegram shows for 5 s. Source: reference/channels.md."""
+
+PREVIEW_INTERVAL_SECONDS = {"direct": 1.0, "group": 3.0}
+"""Interval between two updates of a preview, by kind of chat. Source: reference/hosts.md."""
+
+MAX_TYPING_SECONDS = 600.0
+"""Maximum duration of typing indicator and preview for one turn."""
+
+IDLE_TIMEOUT_SECONDS = 5.0
+"""How long a reply waits for a preview update in flight."""
+
+MAX_TRACKED_PREVIEWS = 1000
+"""Number of runs whose preview id is remembered."""
+
+STOP_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
+"""Events that end indicator and preview."""
+
+
+@dataclass(eq=False)
+class _TurnDisplay:
+    """State of one turn: the streamed text of the current epoch, and the task that shows it."""
+
+    text: str = ""
+    epoch: int = 0
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class TypingAndPreview:
+    """Shows typing indicator and preview for the turns of all channels, driven by the host's events."""
+
+    def __init__(self, channels: Mapping[str, Channel], store: Store, clock: Clock) -> None:
+        self._channels, self._store, self._clock = channels, store, clock
+        self._displays: dict[str, _TurnDisplay] = {}
+        self._preview_ids: OrderedDict[str, str] = OrderedDict()
+
+    def handle_event(self, frame: WireEvent) -> None:
+        """Handle one event of the feed; never blocks."""
+        if frame.name in STOP_EVENTS:
+            display = self._displays.get(frame.task_id)
+            if display is not None:
+                display.is_over.set()
+        elif frame.name in ("task_started", "approval_resolved"):
+            self._start_display(frame.task_id)
+        elif frame.name in ("stream_chunk", "stream_reset"):
+            self._append_chunk(frame)
+
+    def find_preview(self, run_id: str) -> str | None:
+        """Return the platform's id of the run's preview; the newest thousand are remembered."""
+        return self._preview_ids.get(run_id)
+
+    async def wait_until_idle(self, run_id: str) -> None:
+        """Wait until no preview update of a finished run is in flight, or `IDLE_TIMEOUT_SECONDS` have passed."""
+        display = self._displays.get(run_id)
+        if display is None or display.task is None:
+            return
+        display.is_over.set()  # the reply is stored before the final event is published
+        try:
+            async with self._clock.timeout(IDLE_TIMEOUT_SECONDS):
+                await asyncio.wait({display.task})
+        except TimeoutError:
+            log.info("the reply of run %s no longer waits for its preview", run_id)
+
+    async def stop(self) -> None:
+        """Cancel all indicators and previews."""
+        tasks = [display.task for display in self._displays.values() if display.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start_display(self, run_id: str) -> None:
+        if run_id not in self._displays:
+            display = self._displays[run_id] = _TurnDisplay()
+            display.task = asyncio.create_task(self._run_display(run_id, display))
+
+    def _append_chunk(self, frame: WireEvent) -> None:
+        display = self._displays.get(frame.task_id)
+        if display is None:
+            return
+        epoch = int(frame.data.get("epoch", 0))
+        if epoch > display.epoch or frame.name == "stream_reset":
+            display.epoch, display.text = epoch, ""
+        if frame.name == "stream_chunk" and epoch == display.epoch:
+            display.text += str(frame.data["text"])
+
+    async def _run_display(self, run_id: str, display: _TurnDisplay) -> None:
+        try:
+            run = await self._store.runs.get(run_id)
+            channel = self._channels.get(run.channel)
+            if channel is not None and run.origin.get("place"):
+                async with self._clock.timeout(MAX_TYPING_SECONDS):
+                    await self._show_turn(channel, run, display)
+        except (NotFound, TimeoutError):
+            pass
+        except Exception:
+            log.exception("the preview of run %s could not be shown", run_id)
+        finally:
+            del self._displays[run_id]
+
+    async def _show_turn(self, channel: Channel, run: Run, display: _TurnDisplay) -> None:
+        place = location_from_origin(run.origin)
+        typing = asyncio.create_task(self._keep_typing(channel, place, str(run.origin.get("reply_to", ""))))
+        try:
+            await self._update_previews(channel, run, place, display)
+        finally:
+            typing.cancel()  # may be blocked in a call to the platform
+            await asyncio.gather(typing, return_exceptions=True)
+
+    async def _keep_typing(self, channel: Channel, place: ChatLocation, message_id: str) -> None:
+        while True:
+            try:
+                await channel.send_typing(place, message_id)
+            except Exception:
+                log.exception("%s: the typing indicator could not be shown", channel.name)
+            await self._clock.sleep(TYPING_INTERVAL_SECONDS)
+
+    async def _update_previews(self, channel: Channel, run: Run, place: ChatLocation, display: _TurnDisplay) -> None:
+        shown_text = ""
+        while not display.is_over.is_set():
+            if display.text.strip() and display.text != shown_text:
+                shown_text = display.text
+                await self._update_preview(channel, run, place, shown_text)
+            try:
+                async with self._clock.timeout(PREVIEW_INTERVAL_SECONDS[place.kind]):
+                    await display.is_over.wait()
+            except TimeoutError:
+                continue
+
+    async def _update_preview(self, channel: Channel, run: Run, place: ChatLocation, text: str) -> None:
+        previous_id = self._preview_ids.get(run.id)
+        preview_id = await channel.update_preview(
+            place, text, previous_id, str(run.origin.get("reply_to") or "") or None
+        )
+        if preview_id is not None:
+            self._preview_ids[run.id] = preview_id
+            self._preview_ids.move_to_end(run.id)
+            while len(self._preview_ids) > MAX_TRACKED_PREVIEWS:
+                self._preview_ids.popitem(last=False)
+
+
+def location_from_origin(origin: Mapping[str, Any]) -> ChatLocation:
+    """Return the chat location that `Run.origin` stores."""
+    return ChatLocation(**origin["place"])

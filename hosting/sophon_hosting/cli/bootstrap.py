@@ -1,0 +1,75 @@
+"""Bootstrap of the commands: load the settings, create the services, create and open the store."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from sophon.approvals import ApprovalGate
+from sophon.clock import Clock
+from sophon.errors import SettingsError
+from sophon.events import EventSink
+from sophon.services import Services
+from sophon.settings import Settings, load_settings
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon_hosting.cli.error_reporting import configure_cli_logging
+from sophon_hosting.cli.global_options import GlobalOptions
+
+T = TypeVar("T")
+
+
+def load_cli_settings(options: GlobalOptions, overrides: Sequence[str] = ()) -> Settings:
+    """Load the effective settings and configure logging. `overrides` (`SettingsSection.Key=value`) override everything
+    else.
+
+    Raises SettingsError.
+    """
+    configure_cli_logging(debug=options.debug)
+    return load_settings(
+        folder=options.settings_folder,
+        file=options.settings_file,
+        environment=os.environ,
+        overrides=[*options.overrides, *overrides],
+    )
+
+
+def create_services(
+    options: GlobalOptions,
+    settings: Settings,
+    *,
+    events: EventSink | None = None,
+    approvals: ApprovalGate | None = None,
+    clock: Clock | None = None,
+) -> Services:
+    """Create the services without opening them. Raises SettingsError, CompositionError, StoreError."""
+    return Services.from_settings(
+        settings,
+        environment=os.environ,
+        folder=options.settings_folder,
+        events=events,
+        approvals=approvals,
+        clock=clock,
+    )
+
+
+def create_store(options: GlobalOptions, settings: Settings) -> Store:
+    """Create the configured store without opening it. Raises SettingsError, StoreError."""
+    url = settings.store.url.resolve(os.environ)
+    if url is None:
+        raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
+    return store_from_url(url, folder=options.settings_folder)
+
+
+def run_with_store(options: GlobalOptions, operation: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the configured store, run `operation` with it, close the store and return the result of `operation`."""
+
+    async def run() -> T:
+        store = create_store(options, load_cli_settings(options))
+        await store.open()
+        try:
+            return await operation(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,1 @@
+"""The terminal chat: local and remote turns, input loops, approval prompts, slash commands, signals."""

@@ -1,0 +1,64 @@
+"""Parser for answers to an approval prompt: approve, reject with a reason, or edit with new arguments."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from sophon.approvals import Decision
+
+APPROVE_WORDS = frozenset({"approve", "a", "y", "yes"})
+REJECT_WORDS = frozenset({"reject", "r", "n", "no"})
+EDIT_WORDS = frozenset({"edit", "e"})
+
+ANSWER_HINT = "approve, reject [reason]"
+EDITABLE_ANSWER_HINT = f"{ANSWER_HINT} or edit {{...}}"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidAnswer:
+    """The line is not a valid answer; `reason` is shown to the user before the prompt is repeated."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditedArgumentsRequired:
+    """The user typed `edit` alone; the next line must hold the new arguments."""
+
+
+ApprovalAnswer: TypeAlias = Decision | InvalidAnswer | EditedArgumentsRequired
+
+
+def parse_approval_answer(line: str, *, editable: bool, decided_by: str = "") -> ApprovalAnswer:
+    """Parse one line of input.
+
+    Only an approval word alone approves. A rejection word may be followed by a reason, `edit` by the new arguments as
+    JSON. Any other line returns `InvalidAnswer`: unrelated text never approves.
+    """
+    word, _, rest = line.strip().partition(" ")
+    keyword, rest = word.casefold().rstrip(".,:;!"), rest.strip()
+    if keyword in APPROVE_WORDS and not rest:
+        return Decision.approve(decided_by=decided_by)
+    if keyword in REJECT_WORDS:
+        return Decision.reject(rest, decided_by=decided_by)
+    if keyword in EDIT_WORDS and not editable:
+        return InvalidAnswer(f"these arguments cannot be edited; answer {ANSWER_HINT}")
+    if keyword in EDIT_WORDS:
+        return parse_edited_arguments(rest, decided_by=decided_by) if rest else EditedArgumentsRequired()
+    return InvalidAnswer(f"not a valid answer; type {EDITABLE_ANSWER_HINT if editable else ANSWER_HINT}")
+
+
+def parse_edited_arguments(text: str, *, decided_by: str = "") -> Decision | InvalidAnswer:
+    """Parse the complete new arguments from a JSON object."""
+    try:
+        arguments = json.loads(text)
+    except ValueError as error:
+        return InvalidAnswer(f'the arguments are not valid JSON ({error}); write them as {{"name": "value"}}')
+    if not isinstance(arguments, Mapping):
+        return InvalidAnswer('the arguments must be a JSON object; write them as {"name": "value"}')
+    return Decision.edit(cast(Mapping[str, Any], arguments), decided_by=decided_by)
+
+
+DECIDED_BY_TERMINAL = "terminal"
+"""`decided_by` of approvals decided at this terminal, whose resolution is not shown again."""

@@ -1,0 +1,28 @@
+"""The lines shown when an interactive chat starts."""
+
+from sophon._version import __version__
+from sophon_hosting.cli.chat.local_chat import LocalChat
+from sophon_hosting.cli.console.formatting import format_count
+
+OFFLINE_NOTICE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
+UNFINISHED_TURN_NOTICE = "The last turn was interrupted before its answer. Send it again, or continue."
+
+
+def welcome_lines(chat: LocalChat) -> list[str]:
+    """Return the lines shown when an interactive chat starts: version, model, session, basic commands, notices."""
+    candidates = chat.services.gateway.candidates()
+    model = chat.choices.model or (candidates[0].info.id if candidates else "no model")
+    count = chat.count_messages()
+    session = f"session {chat.choices.session}, {format_count(count, 'message') if count else 'new'}"
+    return [
+        f"Sophon {__version__} · {model} · {session}",
+        "/help lists the commands, Ctrl-C cancels the turn, /quit ends the chat.",
+        *offline_notice_lines(chat),
+        *([UNFINISHED_TURN_NOTICE] if chat.is_last_turn_unfinished() else []),
+    ]
+
+
+def offline_notice_lines(chat: LocalChat) -> list[str]:
+    """Return the notice how to configure a real model, for a new session that only the offline model can answer."""
+    ids = {candidate.info.provider for candidate in chat.services.gateway.candidates()}
+    return [OFFLINE_NOTICE] if ids == {"offline"} and not chat.count_messages() else []

@@ -1,0 +1,98 @@
+"""Chat session in this process: runs one turn after another through the chain and renders how each ends."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from sophon.errors import NotFound, SophonError
+from sophon.messages import Response
+from sophon.services import Services
+from sophon_hosting.access.authentication import LOCAL_USER
+from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
+from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
+from sophon_hosting.composition import build_configured_chain
+
+T = TypeVar("T")
+
+log = logging.getLogger("sophon.cli")
+
+
+class LocalChat:
+    """Chat session that runs turns through the configured chain, one at a time; Ctrl-C cancels the running turn.
+
+    The constructor raises what `build_configured_chain` raises.
+    """
+
+    def __init__(self, runner: asyncio.Runner, services: Services, choices: TurnChoices, front: ChatFrontend) -> None:
+        self.services = services
+        self.choices = choices
+        self.frontend = front
+        self._runner = runner
+        self._pipeline = build_configured_chain(services)
+
+    def run_turn(self, text: str) -> int:
+        """Run one turn and return its exit code; failure or cancellation has been reported on return.
+
+        Raises KeyboardInterrupt, and only if the program was asked to exit.
+        """
+        self.frontend.renderer.start_turn()
+        try:
+            response = self._runner.run(self._run_chain(text))
+        except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
+            return self._report_failure(error)
+        except KeyboardInterrupt:
+            self._finish_turn(Response(finish_reason="cancelled"))
+            if self.frontend.exit_request.requested:
+                raise
+            return EXIT_INTERRUPTED
+        self._finish_turn(response)
+        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
+
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine outside of any turn on the same event loop."""
+        return self._runner.run(coroutine)
+
+    def count_messages(self) -> int:
+        """Return the number of messages of the session; 0 if the session does not exist yet."""
+        try:
+            return self.run_coroutine(self.services.store.sessions.get(self.choices.session)).message_count
+        except NotFound:
+            return 0
+
+    def is_last_turn_unfinished(self) -> bool:
+        """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
+        sessions = self.services.store.sessions
+        count = self.count_messages()
+        # Every message is an entry of the log, so the last entry is never before the last message.
+        tail = self.run_coroutine(sessions.list_records(self.choices.session, count - 1)) if count else []
+        last = tail[-1].message if tail else None
+        return last is not None and (last.role != "assistant" or bool(last.tool_calls))
+
+    async def _run_chain(self, text: str) -> Response:
+        ctx = self.services.turn(
+            text,
+            session_id=self.choices.session,
+            stream=self.choices.stream,
+            model=self.choices.model,
+            planning=self.choices.planning,
+            channel="cli",
+            principal=LOCAL_USER,
+        )
+        response = await self._pipeline.run(ctx)
+        while response.finish_reason == "suspended":
+            # An approval expired and Approval.OnTimeout is Park: restore the turn and ask again.
+            ctx = self.services.restore(ctx.state())
+            response = await self._pipeline.run(ctx)
+        return response
+
+    def _report_failure(self, error: Exception) -> int:
+        log.error("the turn failed", exc_info=error)
+        code = error.code if isinstance(error, SophonError) else "internal"
+        self._finish_turn(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
+        for line in error_lines(error):
+            self.frontend.write_error(line)
+        return EXIT_FAILURE
+
+    def _finish_turn(self, response: Response) -> None:
+        self.frontend.renderer.finish_turn(response, self.choices.session)

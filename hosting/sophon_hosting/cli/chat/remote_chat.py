@@ -1,0 +1,105 @@
+"""Chat session with a running host (`sophon chat --url`), with one Socket.IO connection per turn."""
+
+import asyncio
+
+from sophon._version import __version__
+from sophon.clock import SystemClock
+from sophon.errors import NotFound
+from sophon.messages import Response
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
+from sophon_hosting.cli.chat.prompt_output import PromptOutput
+from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
+from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
+from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
+from sophon_hosting.cli.chat.slash_commands import QuitChat
+from sophon_hosting.cli.chat.termination_signals import handle_termination_signals
+from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, write_error
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import find_access_token, validate_host_url
+
+REMOTE_SLASH_COMMANDS = ("new", "session", "help", "quit")
+REMOTE_HELP_LINES = [
+    "  /new [ID]           start a new session",
+    "  /session [ID]       show the session, or switch to another",
+    "  /quit               leave the chat; the end of the input does too",
+]
+
+
+class RemoteChat:
+    """Chat session that runs its turns on a host; Ctrl-C cancels the running turn there."""
+
+    def __init__(
+        self, runner: asyncio.Runner, turn: RemoteTurnClient, choices: TurnChoices, front: ChatFrontend
+    ) -> None:
+        self._runner, self._turn = runner, turn
+        self.choices, self.frontend = choices, front
+
+    def run_turn(self, text: str) -> int:
+        """Run one turn and return its exit code."""
+        self.frontend.renderer.start_turn()
+        try:
+            response = self._runner.run(self._turn.run_turn(text, self.choices))
+        except KeyboardInterrupt:
+            self.frontend.renderer.finish_turn(Response(finish_reason="cancelled"), self.choices.session)
+            if self.frontend.exit_request.requested:
+                raise
+            return EXIT_INTERRUPTED
+        self.frontend.renderer.finish_turn(response, self.choices.session)
+        if response.finish_reason == "error":
+            self.frontend.write_error(str(response.detail.get("message", "the turn failed")))
+        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
+
+    def run_slash_command(self, name: str, argument: str) -> list[str]:
+        """Run a slash command; those that need services in this process do not exist here. Raises Leave, NotFound."""
+        if name == "quit":
+            raise QuitChat
+        if name == "help":
+            return REMOTE_HELP_LINES
+        if name not in REMOTE_SLASH_COMMANDS:
+            raise NotFound("command", f"/{name}", [f"/{each}" for each in REMOTE_SLASH_COMMANDS])
+        if name == "new":
+            self.choices.session = argument or SystemClock().new_id()[:12]
+        elif argument:
+            self.choices.session = argument
+        return [f"  session {self.choices.session}"]
+
+
+def run_remote_chat(
+    options: GlobalOptions,
+    url: str,
+    choices: TurnChoices,
+    message: str | None,
+    stdin: StdinReader,
+    renderer: JsonRenderer | TerminalRenderer,
+    output: PromptOutput,
+) -> int:
+    """Run a chat with a host, for one message or until the end of the input; return the exit code.
+
+    Raises SophonError if no host answers at `url` or it rejects the token.
+    """
+    gate = TerminalApprovalGate(stdin, output, SystemClock())
+    with handle_termination_signals() as ending, asyncio.Runner() as runner:
+        turn = RemoteTurnClient(
+            validate_host_url(url),
+            find_access_token(load_cli_settings(options)),
+            gate,
+            renderer.emit,
+            lambda line: output.write_lines([f"  {line}"]),
+        )
+        conversation = RemoteChat(runner, turn, choices, ChatFrontend(renderer, write_error, ending))
+        if message is not None:
+            return conversation.run_turn(message)
+        runner.run(turn.check_connection())
+        if stdin.is_interactive:
+            output.write_lines(
+                [f"Sophon {__version__} · {url} · session {choices.session}", "/help lists the commands."]
+            )
+            return run_prompt_loop(conversation, stdin, output, conversation.run_slash_command)
+        first = stdin.read_line("")
+        if first is None:
+            return 0
+        return run_piped_lines(conversation, first, lambda: stdin.read_line(""), output, conversation.run_slash_command)

@@ -1,0 +1,179 @@
+"""Runs one turn on a host over Socket.IO: sends the message, renders events, answers approvals, reconnects."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Event,
+    StreamChunk,
+    StreamReset,
+    TaskCancelled,
+    TaskCompleted,
+    TaskFailed,
+    event_from_wire,
+)
+from sophon.messages import Response
+from sophon.tools.tool import Risk
+from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
+from sophon_hosting.cli.chat.chat_contract import TurnChoices
+from sophon_hosting.cli.remote.host_client import HostError
+from sophon_hosting.cli.remote.socketio_connection import HostConnection
+
+INVALID_ARGUMENTS = "invalid_arguments"
+"""Error code of the host for edited arguments that do not match the schema; the approval stays pending."""
+
+
+class RemoteTurnClient:
+    """Runs turns on a host with one connection per turn, so that none is kept open between turns.
+
+    `on_event` receives each event of the turn once and in order, across reconnections; `say` receives notices.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        gate: TerminalApprovalGate,
+        on_event: Callable[[Event], None],
+        write_notice: Callable[[str], None],
+    ) -> None:
+        self._url, self._auth = url, {"token": token} if token else {}
+        self._gate, self._on_event, self._write_notice = gate, on_event, write_notice
+
+    async def check_connection(self) -> None:
+        """Connect and disconnect, to check URL and token. Raises Refused."""
+        connection = HostConnection(self._url, self._auth)
+        await connection.open()
+        await connection.close()
+
+    async def run_turn(self, text: str, choices: TurnChoices) -> Response:
+        """Send a message and return the response of its turn. Raises Refused.
+
+        A cancellation of this coroutine cancels the task on the host.
+        """
+        connection = HostConnection(
+            self._url, self._auth, on_disconnect=lambda: self._write_notice("connection lost; reconnecting")
+        )
+        await connection.open()
+        task_id = ""
+        try:
+            accepted = await connection.call("send_message", _send_message_payload(text, choices))
+            task_id, connection.session_id = accepted["task_id"], accepted["session_id"]
+            return await self._follow_events(connection, task_id)
+        except asyncio.CancelledError:
+            if task_id:
+                await asyncio.shield(connection.try_call("cancel_task", {"task_id": task_id}))
+            raise
+        finally:
+            await asyncio.shield(connection.close())
+
+    async def _follow_events(self, connection: HostConnection, task_id: str) -> Response:
+        received = NewEventFilter()
+        prompts: dict[str, asyncio.Task[None]] = {}
+        try:
+            while True:
+                name, data = await connection.events.get()
+                event = event_from_wire(name, data) if data.get("task_id") == task_id else None
+                event = received.new_part(event) if event is not None else None
+                if event is None:
+                    continue
+                self._on_event(event)
+                if isinstance(event, ApprovalRequested):
+                    prompts[event.approval_id] = asyncio.create_task(self._decide(connection, event))
+                if isinstance(event, ApprovalResolved) and event.approval_id in prompts:
+                    prompts.pop(event.approval_id).cancel()
+                response = _response_from_event(event)
+                if response is not None:
+                    return response
+        finally:
+            for each in prompts.values():
+                each.cancel()
+            await asyncio.gather(*prompts.values(), return_exceptions=True)
+
+    async def _decide(self, connection: HostConnection, event: ApprovalRequested) -> None:
+        """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments."""
+        while not await self._send_decision(
+            connection, event, await self._gate.request(_approval_request_from_event(event))
+        ):
+            continue
+
+    async def _send_decision(self, connection: HostConnection, event: ApprovalRequested, decision: Decision) -> bool:
+        payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
+        if decision.verdict == "edit":
+            payload["arguments"] = dict(decision.arguments)
+        if decision.reason:
+            payload["reason"] = decision.reason
+        try:
+            await connection.call("decide_approval", payload)
+        except HostError as error:
+            self._write_notice(str(error))
+            return error.code != INVALID_ARGUMENTS
+        return True
+
+
+class NewEventFilter:
+    """De-duplicates the events of a turn after a reconnection, by seq, epoch and text offset."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._epoch = 0
+        self._length = 0
+
+    def new_part(self, event: Event) -> Event | None:
+        """Return the event, its new part (for a stream chunk), or None if it was received before."""
+        if event.seq is not None:
+            if event.seq <= self._seq:
+                return None
+            self._seq = event.seq
+        if isinstance(event, StreamReset):
+            if event.epoch <= self._epoch:
+                return None
+            self._epoch, self._length = event.epoch, 0
+        if isinstance(event, StreamChunk):
+            new_text = event.text[max(self._length - event.offset, 0) :]
+            self._length = max(self._length, event.offset + len(event.text))
+            if not new_text:
+                return None
+            event.text = new_text
+        return event
+
+
+def _send_message_payload(text: str, choices: TurnChoices) -> Mapping[str, Any]:
+    payload: dict[str, Any] = {"content": text, "session_id": choices.session, "stream": choices.stream}
+    if choices.model is not None:
+        payload["model"] = choices.model
+    if choices.planning is not None:
+        payload["planning"] = choices.planning
+    return payload
+
+
+def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
+    """Build the request for the approval prompt; the digest is empty, because the host checks it."""
+    return ApprovalRequest(
+        id=event.approval_id,
+        kind="plan" if event.kind == "plan" else "tool",
+        run_id=event.run_id,
+        call_id="",
+        tool=event.tool,
+        arguments=event.arguments,
+        risk=Risk.parse(event.risk),
+        digest="",
+        preview=event.preview,
+        editable=event.editable,
+        expires_at=datetime.fromisoformat(event.expires_at) if event.expires_at else None,
+    )
+
+
+def _response_from_event(event: Event) -> Response | None:
+    if isinstance(event, TaskCompleted):
+        return Response(event.text, event.finish_reason, event.usage)
+    if isinstance(event, TaskFailed):
+        return Response(event.text, "error", event.usage, detail=dict(event.error))
+    if isinstance(event, TaskCancelled):
+        return Response(event.text, "cancelled", event.usage)
+    return None

@@ -1,0 +1,120 @@
+"""Formatting of turn events as short lines of text: tool calls, plans, approvals, compaction, budget, progress."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sophon.events import (
+    ApprovalResolved,
+    BudgetAlert,
+    ContextCompacted,
+    LoopWarning,
+    PlanStepChanged,
+    Progress,
+    ToolCallCompleted,
+)
+from sophon.messages import Usage
+from sophon.tools.untrusted_text import unfence_text
+from sophon_hosting.cli.console.formatting import (
+    ARGUMENTS_CHARACTERS,
+    format_arguments,
+    format_cost,
+    format_count,
+    format_duration,
+)
+from sophon_hosting.control_characters import to_single_line
+from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT
+
+RESULT_CHARACTERS = 60
+REASON_CHARACTERS = 200
+STEP_CHARACTERS = 60
+
+OUTCOME_SYMBOLS = {"completed": "✓", "denied": "✗", "failed": "✗", "timed_out": "✗", "cancelled": "–", "discarded": "–"}
+STEP_SYMBOLS = {"running": "▸", "completed": "✓", "failed": "✗", "skipped": "–", "cancelled": "–", "pending": "·"}
+
+
+def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> str:
+    """Format a finished tool call: `✓ calculator (17 * 23) → 391 · 2 ms`; otherwise its outcome and the reason."""
+    tool = to_single_line(event.tool, ARGUMENTS_CHARACTERS)
+    head = f"{OUTCOME_SYMBOLS[event.outcome]} {format_step_prefix(event.run_id)}{tool}"
+    if arguments:
+        head += f" ({format_arguments(arguments)})"
+    if event.outcome == "completed":
+        result = to_single_line(unfence_text(event.result), RESULT_CHARACTERS)
+        return f"{head} → {result or 'nothing'} · {format_duration(event.duration_ms)}"
+    outcome = event.outcome.replace("_", " ")
+    detail = event.result.removeprefix("error: ").removeprefix("denied: ").removeprefix(f"{event.tool} {outcome}: ")
+    reason = to_single_line(detail, REASON_CHARACTERS)
+    return f"{head} {outcome}" if reason in ("", outcome) else f"{head} {outcome}: {reason}"
+
+
+def format_plan(plan: Mapping[str, Any]) -> list[str]:
+    """Format a plan: the goal, and one line per step, `1. s1: description (risk medium, after s0)`."""
+    steps: Sequence[Mapping[str, Any]] = plan.get("steps", ())
+    head = f"Plan of {len(steps)} steps: {to_single_line(str(plan.get('goal', '')), REASON_CHARACTERS)}"
+    return [head, *(f"{number}. {_plan_step_text(step)}" for number, step in enumerate(steps, start=1))]
+
+
+def format_plan_step(event: PlanStepChanged, descriptions: Mapping[str, str]) -> str:
+    """Format the new status of a plan step: `▸ s1: description`, `✓ s1 done`, `✗ s1 failed: reason`."""
+    step_id = to_single_line(event.step_id, STEP_CHARACTERS)
+    head = f"{STEP_SYMBOLS[event.status]} {format_step_prefix(event.run_id)}{step_id}"
+    if event.status == "running":
+        return f"{head}: {to_single_line(descriptions.get(event.step_id, ''), STEP_CHARACTERS)}"
+    if event.status == "completed":
+        return f"{head} done"
+    reason = to_single_line(event.reason, REASON_CHARACTERS)
+    return f"{head} {event.status}{': ' if reason else ''}{reason}"
+
+
+def format_decision(event: ApprovalResolved) -> str:
+    """Format an approval that was not decided at this terminal, but elsewhere or by expiry."""
+    if event.decided_by == DECIDED_BY_TIMEOUT:
+        return f"✗ the approval expired: {to_single_line(event.reason, REASON_CHARACTERS)}"
+    who = f" by {event.decided_by}" if event.decided_by else ""
+    return to_single_line(f"· {event.decision}{who}{': ' if event.reason else ''}{event.reason}", REASON_CHARACTERS)
+
+
+def format_compaction(event: ContextCompacted) -> str:
+    """Format a compaction: how many messages were summarised or left out, and the tokens before and after."""
+    how = "summarised" if event.how == "summary" else "left out"
+    size = f"{event.tokens_before:,} to {event.tokens_after:,} tokens"
+    return f"· context compacted: {format_count(event.messages, 'older message')} {how} ({size})"
+
+
+def format_loop_warning(event: LoopWarning) -> str:
+    """Format a loop warning."""
+    return f"· loop {event.level}: {to_single_line(event.detail or event.pattern, REASON_CHARACTERS)}"
+
+
+def format_budget_alert(event: BudgetAlert) -> str:
+    """Format a budget alert: the limit and the share of it that is used."""
+    share = f"{event.share:.0%} of {event.name}"
+    provider = to_single_line(event.provider, STEP_CHARACTERS)
+    return f"· budget: {share} used by {provider} ({event.used:g} of {event.limit:g})"
+
+
+def format_progress(event: Progress) -> str:
+    """Format the progress event, which is sent every ten rounds."""
+    return f"· {event.iteration} rounds, {event.tool_calls} tool calls, {event.usage.total_tokens:,} tokens so far"
+
+
+def format_turn_footer(model: str, usage: Usage, *, milliseconds: int, session_id: str) -> str:
+    """Format the last line of a turn: model, tokens, cost, duration, session."""
+    facts = [model] if model else []
+    facts += [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
+    facts += [format_cost(usage.cost_micros)] if usage.cost_micros else []
+    facts += [format_duration(milliseconds), f"session {session_id}"]
+    return to_single_line(" · ".join(facts), REASON_CHARACTERS)
+
+
+def format_step_prefix(run_id: str) -> str:
+    """Return the prefix `[s1] ` for the run of a plan step, and an empty string for the turn itself."""
+    _, _, step = run_id.partition("/")
+    return f"[{to_single_line(step, STEP_CHARACTERS)}] " if step else ""
+
+
+def _plan_step_text(step: Mapping[str, Any]) -> str:
+    facts = [f"risk {step.get('estimated_risk', 'low')}"]
+    facts += [f"after {', '.join(step['depends_on'])}"] if step.get("depends_on") else []
+    text = f"{step.get('id', '')}: {step.get('description', '')}"
+    return f"{to_single_line(text, RESULT_CHARACTERS)} ({to_single_line(', '.join(facts), RESULT_CHARACTERS)})"

@@ -1,0 +1,114 @@
+"""Slash commands of the chat prompt: `/new`, `/model NAME` and others."""
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sophon.errors import NotFound
+from sophon.services import parse_planning_mode
+from sophon_hosting.cli.chat.local_chat import LocalChat
+from sophon_hosting.cli.console.formatting import format_cost, format_count
+
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+class QuitChat(Exception):
+    """Raised by `/quit`: end the chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A slash command: its syntax, its help text, and the function that runs it and returns the lines to show."""
+
+    usage: str
+    help: str
+    handler: Callable[[LocalChat, str], list[str]]
+
+
+def parse_slash_command(line: str) -> tuple[str, str] | None:
+    """Return (name, argument) of a slash command, or None for a message.
+
+    A message that begins with a path such as `/etc/hosts` is not a command.
+    """
+    match = _COMMAND.fullmatch(line.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
+
+
+def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
+    """Run a slash command and return the lines to show. Raises Leave, SophonError."""
+    command = SLASH_COMMANDS.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, SLASH_COMMANDS, n=2) or ["help"]
+        raise NotFound("command", f"/{name}", [f"/{each}" for each in near])
+    return command.handler(chat, argument)
+
+
+def _help(chat: LocalChat, argument: str) -> list[str]:
+    lines = [f"  {each.usage:<20}{each.help}" for each in SLASH_COMMANDS.values()]
+    return [*lines, "  Ctrl-C cancels a turn; answer an approval prompt with approve, reject or edit."]
+
+
+def _new(chat: LocalChat, argument: str) -> list[str]:
+    chat.choices.session = argument or new_session_id(chat)
+    return [f"  session {chat.choices.session}, {format_count(chat.count_messages(), 'message')}"]
+
+
+def _session(chat: LocalChat, argument: str) -> list[str]:
+    if argument:
+        chat.run_coroutine(chat.services.store.sessions.get(argument))
+        chat.choices.session = argument
+    return [f"  session {chat.choices.session}, {format_count(chat.count_messages(), 'message')}"]
+
+
+def _sessions(chat: LocalChat, argument: str) -> list[str]:
+    found = chat.run_coroutine(chat.services.store.sessions.list())
+    return [f"  {each.id:<22}{each.message_count:>5} messages  {each.title}" for each in found] or ["  no sessions"]
+
+
+def _usage(chat: LocalChat, argument: str) -> list[str]:
+    totals = chat.run_coroutine(chat.services.store.usage.list_totals(session_id=chat.choices.session))
+    lines = [
+        f"  {each.day}  {each.provider}/{each.model}: {each.calls} calls, {each.usage.total_tokens:,} tokens, "
+        f"{format_cost(each.usage.cost_micros)}"
+        for each in totals
+    ]
+    return lines or ["  no usage in this session"]
+
+
+def _model(chat: LocalChat, argument: str) -> list[str]:
+    if argument == "auto":
+        chat.choices.model = None
+    elif argument:
+        chat.services.gateway.find(argument)
+        chat.choices.model = argument
+    candidates = ", ".join(each.info.id for each in chat.services.gateway.candidates()) or "none"
+    return [f"  model {chat.choices.model or 'auto'} (available: {candidates}; /model auto uses routing)"]
+
+
+def _planning(chat: LocalChat, argument: str) -> list[str]:
+    if argument:
+        chat.choices.planning = parse_planning_mode(argument)
+    default = chat.services.settings.planning.mode
+    return [f"  planning {chat.choices.planning or default}"]
+
+
+def _quit(chat: LocalChat, argument: str) -> list[str]:
+    raise QuitChat
+
+
+def new_session_id(chat: LocalChat) -> str:
+    """Return a new random session id of 12 characters, short enough to be typed."""
+    return chat.services.clock.new_id()[:12]
+
+
+SLASH_COMMANDS: Mapping[str, SlashCommand] = {
+    "help": SlashCommand("/help", "show this list", _help),
+    "new": SlashCommand("/new [ID]", "start a new session", _new),
+    "sessions": SlashCommand("/sessions", "list the sessions", _sessions),
+    "session": SlashCommand("/session [ID]", "show the session, or switch to another", _session),
+    "usage": SlashCommand("/usage", "show tokens and cost of this session", _usage),
+    "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
+    "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
+    "quit": SlashCommand("/quit", "leave the chat; the end of the input does too", _quit),
+}

@@ -1,0 +1,98 @@
+"""`sophon list_approvals`: list pending approvals, approve and reject them."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+import typer
+
+from sophon.approvals import Decision
+from sophon.errors import InputError, NotFound
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
+from sophon_hosting.cli.remote.host_selection import open_host_client
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
+DECISION_TEXTS = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
+
+
+@app.callback()
+def approvals() -> None:
+    """List pending approvals and decide them."""
+
+
+@app.command("list")
+def list_approvals(
+    ctx: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="Include decided approvals.")] = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the pending approvals, oldest first."""
+    found = open_host_client(ctx.obj, url).list_approvals(open_only=not everything)
+    if as_json:
+        write_json(list(found))
+        return
+    if not found:
+        write_lines(["There are no pending approvals."])
+    for row in found:
+        write_lines(_approval_lines(row))
+
+
+@app.command()
+def approve(
+    ctx: typer.Context,
+    approval: ApprovalArgument,
+    arguments: Annotated[str | None, typer.Option(metavar="JSON", help="Replace all arguments with these.")] = None,
+    url: HostUrlOption = None,
+) -> None:
+    """Approve a tool call or a plan."""
+    decision = Decision.approve() if arguments is None else Decision.edit(_parse_arguments(arguments))
+    _decide(open_host_client(ctx.obj, url), approval, decision)
+
+
+@app.command()
+def reject(
+    ctx: typer.Context,
+    approval: ApprovalArgument,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason that the model receives.")] = "",
+    url: HostUrlOption = None,
+) -> None:
+    """Reject a tool call or a plan."""
+    _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason))
+
+
+def _decide(host: HostClient, approval: str, decision: Decision) -> None:
+    row = host.decide_approval(_find_approval_id(host, approval), decision)
+    write_lines([f"{row['tool']} is {DECISION_TEXTS[decision.verdict]}"])
+
+
+def _find_approval_id(host: HostClient, given: str) -> str:
+    """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
+    ids = [str(row["approval_id"]) for row in host.list_approvals()]
+    found = [each for each in ids if each.startswith(given) or each.removeprefix("apr_").startswith(given)]
+    if len(found) > 1 and given not in found:
+        raise NotFound("single approval", given, found[:3])
+    return found[0] if found and given not in ids else given
+
+
+def _approval_lines(row: JsonRow) -> list[str]:
+    head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
+    if row["status"] == "decided":
+        head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"
+    elif row["expires_at"]:
+        head += f"; until {row['expires_at'][:19].replace('T', ' ')} UTC"
+    return [head, *(f"  {line}" for line in str(row["preview"]).splitlines()), ""]
+
+
+def _parse_arguments(text: str) -> Mapping[str, Any]:
+    try:
+        arguments: object = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--arguments is not valid JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise InputError('--arguments must be a JSON object, as in {"name": "value"}')
+    return cast(Mapping[str, Any], arguments)

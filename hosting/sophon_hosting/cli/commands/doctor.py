@@ -1,0 +1,87 @@
+"""`sophon doctor`: check this machine and the settings; one line per finding, with a fix for each problem."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from sophon.clock import SystemClock
+from sophon.errors import SettingsError, SophonError
+from sophon.services import Services
+from sophon.settings import Settings
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.doctor.checks import (
+    check_chain,
+    check_channels,
+    check_clock,
+    check_files_root,
+    check_provider_keys,
+    check_providers,
+    check_python,
+    check_settings_files,
+    check_store,
+    check_terminal,
+    check_tools,
+    findings_from_settings_error,
+)
+from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.global_options import GlobalOptions
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def doctor(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON: id, grade, text and fix per finding.")] = False,
+) -> None:
+    """Check this machine and the settings; exit 1 if a check failed. Calls no model."""
+    findings = list(run_checks(ctx.obj))
+    failed = sum(finding.grade == "failed" for finding in findings)
+    if as_json:
+        write_json([finding.to_json() for finding in findings])
+    else:
+        write_lines(line for finding in findings for line in finding.lines())
+        write_lines(["", f"{failed} of {len(findings)} checks failed." if failed else "No problems found."])
+    raise typer.Exit(1 if failed else 0)
+
+
+def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
+    """Yield the findings of all checks; stop early if the settings or the services cannot be loaded."""
+    yield check_python()
+    yield check_terminal()
+    yield check_clock(SystemClock())
+    yield check_settings_files(options, os.environ)
+    try:
+        settings = load_cli_settings(options)
+    except SettingsError as error:
+        yield from findings_from_settings_error(error)
+        return
+    yield DoctorFinding("settings", "valid")
+    yield from check_provider_keys(settings, os.environ)
+    yield from _check_services(options, settings)
+
+
+def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[DoctorFinding]:
+    try:
+        services = create_services(options, settings)
+    except SophonError as error:
+        for line in str(error).splitlines():
+            yield DoctorFinding("services", line, "failed", "correct the setting named in the message")
+        return
+    yield from check_providers(services, os.environ)
+    yield check_chain(services)
+    yield check_tools(services)
+    yield check_files_root(services)
+    yield asyncio.run(_check_store(services))
+    yield from asyncio.run(check_channels(services, os.environ))
+
+
+async def _check_store(services: Services) -> DoctorFinding:
+    try:
+        return await check_store(services)
+    finally:
+        await services.close()

@@ -1,0 +1,55 @@
+"""`sophon init`: write an initial settings file."""
+
+from pathlib import Path
+
+import typer
+
+from sophon.errors import InputError
+from sophon.settings.loader import SETTINGS_FILE_NAME
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.console.output import write_lines
+from sophon_hosting.cli.global_options import GlobalOptions
+
+INITIAL_SETTINGS = """\
+{
+  "Sophon": {
+    "Providers": [],
+    "Budget": { "Turn": { "Cost": 5.0 } },
+    "Approval": { "AskFrom": "High", "Timeout": "00:05:00" },
+    "Tools": { "Modules": [], "FilesRoot": "data/files" },
+    "Store": { "Url": "sqlite:///data/sophon.db" }
+  }
+}
+"""
+
+NEXT_STEPS = (
+    "Next:",
+    "  sophon doctor            check this machine and the settings",
+    "  sophon chat              start a chat",
+    "  sophon config schema     show all settings",
+)
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def init(ctx: typer.Context) -> None:
+    """Write an initial appsettings.json; an existing file is validated and not changed."""
+    options: GlobalOptions = ctx.obj
+    file = options.settings_file or Path(SETTINGS_FILE_NAME)
+    written = _write_new(file)
+    load_cli_settings(options)
+    write_lines(
+        [f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}.", *NEXT_STEPS]
+    )
+
+
+def _write_new(file: Path) -> bool:
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(INITIAL_SETTINGS)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    return True

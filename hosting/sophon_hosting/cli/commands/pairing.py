@@ -1,0 +1,105 @@
+"""`sophon pairing`: list pairing requests from channels, approve and revoke them."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from sophon.clock import SystemClock
+from sophon.stores.contract import Store
+from sophon_channels.contract import OutboundMessage
+from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingRequest, PairingService
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.control_characters import to_single_line
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+NAME_CHARACTERS = 60
+
+
+@app.callback()
+def pairing() -> None:
+    """List pairing requests from channels, approve and revoke them."""
+
+
+@app.command("list")
+def list_pairing(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List pending requests with their codes, and approved users."""
+    found = run_with_store(ctx.obj, _list_requests)
+    if as_json:
+        write_json([_request_json(each) for each in found])
+    elif not found:
+        write_lines(["There are no pairing requests and no paired users."])
+    else:
+        write_lines(_request_line(each) for each in found)
+
+
+@app.command()
+def approve(
+    ctx: typer.Context, code: Annotated[str, typer.Argument(metavar="CODE", help="The code that the user received.")]
+) -> None:
+    """Approve a request: the user may write from now on."""
+
+    async def work(store: Store) -> PairingRequest:
+        request = await PairingService(store, SystemClock()).approve(code)
+        await _add_confirmation(ctx.obj, store, request)
+        return request
+
+    request = run_with_store(ctx.obj, work)
+    write_lines([f"{_user_text(request)} is paired and may write"])
+
+
+@app.command()
+def revoke(
+    ctx: typer.Context, person: Annotated[str, typer.Argument(metavar="ID", help="The id of the user, from `list`.")]
+) -> None:
+    """Revoke a pairing: the user may no longer write."""
+
+    async def work(store: Store) -> list[PairingRequest]:
+        return await PairingService(store, SystemClock()).revoke(person)
+
+    write_lines(f"{_user_text(each)} may no longer write" for each in run_with_store(ctx.obj, work))
+
+
+async def _list_requests(store: Store) -> list[PairingRequest]:
+    return await PairingService(store, SystemClock()).list_requests()
+
+
+async def _add_confirmation(options: GlobalOptions, store: Store, request: PairingRequest) -> None:
+    """Add the confirmation to the outbox; a running host, or the next one, sends it to the user."""
+    services = create_services(options, load_cli_settings(options))
+    for each in create_channels(services, os.environ):
+        if each.channel.name == request.channel and request.chat:
+            name = f"paired:{request.channel}:{request.person_id}:{request.code}"
+            await store.outbox.add(
+                build_entries(each.channel, request.chat, name, OutboundMessage(PAIRED_MESSAGE, is_markdown=False))
+            )
+
+
+def _request_line(request: PairingRequest) -> str:
+    if request.is_paired:
+        return f"paired   {_user_text(request)}"
+    until = f", until {request.expires_at:%H:%M} UTC" if request.expires_at else ""
+    return f"waiting  {_user_text(request)}, code {request.code}{until}"
+
+
+def _user_text(request: PairingRequest) -> str:
+    name = f" ({to_single_line(request.name, NAME_CHARACTERS)})" if request.name else ""
+    return f"{request.channel}:{request.person_id}{name}"
+
+
+def _request_json(request: PairingRequest) -> dict[str, object]:
+    return {
+        "channel": request.channel,
+        "account": request.account,
+        "person": request.person_id,
+        "name": request.name,
+        "status": "paired" if request.is_paired else "waiting",
+        "code": request.code or None,
+        "expires_at": request.expires_at.isoformat() if request.expires_at else None,
+    }

@@ -1,0 +1,80 @@
+"""`sophon list_tasks`: list, show and cancel tasks."""
+
+from collections.abc import Sequence
+from typing import Annotated, get_args
+
+import typer
+
+from sophon.stores.runs.contract import RunStatus
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
+from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import open_host_client
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+TASK_STATUSES = get_args(RunStatus)
+
+
+@app.callback()
+def tasks() -> None:
+    """List, show and cancel tasks."""
+
+
+@app.command("list")
+def list_tasks(
+    ctx: typer.Context,
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help=f"One of {', '.join(TASK_STATUSES)}.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only tasks of this session.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="At most N tasks.")] = 50,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List tasks, the newest first."""
+    if status is not None and status not in TASK_STATUSES:
+        raise typer.BadParameter(f"--status: {status!r} is not one of {', '.join(TASK_STATUSES)}")
+    found = open_host_client(ctx.obj, url).list_tasks(status=status, session_id=session, limit=limit)
+    if as_json:
+        write_json(list(found))
+    elif found:
+        write_table(("task", "status", "session", "since", "message"), [_table_row(row) for row in found])
+    else:
+        write_lines(["There are no tasks."])
+
+
+@app.command()
+def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Show one task."""
+    row = open_host_client(ctx.obj, url).get_task(task)
+    if as_json:
+        write_json(row)
+    else:
+        write_lines(_task_lines(row))
+
+
+@app.command()
+def cancel(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None) -> None:
+    """Cancel a task; one that has ended does not change."""
+    write_lines([f"{task} is {open_host_client(ctx.obj, url).cancel_task(task)}"])
+
+
+def _table_row(row: JsonRow) -> list[str]:
+    return [row["task_id"], row["status"], row["session_id"], _format_time(row["created_at"]), row["description"]]
+
+
+def _task_lines(row: JsonRow) -> Sequence[str]:
+    lines = [f"task     {row['task_id']}", f"session  {row['session_id']}", f"status   {row['status']}"]
+    lines += [
+        f"{name:<9}{_format_time(row[key])}" for name, key in (("accepted", "created_at"), ("ended", "finished_at"))
+    ]
+    lines.append(f"message  {row['text']}")
+    if row["answer"]:
+        lines.append(f"answer   {row['answer']}")
+    if row["error"]:
+        lines.append(f"error    {row['error']['message']} ({row['error']['code']}, {row['error']['id']})")
+    lines += [f"waits    for approval {each}" for each in row["waiting_for"]]
+    return lines
+
+
+def _format_time(at: str | None) -> str:
+    return at[:19].replace("T", " ") if at else "not yet"

@@ -1,0 +1,101 @@
+"""`sophon trace TASK`: show the events of a task with times, tokens and cost."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
+from sophon_hosting.cli.console.formatting import format_cost
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.control_characters import to_single_line
+
+LINE_CHARACTERS = 100
+EventData = Mapping[str, Any]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def trace(
+    ctx: typer.Context,
+    task: TaskArgument,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the events of a task: models, tools, plans, approvals, outcome. Times count from its acceptance."""
+    host = open_host_client(ctx.obj, url)
+    row, events = host.get_task(task), host.list_task_events(task)
+    if as_json:
+        write_json({"task": row, "events": list(events)})
+        return
+    write_lines(format_trace(row, events, None if full else LINE_CHARACTERS))
+
+
+def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) -> Iterator[str]:
+    """Yield the lines of a trace; events of plan steps are indented. `width` cuts the text of a line, None does not."""
+    yield to_single_line(f"task {task['task_id']} · session {task['session_id']} · {task['status']}")
+    start = _event_time(events[0]) if events else None
+    for event in events:
+        format_event = EVENT_FORMATTERS.get(event["event"])
+        if format_event is None:
+            continue
+        data: EventData = event["data"]
+        at = _event_time(event)
+        offset = (at - start).total_seconds() if at and start else 0.0
+        depth = str(data.get("run_id", "")).count("/")
+        label, _, text = format_event(data).partition(" ")
+        yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{to_single_line(text.strip(), width)}".rstrip()
+    usage = task["usage"]
+    tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
+    yield f"{'':<12}{tokens}, {format_cost(usage['cost_micros'])}"
+
+
+def _event_time(event: JsonRow) -> datetime | None:
+    at = event.get("at")
+    return datetime.fromisoformat(at) if at else None
+
+
+def _model_attempt(data: EventData) -> str:
+    usage = data["usage"]
+    tokens = f"{usage['input_tokens']:,} + {usage['output_tokens']:,} tokens"
+    return f"model    {data['model']} ({data['purpose']}): {data['outcome']}, {data['duration_ms']} ms, {tokens}"
+
+
+def _approval_requested(data: EventData) -> str:
+    return f"approval {data['tool']} ({data['risk']} risk), {data['approval_id']}"
+
+
+def _approval_resolved(data: EventData) -> str:
+    reason = f": {data['reason']}" if data["reason"] else ""
+    return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
+
+
+EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
+    "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
+    "task_started": lambda data: "started",
+    "model_attempt": _model_attempt,
+    "tool_call_started": lambda data: f"tool     {data['tool']} started",
+    "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
+    "plan_proposed": lambda data: (
+        f"plan     {data['plan'].get('goal', '')}, {len(data['plan'].get('steps', []))} steps"
+    ),
+    "plan_step_changed": lambda data: f"step     {data['step_id']}: {data['status']} {data['reason']}".rstrip(),
+    "approval_requested": _approval_requested,
+    "approval_resolved": _approval_resolved,
+    "context_compacted": lambda data: f"compact  {data['messages']} messages by {data['how']}",
+    "loop_warning": lambda data: (
+        f"loop     {data['level']}: {data['pattern']} of {data['tool']}, {data['count']} times"
+    ),
+    "budget_alert": lambda data: f"budget   {data['name']} of {data['provider']}: {data['share']:.0%} used",
+    "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
+    "session_titled": lambda data: f"title    {data['title']}",
+    "task_completed": lambda data: f"ended    {data['finish_reason']}, {data['duration_ms']} ms of work",
+    "task_failed": lambda data: f"failed   {data['error'].get('message', '')} ({data['error'].get('code', '')})",
+    "task_cancelled": lambda data: "cancelled",
+}
+"""Event name to a function that returns `label text`; other events are omitted (`sophon sessions show` has texts)."""

@@ -1,0 +1,72 @@
+"""`sophon usage`: show token usage and cost by day, provider and model."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+from sophon.messages import Usage
+from sophon.stores.contract import Store
+from sophon.stores.usage.contract import UsageTotal
+from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
+from sophon_hosting.cli.console.formatting import format_cost
+from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.global_options import GlobalOptions
+
+DEFAULT_DAYS = 30
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def usage(
+    ctx: typer.Context,
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last N days, including today.")] = DEFAULT_DAYS,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
+) -> None:
+    """Show token usage and cost by day, provider and model."""
+    options: GlobalOptions = ctx.obj
+    since = "" if session else first_day(datetime.now(UTC), load_cli_settings(options).budget.time_zone, days)
+
+    async def read(store: Store) -> list[UsageTotal]:
+        if session:
+            await store.sessions.get(session)
+        return await store.usage.list_totals(since=since, session_id=session)
+
+    totals = run_with_store(options, read)
+    if as_json:
+        write_json([_total_json(total) for total in totals])
+    elif totals:
+        write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _table_rows(totals))
+    else:
+        write_lines(["There is no usage."])
+
+
+def first_day(now: datetime, time_zone: str, days: int) -> str:
+    """Return the first of the last `days` days including today, as an ISO date in the budget's time zone."""
+    return (now.astimezone(ZoneInfo(time_zone)).date() - timedelta(days=days - 1)).isoformat()
+
+
+def _total_json(total: UsageTotal) -> dict[str, object]:
+    key = {"day": total.day, "provider": total.provider, "model": total.model, "calls": total.calls}
+    return {**key, **total.usage.to_json()}
+
+
+def _table_rows(totals: Sequence[UsageTotal]) -> list[list[str]]:
+    rows = [_table_row(each.day, f"{each.provider}/{each.model}", each.calls, each.usage) for each in totals]
+    total_usage = sum((each.usage for each in totals), Usage())
+    return [*rows, _table_row("total", "", sum(each.calls for each in totals), total_usage)]
+
+
+def _table_row(day: str, model: str, calls: int, used: Usage) -> list[str]:
+    return [
+        day,
+        model,
+        f"{calls:,}",
+        f"{used.input_tokens:,}",
+        f"{used.output_tokens:,}",
+        format_cost(used.cost_micros),
+    ]

@@ -1,0 +1,73 @@
+"""`sophon worker`: run the worker without web page, API, Socket.IO and channels."""
+
+import os
+
+import typer
+
+from sophon.services import Services
+from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.cli.bootstrap import create_services
+from sophon_hosting.cli.common_options import LogFormatOption
+from sophon_hosting.cli.console.output import write_lines
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.graceful_shutdown import run_until_stopped
+from sophon_hosting.cli.server_bootstrap import create_store_lease, load_server_settings
+from sophon_hosting.composition import build_configured_chain
+from sophon_hosting.host import Host
+from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.server import tune_garbage_collector
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def worker(ctx: typer.Context, log: LogFormatOption = None) -> None:
+    """Run tasks without web page, API and Socket.IO. Ctrl-C shuts it down gracefully."""
+    raise typer.Exit(run_worker(ctx.obj, log))
+
+
+def run_worker(options: GlobalOptions, log: str | None = None) -> int:
+    """Run the command and return its exit code. Raises SophonError for errors at start."""
+    settings = load_server_settings(options, log)
+    services = create_services(options, settings)
+    # The channels build the outbound entries of runs that end here; only `serve` connects them to their platforms.
+    channels = ChannelSupervisor(services, create_channels(services, os.environ))
+    host = Host(
+        services,
+        build_configured_chain(services),
+        queue=build_queue(services),
+        approvers=channels.approvers,
+        build_outbound=channels.replies,
+        prepare=channels.prepare_run,
+    )
+    afterwards = PostTurnRunner(services, host.event_bus)
+
+    async def opened() -> None:
+        await services.open()
+        await host.start()
+        afterwards.start()
+        tune_garbage_collector()
+        write_lines(worker_startup_lines(services))
+
+    async def close(grace_seconds: float) -> None:
+        try:
+            await host.shutdown(grace_seconds=grace_seconds)
+            await afterwards.stop()
+        finally:
+            await services.close()
+
+    with create_store_lease(options, settings) as lock:
+        return run_until_stopped(opened, close, host, lock)
+
+
+def worker_startup_lines(services: Services) -> list[str]:
+    """Return the lines written when the worker has started: store, chain, queue."""
+    settings = services.settings
+    return [
+        f"Running the tasks in {settings.store.url}",
+        f"  chain {settings.chain.factory or settings.chain.name}, queue {settings.queue.backend.lower()}: "
+        "only tasks in the store are run, new ones are not accepted",
+        "  Ctrl-C stops it.",
+    ]

@@ -1,0 +1,1 @@
+"""Terminal input and output: consoles, tables, JSON, escaping of control characters, stdin."""

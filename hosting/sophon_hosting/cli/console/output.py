@@ -1,0 +1,74 @@
+"""Console output: lines, JSON and tables on standard output, notices on standard error; respects NO_COLOR."""
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sophon_hosting.control_characters import escape_control_characters, to_single_line
+
+UNLIMITED_WIDTH = 10_000
+"""Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""
+
+
+def create_console(*, error: bool = False) -> Console:
+    """Create a rich console without markup, emoji names and highlighting; without any colour if NO_COLOR is set.
+
+    Characters that the encoding of the stream lacks are replaced.
+    """
+    stream: object = sys.stderr if error else sys.stdout
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+    no_color = bool(os.environ.get("NO_COLOR"))
+    return Console(
+        file=sys.stderr if error else sys.stdout,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        color_system=None if no_color else "auto",
+    )
+
+
+def write_json(value: object) -> None:
+    """Write one JSON document to standard output, in ASCII, which every encoding can represent."""
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output with control characters escaped."""
+    out = create_console()
+    for line in lines:
+        out.out(escape_control_characters(line), highlight=False)
+    sys.stdout.flush()
+
+
+def write_notice(line: str) -> None:
+    """Write a notice, which is not an error, as one line to standard error."""
+    sys.stderr.write(f"{to_single_line(line)}\n")
+    sys.stderr.flush()
+
+
+def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table without borders; a column whose name ends in `#` is right-aligned. Cells are escaped.
+
+    The first column is never wrapped, because users copy it. Over a pipe no cell is wrapped, whatever COLUMNS says.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, name in enumerate(header):
+        table.add_column(
+            name.removesuffix("#"),
+            justify="right" if name.endswith("#") else "left",
+            overflow="fold",
+            no_wrap=index == 0,
+        )
+    for row in rows:
+        table.add_row(*(Text(to_single_line(cell)) for cell in row))
+    out = create_console()
+    if not out.is_terminal:
+        out.width = UNLIMITED_WIDTH
+    out.print(table)

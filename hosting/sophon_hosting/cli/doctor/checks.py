@@ -1,0 +1,158 @@
+"""Checks of `sophon doctor`: each checks one aspect and returns findings; none of them raises."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sophon.clock import Clock
+from sophon.errors import SettingsError, SophonError
+from sophon.models.providers.defaults import OFFLINE
+from sophon.models.providers.factory import select_providers
+from sophon.services import Services
+from sophon.settings import Settings
+from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
+from sophon_hosting.channels.factory import create_channels
+from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.composition import build_configured_chain
+
+MIN_PYTHON_VERSION = (3, 11)
+REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
+PROBE_ID = "sophon-doctor"
+"""Id of the session, run and call of a journal entry that is written to the store as a test, and deleted again."""
+
+
+def check_python() -> DoctorFinding:
+    """Check the version of Python."""
+    text = f"Python {platform.python_version()} in {sys.prefix}"
+    if sys.version_info >= MIN_PYTHON_VERSION:
+        return DoctorFinding("python", text)
+    return DoctorFinding(
+        "python", text, "failed", "install Python 3.11 or newer, then: make clean run PYTHON=python3.12"
+    )
+
+
+def check_terminal() -> DoctorFinding:
+    """Check that standard output is encoded as UTF-8."""
+    encoding = sys.stdout.encoding or "none"
+    if encoding.lower().replace("-", "") == "utf8":
+        return DoctorFinding("terminal", f"encoding {encoding}")
+    fix = "set LANG=C.UTF-8 or PYTHONUTF8=1; without it, unsupported characters are shown as ?"
+    return DoctorFinding("terminal", f"encoding {encoding}", "warning", fix)
+
+
+def check_settings_files(options: GlobalOptions, environment: Mapping[str, str]) -> DoctorFinding:
+    """Report which settings files exist."""
+    base = options.settings_file or options.settings_folder / SETTINGS_FILE_NAME
+    name = environment.get(ENVIRONMENT_VARIABLE, "")
+    paths = [base, *([base.with_name(f"{base.stem}.{name}{base.suffix}")] if name else [])]
+    found = [str(path) for path in paths if path.exists()]
+    return DoctorFinding(
+        "settings.files", f"read from {', '.join(found)}" if found else f"no {base}; using the defaults"
+    )
+
+
+def findings_from_settings_error(error: SettingsError) -> Iterator[DoctorFinding]:
+    """Yield one failed finding per problem with the settings."""
+    for problem in error.problems:
+        yield DoctorFinding("settings", problem, "failed", "correct it; `sophon config schema` lists all settings")
+
+
+def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Check that every API key of an active provider can be resolved."""
+    for provider in settings.providers:
+        for key in provider.keys if provider.active else ():
+            where = f"key of {provider.id} from {key.source_description}"
+            if key.resolve(environment):
+                yield DoctorFinding("keys", f"{where}: present")
+            else:
+                yield DoctorFinding("keys", f"{where}: missing or empty", "failed", f"set it, or remove {provider.id}")
+
+
+def check_providers(services: Services, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """List the providers in order of preference, with the reason for each and its health."""
+    reasons = {each.provider_id: each.reason for each in select_providers(services.settings, environment)}
+    now = services.clock.monotonic()
+    for provider in services.gateway.providers:
+        models = ", ".join(model.info.name for model in provider.models)
+        text = f"{provider.id} ({models}): {reasons.get(provider.id, 'created by the program')}"
+        if provider.health(now) != "active":
+            yield DoctorFinding(
+                "providers", f"{text}; {provider.health(now)}", "warning", "it receives no requests for now"
+            )
+        else:
+            yield DoctorFinding("providers", text, fix=REAL_MODEL_HINT if provider.id == OFFLINE else "")
+
+
+async def check_store(services: Services) -> DoctorFinding:
+    """Check that the store can be opened, written and read."""
+    url = services.settings.store.url
+    try:
+        await services.open()
+        journal = services.store.journal
+        await journal.start(PROBE_ID, PROBE_ID, PROBE_ID)
+        is_stored = PROBE_ID in await journal.load_entries(PROBE_ID)
+        await journal.delete(PROBE_ID)
+    except SophonError as error:
+        return DoctorFinding("store", str(error), "failed", "correct Store.Url, or repair the store at that address")
+    if not is_stored:
+        return DoctorFinding("store", f"{url} does not store what is written", "failed", "choose another Store.Url")
+    return DoctorFinding("store", f"{url} can be opened, written and read")
+
+
+def check_files_root(services: Services) -> DoctorFinding:
+    """Check that the folder of the file tools is writable, or can be created."""
+    root = services.folder / services.settings.tools.files_root
+    existing = _nearest_existing(root.absolute())
+    if root.exists() and not root.is_dir():
+        return DoctorFinding("files", f"{root} is not a folder", "failed", "choose another Tools.FilesRoot")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return DoctorFinding(
+            "files", f"{existing} is not writable", "failed", "change its permissions, or Tools.FilesRoot"
+        )
+    return DoctorFinding("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
+
+
+def check_chain(services: Services) -> DoctorFinding:
+    """Check that the configured chain can be composed."""
+    chosen = services.settings.chain
+    try:
+        pipeline = build_configured_chain(services)
+    except SophonError as error:
+        return DoctorFinding("chain", str(error), "failed", "correct Chain.Name or Chain.Factory")
+    return DoctorFinding("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")
+
+
+def check_tools(services: Services) -> DoctorFinding:
+    """List the tools; duplicate names are detected when the services are created."""
+    names = ", ".join(tool.name for tool in services.registry)
+    return DoctorFinding("tools", f"{len(services.registry)}: {names}")
+
+
+async def check_channels(services: Services, environment: Mapping[str, str]) -> list[DoctorFinding]:
+    """Run the self-test of every configured channel, which sends requests to its platform."""
+    found: list[DoctorFinding] = []
+    for each in create_channels(services, environment):
+        name = f"channels.{each.channel.name}"
+        try:
+            results = await each.channel.run_self_test()
+        except Exception as error:  # noqa: BLE001 - a check never raises
+            found.append(DoctorFinding(name, f"{type(error).__name__}: {error}", "failed", "see docs/channels.md"))
+            continue
+        found += [DoctorFinding(name, line.summary, "ok" if line.ok else "failed", line.fix) for line in results]
+    return found
+
+
+def check_clock(clock: Clock) -> DoctorFinding:
+    """Check that the date is plausible; certificates and budgets depend on it."""
+    now = clock.now()
+    if now.year < 2025:
+        return DoctorFinding("clock", f"the date is {now:%Y-%m-%d}", "warning", "set the clock of this machine")
+    return DoctorFinding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _nearest_existing(path: Path) -> Path:
+    """Return the path itself if it exists, else its nearest existing parent."""
+    return next(each for each in (path, *path.parents) if each.exists())

@@ -1,0 +1,72 @@
+"""Error reporting: one line per problem on standard error, and the exit codes."""
+
+import logging
+import os
+import sys
+import traceback
+
+import typer
+
+from sophon.errors import SettingsError, SophonError
+from sophon_hosting.control_characters import to_single_line
+
+EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
+"""Exit codes; the last two are 128 + signal number, as shells use them for SIGINT and SIGTERM."""
+
+MAX_ERROR_CHARACTERS = 600
+
+# Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+def report_error(error: Exception, *, debug: bool = False) -> int:
+    """Write an error to standard error and return the exit code; write a traceback only with `debug`."""
+    if isinstance(error, BrokenPipeError):
+        _discard_stdout()
+        return EXIT_FAILURE
+    if debug:
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    for line in error_lines(error):
+        write_error(line)
+    return EXIT_USAGE_ERROR if isinstance(error, _UsageError) else EXIT_FAILURE
+
+
+def write_error(line: str) -> None:
+    """Write one error line to standard error."""
+    sys.stderr.write(f"error: {to_single_line(line, MAX_ERROR_CHARACTERS)}\n")
+
+
+def error_lines(error: Exception) -> list[str]:
+    """Return the lines that describe an error: one per problem for a SettingsError, one for every other error."""
+    if isinstance(error, SettingsError):
+        return error.problems
+    if isinstance(error, SophonError):
+        return [str(error) or type(error).__name__]
+    if isinstance(error, _UsageError):
+        return [_usage_error_line(error)]
+    if isinstance(error, typer.Abort):
+        return ["aborted"]
+    return [f"unexpected {type(error).__name__}: {error}; run it with --debug for the traceback"]
+
+
+def configure_cli_logging(*, debug: bool) -> None:
+    """Log to standard error with `debug`, discard logs without: problems are reported as error lines."""
+    if debug:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    else:
+        logging.basicConfig(handlers=[logging.NullHandler()])
+
+
+def _usage_error_line(error: Exception) -> str:
+    message = str(getattr(error, "format_message", error.__str__)())
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "sophon"
+    sentence = f"{message[:1].lower()}{message[1:].rstrip('.')}"
+    if sentence == "missing command" and context is not None:
+        sentence += f"; commands: {', '.join(context.command.list_commands(context))}"
+    return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"
+
+
+def _discard_stdout() -> None:
+    """Redirect standard output to the null device, so that the last flush of the interpreter cannot fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,66 @@
+"""The host client's contract: what the commands ask of a host, over HTTP or in its store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from sophon.approvals import Decision
+from sophon.errors import SophonError
+
+JsonRow = Mapping[str, Any]
+
+
+class HostError(SophonError):
+    """The host answered with an error, or did not answer. `code` is the error code of the host, or `no_host`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class HostClient(Protocol):
+    """Operations on a host that the commands use. Rows are JSON objects of the HTTP API (docs/api.md).
+
+    Every method raises SophonError.
+    """
+
+    def list_tasks(
+        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
+    ) -> Sequence[JsonRow]:
+        """Return tasks, newest first."""
+        ...
+
+    def get_task(self, task_id: str) -> JsonRow:
+        """Return one task."""
+        ...
+
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
+        """Return the durable events of a task, in order."""
+        ...
+
+    def cancel_task(self, task_id: str) -> str:
+        """Cancel a task and return its status."""
+        ...
+
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
+        """Return approvals, oldest first."""
+        ...
+
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
+        """Decide an approval and return it."""
+        ...
+
+    def queue_status(self) -> JsonRow:
+        """Return the status of the queue."""
+        ...
+
+    def list_dead_letters(self) -> Sequence[JsonRow]:
+        """Return the dead letters."""
+        ...
+
+    def retry_dead_letter(self, task_id: str) -> None:
+        """Queue a dead letter again as a new task."""
+        ...
+
+    def control_queue(self, action: str) -> JsonRow:
+        """`pause`, `resume` or `drain` the queue, and return its status."""
+        ...

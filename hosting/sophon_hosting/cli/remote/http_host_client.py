@@ -1,0 +1,113 @@
+"""HTTP client of a running host."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from sophon.approvals import Decision
+from sophon_hosting.cli.remote.host_client import HostError, JsonRow
+
+PROBE_SECONDS = 2.0
+TIMEOUT_SECONDS = 60.0
+
+
+def is_host_running(url: str) -> bool:
+    """Return whether a Sophon host answers at `url`; waits at most `PROBE_SECONDS`."""
+    try:
+        response = httpx.get(f"{url}/healthz", timeout=PROBE_SECONDS, trust_env=False)
+        return bool(response.status_code == 200 and response.json().get("status") == "ok")
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return False
+
+
+class HttpHostClient:
+    """Implements `HostClient` over HTTP. An operator's token shows the data of all users, another token only its own.
+
+    The constructor requests `/api/me`.
+    """
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self._url, self._headers = url.rstrip("/"), {"Authorization": f"Bearer {token}"} if token else {}
+        me = self._request("GET", "/api/me")
+        self.user = str(me["user"])
+        self._everything = {"everything": "true"} if me["operator"] else {}
+
+    def list_tasks(
+        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
+    ) -> Sequence[JsonRow]:
+        """Return tasks, newest first."""
+        parameters = {"status": status, "session_id": session_id, "limit": str(limit)}
+        query = {name: value for name, value in parameters.items() if value is not None}
+        return self._get_items("/api/tasks", query | self._everything)
+
+    def get_task(self, task_id: str) -> JsonRow:
+        """Return one task."""
+        return self._request("GET", f"/api/tasks/{_path_segment(task_id)}")
+
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
+        """Return the durable events of a task, in order."""
+        return self._get_items(f"/api/tasks/{_path_segment(task_id)}/events", {})
+
+    def cancel_task(self, task_id: str) -> str:
+        """Cancel a task and return its status."""
+        return str(self._request("POST", f"/api/tasks/{_path_segment(task_id)}/cancel")["status"])
+
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
+        """Return approvals, oldest first."""
+        return self._get_items("/api/approvals", {"open_only": str(open_only).lower()} | self._everything)
+
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
+        """Decide an approval and return it."""
+        body: dict[str, Any] = {"decision": decision.verdict, "reason": decision.reason}
+        if decision.verdict == "edit":
+            body["arguments"] = dict(decision.arguments)
+        return self._request("POST", f"/api/approvals/{_path_segment(approval_id)}", body)
+
+    def queue_status(self) -> JsonRow:
+        """Return the status of the queue."""
+        return self._request("GET", "/api/queue")
+
+    def list_dead_letters(self) -> Sequence[JsonRow]:
+        """Return the dead letters."""
+        return self._get_items("/api/queue/dead", {})
+
+    def retry_dead_letter(self, task_id: str) -> None:
+        """Queue a dead letter again as a new task."""
+        self._request("POST", f"/api/queue/dead/{_path_segment(task_id)}/retry")
+
+    def control_queue(self, action: str) -> JsonRow:
+        """`pause`, `resume` or `drain` the queue, and return its status."""
+        return self._request("POST", f"/api/queue/{action}")
+
+    def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
+        return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
+
+    def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
+    ) -> JsonRow:
+        try:
+            response = httpx.request(
+                method,
+                self._url + path,
+                json=body,
+                params=query,
+                headers=self._headers,
+                timeout=TIMEOUT_SECONDS,
+                trust_env=False,
+            )
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            raise HostError("no_host", f"no host answers at {self._url}: {reason}") from error
+        try:
+            data: Any = response.json()
+            if response.is_success:
+                return cast(JsonRow, data)
+            raise HostError(data["error"]["code"], data["error"]["message"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise HostError("no_host", f"the server at {self._url} is not a Sophon host") from error
+
+
+def _path_segment(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,99 @@
+"""Socket.IO connection to a host that reconnects automatically and then replays missed events of its session."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import socketio  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
+import socketio.exceptions  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
+
+from sophon_hosting.cli.remote.host_client import HostError
+
+RESPONSE_TIMEOUT_SECONDS = 30
+"""Timeout of the connection and of every acknowledgement."""
+
+ReceivedEvent = tuple[str, Mapping[str, Any]]
+
+
+class HostConnection:
+    """Socket.IO connection that reconnects automatically, and then replays the missed events of `session_id`.
+
+    `events` receives every event of the host. `on_disconnect` is called when the connection is lost.
+    """
+
+    def __init__(self, url: str, auth: Mapping[str, str], on_disconnect: Callable[[], None] = lambda: None) -> None:
+        self._url, self._auth = url, dict(auth)
+        self._client: Any = socketio.AsyncClient(handle_sigint=False)  # socketio has no type hints
+        self._connect_error: Mapping[str, Any] = {}
+        self._was_connected = False
+        self._closing = False
+        self._notify_disconnect = on_disconnect
+        self.session_id: str | None = None
+        self._last_seq = 0
+        self.events: asyncio.Queue[ReceivedEvent] = asyncio.Queue()
+        self._client.on("*", self._on_event)
+        self._client.on("connect", self._on_connect)
+        self._client.on("disconnect", self._on_disconnect)
+        self._client.on("connect_error", self._on_connect_error)
+
+    async def open(self) -> None:
+        """Connect. Raises Refused if no host answers or it rejects the token."""
+        try:
+            await self._client.connect(self._url, auth=self._auth, wait_timeout=RESPONSE_TIMEOUT_SECONDS)
+        except (socketio.exceptions.SocketIOError, ValueError) as error:
+            message = self._connect_error.get("message")
+            reason = f"the host at {self._url} refused the connection: {message}" if message else None
+            raise HostError(
+                str(self._connect_error.get("code", "no_host")), reason or f"no host answers at {self._url}: {error}"
+            ) from error
+
+    async def close(self) -> None:
+        """Disconnect without reconnecting."""
+        self._closing = True
+        await self._client.disconnect()
+
+    async def call(self, event: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send an event and return its acknowledgement. Raises Refused for an error or a timeout."""
+        try:
+            response: Any = await self._client.call(event, dict(payload), timeout=RESPONSE_TIMEOUT_SECONDS)
+        except socketio.exceptions.SocketIOError as error:
+            raise HostError("no_answer", f"the host at {self._url} does not answer: {error}") from error
+        if not response["ok"]:
+            raise HostError(response["error"]["code"], response["error"]["message"])
+        return cast(Mapping[str, Any], response)
+
+    async def try_call(self, event: str, payload: Mapping[str, Any]) -> None:
+        """Send an event; log an error instead of raising it."""
+        try:
+            await self.call(event, payload)
+        except HostError as error:
+            logging.getLogger("sophon.cli").info("%s: %s", event, error)
+
+    def _on_event(self, event: str, data: Any = None) -> None:
+        if isinstance(data, dict):
+            self._enqueue(event, cast(Mapping[str, Any], data))
+
+    def _enqueue(self, event: str, data: Mapping[str, Any]) -> None:
+        if isinstance(data.get("seq"), int):
+            self._last_seq = max(self._last_seq, data["seq"])
+        self.events.put_nowait((event, data))
+
+    async def _on_connect(self) -> None:
+        """After a reconnection, join the session again and enqueue the missed events before new ones."""
+        if self._was_connected and self.session_id is not None:
+            asyncio.get_running_loop().create_task(self._replay_missed(self.session_id))
+        self._was_connected = True
+
+    async def _replay_missed(self, session: str) -> None:
+        joined = await self.call("join_session", {"session_id": session, "last_seq": self._last_seq})
+        for each in joined["events"]:
+            self._enqueue(each["event"], each["data"])
+
+    def _on_disconnect(self, reason: str = "") -> None:
+        if not self._closing:
+            self._notify_disconnect()
+
+    def _on_connect_error(self, data: Any = None) -> None:
+        if isinstance(data, dict):  # otherwise the transport failed, and `open` reports it
+            self._connect_error = cast(Mapping[str, Any], data)

@@ -1,0 +1,152 @@
+"""Host client for when no host runs: reads its store, and writes decisions and cancellations for its next start."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+from sophon.approvals import Decision
+from sophon.errors import SophonError
+from sophon.settings import Settings
+from sophon.stores.contract import Store
+from sophon.stores.runs.contract import RunStatus
+from sophon_hosting.access.authentication import LOCAL_USER
+from sophon_hosting.cli.bootstrap import run_with_store
+from sophon_hosting.cli.console.output import write_notice
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.serialization import approval_to_json, logged_event_to_json, task_to_json
+
+EVENTS_PER_READ = 1000
+DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
+
+
+class RunningHostRequired(SophonError):
+    """The operation needs a running host."""
+
+    code = "no_host"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
+
+
+class StoreHostClient:
+    """Implements `HostClient` on the configured store; every call opens and closes the store."""
+
+    def __init__(self, options: GlobalOptions, settings: Settings) -> None:
+        self._options, self._capacity = options, settings.queue.capacity
+
+    def list_tasks(
+        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
+    ) -> Sequence[JsonRow]:
+        """Return tasks, newest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            found = await store.runs.list(session_id=session_id, status=cast(RunStatus | None, status), limit=limit)
+            return [task_to_json(run) for run in found]
+
+        return run_with_store(self._options, read)
+
+    def get_task(self, task_id: str) -> JsonRow:
+        """Return one task."""
+
+        async def read(store: Store) -> JsonRow:
+            return task_to_json(await store.runs.get(task_id))
+
+        return run_with_store(self._options, read)
+
+    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
+        """Return the durable events of a task, in order."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            run = await store.runs.get(task_id)
+            found: list[JsonRow] = []
+            after = 0
+            while rows := await store.events.list_after(run.session_id, after, EVENTS_PER_READ):
+                found += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
+                after = rows[-1].seq
+            return found
+
+        return run_with_store(self._options, read)
+
+    def cancel_task(self, task_id: str) -> str:
+        """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
+
+        async def write(store: Store) -> str:
+            run = await store.runs.request_cancel(task_id)
+            return run.status if run.is_finished else "cancelling"
+
+        status = run_with_store(self._options, write)
+        if status == "cancelling":
+            write_notice(DEFERRED_EFFECT_NOTICE)
+        return status
+
+    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
+        """Return approvals, oldest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
+
+        return run_with_store(self._options, read)
+
+    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
+        """Store the decision of the local user. Raises NeedsEditable, DecidedBefore."""
+        local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
+
+        async def write(store: Store) -> JsonRow:
+            record = await store.approvals.get(approval_id)
+            if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
+                raise ArgumentsNotEditable(record.request.tool)
+            stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
+            if stored.decision != local_decision or record.decision is not None:
+                raise ApprovalAlreadyDecided(stored.decision)
+            return approval_to_json(stored)
+
+        row = run_with_store(self._options, write)
+        write_notice(DEFERRED_EFFECT_NOTICE)
+        return row
+
+    def queue_status(self) -> JsonRow:
+        """Count the unfinished runs by status; no run is in flight without a host."""
+
+        async def read(store: Store) -> JsonRow:
+            runs = await store.runs.list_unfinished()
+            return {
+                "waiting": sum(run.status == "queued" for run in runs),
+                "in_flight": 0,
+                "interrupted": sum(run.status == "running" for run in runs),
+                "held_lanes": sum(run.status == "suspended" for run in runs),
+                "capacity": self._capacity,
+            }
+
+        return run_with_store(self._options, read)
+
+    def list_dead_letters(self) -> Sequence[JsonRow]:
+        """Raise NeedsHost: only the queue of a running host has dead letters."""
+        raise RunningHostRequired("the list of dead letters")
+
+    def retry_dead_letter(self, task_id: str) -> None:
+        """Raise NeedsHost: only the queue of a running host has dead letters."""
+        raise RunningHostRequired("`queue retry`")
+
+    def control_queue(self, action: str) -> JsonRow:
+        """Raise NeedsHost: only a running host has a queue to control."""
+        raise RunningHostRequired(f"`queue {action}`")
+
+
+class ArgumentsNotEditable(SophonError):
+    """The arguments of the approval cannot be edited."""
+
+    code = "not_editable"
+
+    def __init__(self, tool: str) -> None:
+        super().__init__(f"the arguments of {tool} cannot be edited")
+
+
+class ApprovalAlreadyDecided(SophonError):
+    """The approval has a decision already."""
+
+    code = "already_decided"
+
+    def __init__(self, decision: Decision | None) -> None:
+        by, verdict = (decision.decided_by, decision.verdict) if decision else ("", "")
+        super().__init__(f"{by or 'somebody'} has already decided this: {verdict}")

@@ -1,0 +1,31 @@
+"""Bootstrap of the long-running commands `serve` and `worker`: settings, logging, store lease."""
+
+import os
+
+from sophon.errors import SettingsError
+from sophon.settings import Settings
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.observability.logging_setup import configure_logging
+from sophon_hosting.observability.redaction import collect_secrets
+from sophon_hosting.store_lease import StoreLease
+
+
+def load_server_settings(
+    options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()
+) -> Settings:
+    """Load the settings of a long-running process and configure its log accordingly. Raises SettingsError."""
+    settings = load_cli_settings(
+        options, [*overrides, *([f"Logging.Format={log_format}"] if log_format is not None else [])]
+    )
+    level = "Debug" if options.debug else settings.logging.level
+    configure_logging(level, settings.logging.format, secrets=collect_secrets(settings, os.environ))
+    return settings
+
+
+def create_store_lease(options: GlobalOptions, settings: Settings) -> StoreLease:
+    """Create the lease of the configured store without acquiring it. Raises SettingsError."""
+    url = settings.store.url.resolve(os.environ)
+    if url is None:
+        raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
+    return StoreLease(url, folder=options.settings_folder)

@@ -1,0 +1,198 @@
+"""Event bus of a host: durable events are numbered per session and stored before they are published."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.events import Event, EventSink, NullEventSink
+from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.runs.contract import FinishResult, Run
+from sophon_hosting.events.replay import SessionReplay, read_missed_events
+from sophon_hosting.events.sequencer import SessionSequencer
+from sophon_hosting.events.wire_event import EventListener, to_logged_event, to_wire_event
+
+log = logging.getLogger("sophon")
+
+INITIAL_BACKOFF_SECONDS = 0.25
+MAX_BACKOFF_SECONDS = 8.0
+"""Back-off between two attempts to store events."""
+
+WriteOutcome = Callable[[Callable[[int], Sequence[LoggedEvent]]], Awaitable[FinishResult]]
+"""Stores the outcome of a run with its last events, which it builds from the seq of the session's last record."""
+
+
+class EventBus:
+    """Event sink of a host, with one sequencer per session.
+
+    All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
+    between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
+    of the session wait. `global_sink` receives the events of all sessions.
+    """
+
+    def __init__(self, events: EventLog, clock: Clock, global_sink: EventSink | None = None) -> None:
+        self._log, self._clock = events, clock
+        self._global_sink = global_sink or NullEventSink()
+        self._sequencers: dict[str, SessionSequencer] = {}
+        self._global_listeners: list[EventListener] = []
+
+    def emit(self, event: Event, /) -> None:
+        """Accept an event of a session; never blocks."""
+        self._get_or_create_sequencer(event.session_id).push(event)
+
+    def subscribe_all(self, listener: EventListener) -> None:
+        """Subscribe a listener to the events of all sessions."""
+        self._global_listeners.append(listener)
+
+    def unsubscribe_all(self, listener: EventListener) -> None:
+        """Undo `subscribe_all`."""
+        self._global_listeners.remove(listener)
+
+    async def join_session(self, session_id: str, last_seq: int, listener: EventListener) -> SessionReplay:
+        """Return the events after `last_seq` and subscribe to all later ones, without gaps or duplicates.
+
+        A listener that joins again is subscribed once.
+        """
+        async with self._acquire_sequencer(session_id) as sequencer:
+            joined = await read_missed_events(self._log, session_id, last_seq)
+            if listener not in sequencer.listeners:
+                sequencer.listeners.append(listener)
+            return SessionReplay(
+                joined.seq, [*joined.events, *sequencer.stream_snapshots.to_wire_events(session_id)], joined.is_partial
+            )
+
+    async def subscribe(self, session_id: str, listener: EventListener) -> None:
+        """Subscribe to later events of a session, until `unsubscribe`. Idempotent."""
+        async with self._acquire_sequencer(session_id) as sequencer:
+            if listener not in sequencer.listeners:
+                sequencer.listeners.append(listener)
+
+    def unsubscribe(self, session_id: str, listener: EventListener) -> None:
+        """Unsubscribe a listener from a session."""
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is not None and listener in sequencer.listeners:
+            sequencer.listeners.remove(listener)
+            self._discard(session_id, sequencer)
+
+    async def commit_outcome(
+        self, session_id: str, build_events: Callable[[int], Sequence[Event]], write: WriteOutcome
+    ) -> FinishResult:
+        """Store pending events, let `flush` store a run's outcome with its last events, then publish these.
+
+        `build_events` builds the last events from the seq of the session's last record. Nothing is published if the run
+        already had an outcome. Raises the errors of the store.
+        """
+        last_events: list[Event] = []
+
+        def build_rows(last_record_seq: int) -> list[LoggedEvent]:
+            last_events[:] = build_events(last_record_seq)
+            return [to_logged_event(event) for event in last_events]
+
+        async with self._acquire_sequencer(session_id) as sequencer:
+            await sequencer.flush()
+            finished = await write(build_rows)
+            if finished.is_first:
+                sequencer.publish_stored(last_events, finished.seq)
+            return finished
+
+    async def load_run_events(self, run: Run) -> None:
+        """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
+        async with self._acquire_sequencer(run.session_id) as sequencer:
+            await sequencer.flush()
+            after = 0
+            while rows := await self._log.list_after(run.session_id, after):
+                sequencer.deduplicator.load(row for row in rows if row.task_id == run.id)
+                after = rows[-1].seq
+
+    def has_emitted(self, run: Run, name: str) -> bool:
+        """Return whether a recalled or local run has emitted an event of that name."""
+        sequencer = self._sequencers.get(run.session_id)
+        return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name)
+
+    async def flush(self, session_id: str) -> None:
+        """Wait until all emitted events of a session are stored and published. Raises StoreError, NotFound."""
+        async with self._acquire_sequencer(session_id) as sequencer:
+            await sequencer.flush()
+
+    async def aclose(self) -> None:
+        """Flush all sessions once; events that the store refuses are logged and dropped."""
+        for session_id in list(self._sequencers):
+            try:
+                await self.flush(session_id)
+            except Exception:
+                log.exception("events of session %s could not be stored", session_id)
+        for sequencer in self._sequencers.values():
+            if sequencer.flush_task is not None:
+                sequencer.flush_task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await sequencer.flush_task
+
+    def __len__(self) -> int:
+        """Return the number of sessions with a sequencer."""
+        return len(self._sequencers)
+
+    def _get_or_create_sequencer(self, session_id: str) -> SessionSequencer:
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is None:
+            sink = _BroadcastSink(self._global_sink, self._global_listeners)
+            sequencer = self._sequencers[session_id] = SessionSequencer(
+                session_id, self._log, sink, partial(self._schedule_flush, session_id)
+            )
+        return sequencer
+
+    def _schedule_flush(self, session_id: str) -> None:
+        sequencer = self._sequencers[session_id]
+        if sequencer.flush_task is None:
+            sequencer.flush_task = asyncio.create_task(self._flush_until_empty(session_id, sequencer))
+
+    @asynccontextmanager
+    async def _acquire_sequencer(self, session_id: str) -> AsyncGenerator[SessionSequencer]:
+        sequencer = self._get_or_create_sequencer(session_id)
+        sequencer.lock_user_count += 1
+        try:
+            async with sequencer.lock:
+                yield sequencer
+        finally:
+            sequencer.lock_user_count -= 1
+            self._discard(session_id, sequencer)
+
+    async def _flush_until_empty(self, session_id: str, sequencer: SessionSequencer) -> None:
+        backoff_seconds = INITIAL_BACKOFF_SECONDS
+        while sequencer.has_pending:
+            try:
+                async with self._acquire_sequencer(session_id):
+                    await sequencer.flush()
+                backoff_seconds = INITIAL_BACKOFF_SECONDS
+            except NotFound:
+                sequencer.clear()
+            except Exception:
+                log.exception("storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds)
+                await self._clock.sleep(backoff_seconds)
+                backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+        sequencer.flush_task = None
+        self._discard(session_id, sequencer)
+
+    def _discard(self, session_id: str, sequencer: SessionSequencer) -> None:
+        """Delete the sequencer of an idle session."""
+        if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
+            del self._sequencers[session_id]
+
+
+class _BroadcastSink:
+    """Sink for the events of all sessions: the services' sink and the global listeners."""
+
+    def __init__(self, sink: EventSink, watchers: Sequence[EventListener]) -> None:
+        self._sink, self._watchers = sink, watchers
+
+    def emit(self, event: Event, /) -> None:
+        """Pass the event to the sink and to every global listener."""
+        try:
+            self._sink.emit(event)
+        finally:
+            if self._watchers:
+                wire_event = to_wire_event(event)
+                for listener in list(self._watchers):
+                    listener(wire_event)

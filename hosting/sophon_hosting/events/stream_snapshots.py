@@ -1,0 +1,64 @@
+"""Snapshots of streamed replies: the text of the current epoch, for clients that join during a stream."""
+
+from dataclasses import dataclass, field
+
+from sophon.events import Event, StreamChunk, StreamReset
+from sophon_hosting.events.wire_event import WireEvent, to_wire_event
+
+SNAPSHOT_RESET_REASON = "joined during the stream; the text so far follows"
+"""Reason of the reset in a snapshot."""
+
+
+@dataclass(slots=True)
+class StreamedReply:
+    """Chunks of a reply's current epoch; `length` is in characters."""
+
+    epoch: int
+    run_id: str
+    pieces: list[str] = field(default_factory=lambda: [])
+    length: int = 0
+
+
+class StreamSnapshots:
+    """Streamed replies by task; sets each chunk's offset within the text of its epoch."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, StreamedReply] = {}
+
+    def record(self, event: Event) -> None:
+        """Record a chunk, setting its offset, or a reset."""
+        if isinstance(event, StreamChunk):
+            reply = self._get_or_create(event.task_id, event.epoch, event.run_id)
+            event.offset = reply.length
+            reply.pieces.append(event.text)
+            reply.length += len(event.text)
+        elif isinstance(event, StreamReset):
+            self._get_or_create(event.task_id, event.epoch, event.run_id)
+
+    def discard(self, task_id: str) -> None:
+        """Discard the reply of a finished task, whose outcome carries the whole text."""
+        self._replies.pop(task_id, None)
+
+    def to_wire_events(self, session_id: str) -> list[WireEvent]:
+        """Return a reset and one chunk with the epoch's text for each reply, for a client that joins."""
+        wire_events: list[WireEvent] = []
+        for task_id, reply in self._replies.items():
+            if not reply.pieces:
+                continue
+            text = "".join(reply.pieces)
+            reply.pieces = [text]
+            reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
+            chunk = StreamChunk(epoch=reply.epoch, text=text)
+            for event in (reset, chunk):
+                event.session_id, event.task_id, event.run_id = session_id, task_id, reply.run_id
+                wire_events.append(to_wire_event(event))
+        return wire_events
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+    def _get_or_create(self, task_id: str, epoch: int, run_id: str) -> StreamedReply:
+        reply = self._replies.get(task_id)
+        if reply is None or reply.epoch != epoch:
+            reply = self._replies[task_id] = StreamedReply(epoch, run_id)
+        return reply

@@ -1,0 +1,1 @@
+"""Handlers of the JSON API under `/api/`."""

@@ -1,0 +1,69 @@
+"""`/api/list_approvals`: list approvals and decide them."""
+
+from typing import Annotated, Any, Literal, Self
+
+from aiohttp import web
+from pydantic import Field, model_validator
+
+from sophon.approvals import Decision
+from sophon_hosting.http.json_io import (
+    RequestBody,
+    RequestQuery,
+    get_authorized_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.serialization import approval_to_json
+
+
+class ApprovalListQuery(RequestQuery):
+    """Query of the approval list: open approvals only by default; `all_users` (all users') is for operators."""
+
+    session_id: str | None = None
+    open_only: bool = True
+    everything: bool = False
+
+
+class DecisionBody(RequestBody):
+    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call."""
+
+    decision: Literal["approve", "reject", "edit"]
+    arguments: dict[str, Any] | None = None
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+    @model_validator(mode="after")
+    def _check_arguments(self) -> Self:
+        if (self.decision == "edit") != (self.arguments is not None):
+            raise ValueError("`arguments` are required for the decision `edit`, and only for it")
+        return self
+
+
+def approval_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/approvals/{approval_id}"
+    return [web.get("/api/approvals", list_approvals), web.get(item, get_approval), web.post(item, decide_approval)]
+
+
+async def list_approvals(request: web.Request) -> web.Response:
+    """List approvals, oldest first."""
+    query = parse_query(request, ApprovalListQuery)
+    records = await get_authorized_host(request).list_approvals(
+        session_id=query.session_id, open_only=query.open_only, all_users=query.everything
+    )
+    return json_response({"items": [approval_to_json(each) for each in records]})
+
+
+async def get_approval(request: web.Request) -> web.Response:
+    """Return one approval, with its decision if it has one."""
+    return json_response(
+        approval_to_json(await get_authorized_host(request).get_approval(request.match_info["approval_id"]))
+    )
+
+
+async def decide_approval(request: web.Request) -> web.Response:
+    """Decide an approval; the first decision wins."""
+    body = await parse_body(request, DecisionBody)
+    decision = Decision(body.decision, body.reason, body.arguments or {})
+    record = await get_authorized_host(request).decide_approval(request.match_info["approval_id"], decision)
+    return json_response({"ok": True, **approval_to_json(record)})

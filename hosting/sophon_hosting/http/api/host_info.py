@@ -1,0 +1,83 @@
+"""`/api/get_current_user`, `/api/get_chain`, `/api/list_models` and `/api/list_tools`: information about the host and
+the current user.
+"""
+
+from typing import Any
+
+from aiohttp import web
+
+from sophon._version import __version__
+from sophon.chain.ordering import get_middleware_name, read_order_constraints
+from sophon.tools.tool import Tool
+from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
+
+
+def host_info_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [
+        web.get("/api/me", get_current_user),
+        web.get("/api/chain", get_chain),
+        web.get("/api/models", list_models),
+        web.get("/api/tools", list_tools),
+    ]
+
+
+async def get_current_user(request: web.Request) -> web.Response:
+    """Return the user of the request, and the version of the host."""
+    user = get_authorized_host(request).user
+    return json_response({"user": user.id, "operator": user.operator, "version": __version__})
+
+
+async def get_chain(request: web.Request) -> web.Response:
+    """Return the running chain, as the text of `explain()` and as data."""
+    pipeline = get_host(request).chain
+    middlewares = [
+        {"name": get_middleware_name(each), "zone": read_order_constraints(each).zone or "any"} for each in pipeline
+    ]
+    return json_response({"explained": pipeline.explain(), "middlewares": middlewares})
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """Return the providers in order of priority, with health and models; attempts and errors for operators only."""
+    host, user = get_host(request), get_authorized_host(request).user
+    now = host.services.clock.monotonic()
+    rows: list[dict[str, Any]] = []
+    for provider in host.services.gateway.providers:
+        statistics = provider.statistics(now)
+        row: dict[str, Any] = {
+            "provider": provider.id,
+            "health": statistics.health,
+            "models": [
+                {
+                    "model": model.info.name,
+                    "context_window": model.info.context_window,
+                    "function_calling": model.info.function_calling,
+                }
+                for model in provider.models
+            ],
+        }
+        if user.operator:
+            row |= {
+                "attempts": statistics.attempts,
+                "failures": statistics.failures,
+                "last_error": statistics.last_error,
+            }
+        rows.append(row)
+    return json_response({"items": rows})
+
+
+async def list_tools(request: web.Request) -> web.Response:
+    """Return the tools, with their risk and the JSON Schema of their arguments."""
+    return json_response({"items": [_tool_to_json(each) for each in get_host(request).services.registry]})
+
+
+def _tool_to_json(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "risk": tool.risk.label,
+        "group": tool.group,
+        "tags": list(tool.tags),
+        "editable": tool.editable,
+        "parameters": dict(tool.parameters),
+    }

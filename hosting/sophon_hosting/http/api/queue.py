@@ -1,0 +1,69 @@
+"""`/api/queue`: statistics, dead letters, and pause, resume and drain; for operators only."""
+
+from aiohttp import web
+
+from sophon.errors import NotFound
+from sophon_hosting.host import Host
+from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
+from sophon_hosting.serialization import dead_letter_to_json, queue_statistics_to_json
+
+
+def queue_routes() -> list[web.RouteDef]:
+    """Return the routes of this module; all require an operator."""
+    return [
+        web.get("/api/queue", get_queue),
+        web.get("/api/queue/dead", list_dead_letters),
+        web.post("/api/queue/dead/{task_id}/retry", retry_dead_letter),
+        web.post("/api/queue/pause", pause_queue),
+        web.post("/api/queue/resume", resume_queue),
+        web.post("/api/queue/drain", drain_queue),
+    ]
+
+
+async def get_queue(request: web.Request) -> web.Response:
+    """Return the current statistics of the queue."""
+    return json_response(queue_statistics_to_json(await _require_operator(request).queue.statistics()))
+
+
+async def list_dead_letters(request: web.Request) -> web.Response:
+    """List the dead letters, oldest first."""
+    return json_response(
+        {"items": [dead_letter_to_json(each) for each in await _require_operator(request).queue.list_dead_letters()]}
+    )
+
+
+async def retry_dead_letter(request: web.Request) -> web.Response:
+    """Enqueue a dead letter again, like a new task. Raises NotFound."""
+    task_id = request.match_info["task_id"]
+    if not await _require_operator(request).queue.retry_dead_letter(task_id):
+        raise NotFound("dead letter", task_id)
+    return json_response({"ok": True, "task_id": task_id})
+
+
+async def pause_queue(request: web.Request) -> web.Response:
+    """Stop starting turns; messages are still accepted."""
+    host = _require_operator(request)
+    await host.pause()
+    return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
+
+
+async def resume_queue(request: web.Request) -> web.Response:
+    """Start turns again after a pause."""
+    host = _require_operator(request)
+    await host.resume()
+    return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
+
+
+async def drain_queue(request: web.Request) -> web.Response:
+    """Pause, and respond when no turn runs any more. `drain_queue` is false if the queue was resumed in the
+    meantime.
+    """
+    host = _require_operator(request)
+    completed = await host.drain()
+    return json_response({"ok": True, "drained": completed, **queue_statistics_to_json(await host.queue.statistics())})
+
+
+def _require_operator(request: web.Request) -> Host:
+    """Return the host if the user is an operator. Raises Forbidden."""
+    get_authorized_host(request).require_operator()
+    return get_host(request)

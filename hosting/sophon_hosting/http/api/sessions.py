@@ -1,0 +1,177 @@
+"""`/api/list_sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
+
+from typing import Annotated, Literal, Self
+
+from aiohttp import web
+from pydantic import Field, StringConstraints, model_validator
+
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_hosting.http.api.markdown_export import session_to_markdown
+from sophon_hosting.http.json_io import (
+    RequestBody,
+    RequestQuery,
+    get_authorized_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.serialization import logged_event_to_json, record_to_json, session_to_json
+from sophon_hosting.session_export import format_transcript, session_record_to_json, session_summary_to_json
+
+PageLimit = Annotated[int, Field(ge=1, le=1000)]
+PageOffset = Annotated[int, Field(ge=0, le=2**31)]
+SeqNumber = Annotated[int, Field(ge=0, le=2**53)]
+
+
+FILE_EXTENSIONS = {"json": "json", "markdown": "md", "text": "txt"}
+
+
+class SessionListQuery(RequestQuery):
+    """Query of the session list: `q` is searched in titles and ids; `all_users` (all users') is for operators."""
+
+    q: str = ""
+    limit: PageLimit = 100
+    offset: PageOffset = 0
+    everything: bool = False
+
+
+class EventPageQuery(RequestQuery):
+    """Query of a page of events: those after a seq."""
+
+    after: SeqNumber = 0
+    limit: PageLimit = 200
+
+
+class MessagePageQuery(EventPageQuery):
+    """Query of a page of messages: the first after a seq, or with `before` the last before one; in ascending order."""
+
+    before: SeqNumber | None = None
+
+    @model_validator(mode="after")
+    def _check_direction(self) -> Self:
+        if self.before is not None and self.after:
+            raise ValueError("after and before cannot be combined")
+        return self
+
+
+class SessionUpdateBody(RequestBody):
+    """Body of a session update: only given fields change; `model: null` lets routing choose the model again."""
+
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
+    model: str | None = None
+
+
+class ForkBody(RequestBody):
+    """Body of a fork: the id of the copy (generated if missing), and the seq up to which messages are copied."""
+
+    session_id: str | None = None
+    upto: SeqNumber | None = None
+
+
+class ExportQuery(RequestQuery):
+    """Query of an export: `json` has all stored data; `markdown` and `text` are for reading."""
+
+    format: Literal["json", "markdown", "text"] = "json"
+
+
+def session_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/sessions/{session_id}"
+    return [
+        web.get("/api/sessions", list_sessions),
+        web.get(item, get_session),
+        web.patch(item, update_session),
+        web.delete(item, delete_session),
+        web.get(f"{item}/messages", list_messages),
+        web.get(f"{item}/events", list_session_events),
+        web.get(f"{item}/export", export_session),
+        web.post(f"{item}/fork", fork_session),
+    ]
+
+
+async def list_sessions(request: web.Request) -> web.Response:
+    """List a page of sessions, newest first; `total` counts all matches."""
+    query = parse_query(request, SessionListQuery)
+    sessions = await get_authorized_host(request).list_sessions(all_users=query.everything)
+    matches = [each for each in sessions if _matches(each, query.q)]
+    page = matches[query.offset : query.offset + query.limit]
+    return json_response({"items": [session_to_json(each) for each in page], "total": len(matches)})
+
+
+async def get_session(request: web.Request) -> web.Response:
+    """Return one session."""
+    return json_response(session_to_json(await get_authorized_host(request).get_session(_session_id(request))))
+
+
+async def update_session(request: web.Request) -> web.Response:
+    """Rename a session or set its model; an unknown model changes nothing."""
+    body, authorized_host = await parse_body(request, SessionUpdateBody), get_authorized_host(request)
+    session = await authorized_host.get_session(_session_id(request))
+    if "model" in body.model_fields_set:
+        session = await authorized_host.set_session_model(session.id, body.model)
+    if body.title is not None:
+        session = await authorized_host.rename_session(session.id, body.title)
+    return json_response(session_to_json(session))
+
+
+async def delete_session(request: web.Request) -> web.Response:
+    """Cancel the session's turns and delete it. Raises Busy while a turn does not stop."""
+    await get_authorized_host(request).delete_session(_session_id(request))
+    return json_response({"ok": True})
+
+
+async def list_messages(request: web.Request) -> web.Response:
+    """Return a page of the session's records: messages with their tool calls, and outcomes of failed turns."""
+    query = parse_query(request, MessagePageQuery)
+    records = await get_authorized_host(request).list_records(_session_id(request), query.after)
+    if query.before is None:
+        page = records[: query.limit]
+    else:
+        records = [record for record in records if record.seq < query.before]
+        page = records[-query.limit :]
+    items = [record_to_json(_session_id(request), each) for each in page]
+    return json_response({"items": items, "more": len(records) > len(page)})
+
+
+async def list_session_events(request: web.Request) -> web.Response:
+    """Return the durable events after a seq, in the format of Socket.IO."""
+    query = parse_query(request, EventPageQuery)
+    rows = await get_authorized_host(request).list_events(_session_id(request), query.after, query.limit + 1)
+    page = [logged_event_to_json(_session_id(request), row) for row in rows[: query.limit]]
+    return json_response({"items": page, "more": len(rows) > query.limit})
+
+
+async def export_session(request: web.Request) -> web.Response:
+    """Return the session as a file to download."""
+    query, authorized_host = parse_query(request, ExportQuery), get_authorized_host(request)
+    session = await authorized_host.get_session(_session_id(request))
+    records = await authorized_host.list_records(session.id)
+    if query.format == "markdown":
+        response = web.Response(
+            text=session_to_markdown(session, records), content_type="text/markdown", charset="utf-8"
+        )
+    elif query.format == "text":
+        response = web.Response(
+            text="\n".join(format_transcript(records)) + "\n", content_type="text/plain", charset="utf-8"
+        )
+    else:
+        response = json_response(
+            {**session_summary_to_json(session), "records": [session_record_to_json(record) for record in records]}
+        )
+    response.headers["Content-Disposition"] = f'attachment; filename="session.{FILE_EXTENSIONS[query.format]}"'
+    return response
+
+
+async def fork_session(request: web.Request) -> web.Response:
+    """Copy the session to a new one and return that."""
+    body = await parse_body(request, ForkBody)
+    copy = await get_authorized_host(request).fork_session(_session_id(request), body.session_id, up_to_seq=body.upto)
+    return json_response(session_to_json(copy), 201)
+
+
+def _session_id(request: web.Request) -> str:
+    return request.match_info["session_id"]
+
+
+def _matches(session: SessionSummary, words: str) -> bool:
+    return all(word in f"{session.title}\n{session.id}".lower() for word in words.lower().split())

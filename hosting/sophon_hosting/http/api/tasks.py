@@ -1,0 +1,118 @@
+"""`/api/list_tasks`: send a message, read the state and events of its task, cancel it."""
+
+from typing import Annotated, Any
+
+from aiohttp import web
+from pydantic import Field
+
+from sophon.stores.runs.contract import RunStatus
+from sophon_hosting.access.authorized_host import ClientMessage
+from sophon_hosting.http.json_io import (
+    TRACE,
+    RequestBody,
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.serialization import logged_event_to_json, task_to_json
+
+EVENTS_PER_READ = 1000
+"""Events per query to the store."""
+
+
+class SessionMessageBody(RequestBody):
+    """Body of a message to an existing session; a repeated `client_message_id` returns the same task."""
+
+    content: str
+    client_message_id: str | None = None
+    stream: bool = True
+    model: str | None = None
+    planning: str | None = None
+
+
+class NewTaskBody(SessionMessageBody):
+    """Body of a message; without `session_id`, to a new session."""
+
+    session_id: str | None = None
+
+
+class TaskListQuery(RequestQuery):
+    """Query of the task list: by session and status; `all_users` (all users') is for operators."""
+
+    session_id: str | None = None
+    status: RunStatus | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    everything: bool = False
+
+
+def task_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    item = "/api/tasks/{task_id}"
+    return [
+        web.post("/api/tasks", create_task),
+        web.post("/api/sessions/{session_id}/messages", create_session_task),
+        web.get("/api/tasks", list_tasks),
+        web.get(item, get_task),
+        web.get(f"{item}/events", list_task_events),
+        web.post(f"{item}/cancel", cancel_task),
+    ]
+
+
+async def create_task(request: web.Request) -> web.Response:
+    """Accept a message with 202; it is stored before the response."""
+    body = await parse_body(request, NewTaskBody)
+    return await _accept(request, ClientMessage(**body.model_dump(), trace=request[TRACE]))
+
+
+async def create_session_task(request: web.Request) -> web.Response:
+    """Accept a message to the session in the path."""
+    body, session_id = await parse_body(request, SessionMessageBody), request.match_info["session_id"]
+    return await _accept(request, ClientMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
+
+
+async def list_tasks(request: web.Request) -> web.Response:
+    """List tasks, newest first."""
+    query = parse_query(request, TaskListQuery)
+    runs = await get_authorized_host(request).list_tasks(
+        session_id=query.session_id, status=query.status, limit=query.limit, all_users=query.everything
+    )
+    return json_response({"items": [task_to_json(each) for each in runs]})
+
+
+async def get_task(request: web.Request) -> web.Response:
+    """Return one task, with its answer if it has one, and its queue position while it is queued."""
+    run = await get_authorized_host(request).get_task(_task_id(request))
+    return json_response({**task_to_json(run), "position": await get_host(request).queue.position(run.id)})
+
+
+async def list_task_events(request: web.Request) -> web.Response:
+    """Return the durable events of a task, in order."""
+    authorized_host = get_authorized_host(request)
+    run = await authorized_host.get_task(_task_id(request))
+    items: list[dict[str, Any]] = []
+    after = 0
+    while rows := await authorized_host.list_events(run.session_id, after, EVENTS_PER_READ):
+        items += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
+        after = rows[-1].seq
+    return json_response({"items": items})
+
+
+async def cancel_task(request: web.Request) -> web.Response:
+    """Cancel a task; a finished one does not change. `status` is `cancelling` if it takes longer than a second."""
+    run = await get_authorized_host(request).cancel_task(_task_id(request))
+    return json_response({"ok": True, "task_id": run.id, "status": run.status if run.is_finished else "cancelling"})
+
+
+async def _accept(request: web.Request, message: ClientMessage) -> web.Response:
+    receipt = await get_authorized_host(request).send_message(message)
+    return json_response(
+        {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
+        202 if receipt.created else 200,
+    )
+
+
+def _task_id(request: web.Request) -> str:
+    return request.match_info["task_id"]

@@ -1,0 +1,66 @@
+"""`/api/usage`: tokens and cost by day, provider and model, and the budget limits."""
+
+from datetime import date
+from typing import Any
+
+from aiohttp import web
+
+from sophon_hosting.host import Host
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.serialization import usage_to_json
+from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
+
+MICROS_PER_UNIT = 1_000_000
+
+
+class UsageQuery(RequestQuery):
+    """Query of the usage: since a day, or of one session."""
+
+    since: date | None = None
+    session_id: str | None = None
+
+
+def usage_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [web.get("/api/usage", get_usage)]
+
+
+async def get_usage(request: web.Request) -> web.Response:
+    """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
+    query, authorized_host, host = parse_query(request, UsageQuery), get_authorized_host(request), get_host(request)
+    if query.session_id is not None:
+        await authorized_host.get_session(query.session_id)
+    else:
+        authorized_host.require_operator()
+    since = query.since.isoformat() if query.since else ""
+    totals = await host.services.store.usage.list_totals(since=since, session_id=query.session_id)
+    result: dict[str, Any] = {"items": [usage_to_json(each) for each in totals]}
+    if query.session_id is None:
+        result["limits"] = await build_limit_rows(host)
+    return json_response(result)
+
+
+async def build_limit_rows(host: Host) -> list[dict[str, Any]]:
+    """Return per provider the usage today and this month, reservations included, and the limits; null is no limit."""
+    budget, services = host.services.settings.budget, host.services
+    now = services.clock.now()
+    period = budget_period(now, budget.time_zone)
+    rows: list[dict[str, Any]] = []
+    for provider in services.gateway.providers:
+        spent, provider_limits = (
+            await services.store.usage.get_spending(provider.id, period),
+            budget.limits_for(provider.id),
+        )
+        cost = provider_limits.monthly_cost
+        rows.append(
+            {
+                "provider": provider.id,
+                "tokens_today": spent.tokens,
+                "daily_tokens": provider_limits.daily_tokens,
+                "day_ends": end_of_day(now, budget.time_zone).isoformat(),
+                "cost_micros_this_month": spent.micros,
+                "monthly_cost_micros": None if cost is None else round(cost * MICROS_PER_UNIT),
+                "month_ends": end_of_month(now, budget.time_zone).isoformat(),
+            }
+        )
+    return rows

@@ -1,0 +1,114 @@
+"""Parsing of request bodies and queries (pydantic), JSON responses (orjson), and keys of request-scoped values."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import orjson
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sophon.errors import InputError
+from sophon_hosting.access.authorized_host import AuthorizedHost
+from sophon_hosting.client_errors import ErrorPayload, TooLarge
+from sophon_hosting.events.wire_event import encode_json
+from sophon_hosting.host import Host
+
+HOST = web.AppKey("host", Host)
+AUTHORIZED_HOST = web.RequestKey("authorized_host", AuthorizedHost)
+TRACE = web.RequestKey("trace", str)
+"""Trace id of the request."""
+
+MAX_BODY_BYTES = 1_000_000
+"""Maximum size of a request body in bytes."""
+
+MAX_REPORTED_PROBLEMS = 10
+"""Maximum number of validation problems in one error message."""
+
+
+class RequestBody(BaseModel):
+    """Base class of JSON bodies: no type coercion and no unknown keys, because both would hide mistakes."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class RequestQuery(BaseModel):
+    """Base class of query strings: values are converted from text; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def get_host(request: web.Request) -> Host:
+    """Return the host of the application."""
+    return request.app[HOST]
+
+
+def get_authorized_host(request: web.Request) -> AuthorizedHost:
+    """Return the `AuthorizedHost` of the authenticated user."""
+    return request[AUTHORIZED_HOST]
+
+
+async def parse_body(request: web.Request, model: type[M]) -> M:
+    """Parse and validate the body; an empty one counts as an empty object. Raises InputError, TooLarge."""
+    raw = await _read(request)
+    try:
+        data: object = orjson.loads(raw) if raw.strip() else {}
+    except orjson.JSONDecodeError as error:
+        message = f"the body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise InputError(message) from None
+    return _validate(model, data, "body")
+
+
+def check_body_length(length: int) -> None:
+    """Raise TooLarge if a body of this many bytes exceeds `MAX_BODY_BYTES`."""
+    if length > MAX_BODY_BYTES:
+        raise TooLarge("the body", length, MAX_BODY_BYTES, "bytes")
+
+
+def parse_query(request: web.Request, model: type[M]) -> M:
+    """Parse and validate the query string. Raises InputError, also for a repeated parameter."""
+    repeated = sorted(name for name in set(request.query) if len(request.query.getall(name)) > 1)
+    if repeated:
+        raise InputError("; ".join(f"{name}: given more than once" for name in repeated[:MAX_REPORTED_PROBLEMS]))
+    return _validate(model, dict(request.query), "query")
+
+
+def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    """Return a JSON response."""
+    return web.Response(text=encode_json(data), status=status, content_type="application/json", headers=headers)
+
+
+def error_response(payload: ErrorPayload) -> web.Response:
+    """Return the JSON response of a failure, with its status, `Retry-After` and `WWW-Authenticate` if they apply."""
+    headers: dict[str, str] = {}
+    if "retry_after_seconds" in payload.extra:
+        headers["Retry-After"] = str(payload.extra["retry_after_seconds"])
+    if payload.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="sophon"'
+    return json_response(payload.to_json(), payload.status, headers)
+
+
+def _validate(model: type[M], data: object, source: str) -> M:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, each['loc'])) or source}: {each['msg'].removeprefix('Value error, ')}"
+            for each in error.errors()[:MAX_REPORTED_PROBLEMS]
+        ]
+        raise InputError("; ".join(problems)) from None
+
+
+async def _read(request: web.Request) -> bytes:
+    """Return the whole body, reading at most one byte beyond the limit. Raises TooLarge, InputError."""
+    raw = bytearray()
+    try:
+        while len(raw) <= MAX_BODY_BYTES and (chunk := await request.content.read(MAX_BODY_BYTES + 1 - len(raw))):
+            raw += chunk
+    except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
+        raise InputError("the body is incomplete: the connection was closed") from None
+    check_body_length(len(raw))
+    return bytes(raw)

@@ -1,0 +1,131 @@
+"""HTTP middlewares before every handler: trace, Host header, Origin (CORS), authentication, JSON content type."""
+
+from collections.abc import Collection
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Middleware
+
+from sophon.errors import InputError
+from sophon_hosting.access.authentication import TokenAuthenticator
+from sophon_hosting.access.authorized_host import AuthorizedHost
+from sophon_hosting.client_errors import ErrorPayload
+from sophon_hosting.host import Host
+from sophon_hosting.http.error_middleware import RequestHandler
+from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
+from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response
+from sophon_hosting.hub.allowed_origins import is_allowed_origin
+from sophon_hosting.observability.log_context import log_context
+from sophon_hosting.observability.trace_context import trace_id_from_traceparent
+
+ALLOWED_ORIGIN = web.RequestKey("origin", str)
+"""The allowed origin of a cross-origin request."""
+
+AUTHENTICATED_PATHS = ("/api/", "/v1/")
+"""Path prefixes that require authentication."""
+
+WEBHOOK_PATH = "/webhooks/"
+"""Path prefix that is exempt from the check of the Host header."""
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+
+PREFLIGHT_HEADERS = {
+    hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST, PATCH, DELETE",
+    hdrs.ACCESS_CONTROL_ALLOW_HEADERS: "Authorization, Content-Type",
+    hdrs.ACCESS_CONTROL_MAX_AGE: "600",
+}
+"""Headers of a CORS preflight response; cached for ten minutes, so that a changed setting takes effect soon."""
+
+
+def bind_trace() -> Middleware:
+    """Return a middleware that sets the trace id of a request and its log lines: from `traceparent`, or a new one."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        request[TRACE] = trace_id_from_traceparent(request.headers.get("traceparent"))
+        with log_context(trace_id=request[TRACE]):
+            return await handler(request)
+
+    return middleware
+
+
+def check_host(bind_host: str, allowed_hosts: Collection[str]) -> Middleware:
+    """Return a middleware that rejects requests whose Host header does not name this host, against DNS rebinding."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        if not request.path.startswith(WEBHOOK_PATH) and not is_known_host(
+            request.headers.get(hdrs.HOST, ""), bind_host, allowed_hosts
+        ):
+            return error_response(ErrorPayload("forbidden", UNKNOWN_HOST_MESSAGE, 403))
+        return await handler(request)
+
+    return middleware
+
+
+def check_origin(allowed_origins: Collection[str]) -> Middleware:
+    """Return a middleware that rejects API requests from pages outside this host and `Hub.AllowedOrigins`.
+
+    Answers CORS preflight requests. Error responses to allowed origins have CORS headers too.
+    """
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        origin = request.headers.get(hdrs.ORIGIN)
+        if origin is None or not request.path.startswith(AUTHENTICATED_PATHS):
+            return await handler(request)
+        environ = {"HTTP_HOST": request.headers.get(hdrs.HOST, "")}
+        if not is_allowed_origin(origin, environ, allowed_origins):
+            return error_response(ErrorPayload("forbidden", "this origin is not allowed; see Hub.AllowedOrigins", 403))
+        preflight = request.method == "OPTIONS" and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+        request[ALLOWED_ORIGIN] = origin
+        return web.Response(status=204, headers=PREFLIGHT_HEADERS) if preflight else await handler(request)
+
+    return middleware
+
+
+async def add_cors_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Add CORS headers to the response of an allowed origin; `on_response_prepare` signal."""
+    origin = request.get(ALLOWED_ORIGIN)
+    if origin is not None:
+        response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
+        response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition"
+        response.headers[hdrs.VARY] = hdrs.ORIGIN
+
+
+def require_auth(host: Host, access: TokenAuthenticator) -> Middleware:
+    """Return a middleware that authenticates `/api/` and `/v1/` by `Authorization: Bearer`. Raises Unauthorized.
+
+    A token in the URL is ignored.
+    """
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        if request.path.startswith(AUTHENTICATED_PATHS):
+            scheme, _, token = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+            user = access.authenticate(token.strip() if scheme.lower() == "bearer" else None)
+            request[AUTHORIZED_HOST] = AuthorizedHost(host, user)
+        return await handler(request)
+
+    return middleware
+
+
+def require_json() -> Middleware:
+    """Return a middleware that requires requests which change something to have a JSON body or none (CSRF protection).
+
+    A foreign page's form can send neither, which protects against browsers that omit the Origin header. The body must
+    be uncompressed and within the size limit. Raises InputError, TooLarge.
+    """
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        if request.path.startswith(AUTHENTICATED_PATHS) and request.method not in SAFE_METHODS:
+            if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+                raise InputError("the body is compressed; send it uncompressed")
+            if request.can_read_body or hdrs.CONTENT_TYPE in request.headers:
+                check_body_length(request.content_length or 0)
+                if request.content_type != "application/json":
+                    raise InputError(f"the content type is {request.content_type}; send application/json")
+        return await handler(request)
+
+    return middleware

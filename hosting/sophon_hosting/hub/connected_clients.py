@@ -1,0 +1,142 @@
+"""Connections and clients of the hub: a connection has one client per namespace, which subscribes to sessions."""
+
+import asyncio
+
+from sophon_hosting.access.authorized_host import AuthorizedHost, ClientMessage
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.replay import SessionReplay
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.host import TaskReceipt
+from sophon_hosting.hub.sending.event_encoding import EventEncoder
+from sophon_hosting.hub.sending.send_buffer import SendBuffer
+
+CHAT_NAMESPACE = "/"
+OPERATOR_NAMESPACE = "/operator"
+
+OPERATOR_EVENTS = frozenset(
+    {
+        "approval_requested",
+        "approval_resolved",
+        "task_queued",
+        "task_started",
+        "task_completed",
+        "task_failed",
+        "task_cancelled",
+    }
+)
+"""Events that operators receive for all sessions without joining them."""
+
+
+class HubConnection:
+    """One Engine.IO connection.
+
+    Its messages are processed in order, one at a time, under the lock `receive_lock`. `pending_attachments` is the
+    number of binary messages still to come for a packet that was refused.
+    """
+
+    def __init__(self, connection_id: str, address: str, send_buffer: SendBuffer) -> None:
+        self.id, self.address, self.send_buffer = connection_id, address, send_buffer
+        self.clients: dict[str, HubClient] = {}
+        """Clients by namespace."""
+        self.receive_lock = asyncio.Lock()
+        self.pending_attachments = 0
+        self.handshake_timeout: asyncio.Task[None] | None = None
+        """Closes the connection after the handshake timeout; None while the connection has a client."""
+
+
+class HubClient:
+    """An authenticated client in one namespace; `sessions` holds the ids of the sessions it is subscribed to."""
+
+    def __init__(
+        self,
+        connection: HubConnection,
+        namespace: str,
+        authorized_host: AuthorizedHost,
+        event_bus: EventBus,
+        encoder: EventEncoder,
+    ) -> None:
+        self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
+        self._event_bus, self._encoder = event_bus, encoder
+        self.sessions: set[str] = set()
+        self._joining = ""
+        self.is_disconnected = False
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the client is in the operator namespace, and receives `OPERATOR_EVENTS` events of all sessions."""
+        return self.namespace == OPERATOR_NAMESPACE
+
+    def send_event(self, event: WireEvent) -> None:
+        """Send an event to the client; never waits."""
+        self.connection.send_buffer.send_event(self._encoder.encode(event), self.namespace)
+
+    def send_operator_event(self, event: WireEvent) -> None:
+        """Send an event of any session if it is one of `OPERATOR_EVENTS`; never waits.
+
+        Skips a joined session, whose events arrive by the subscription, and one being joined, whose replay has them.
+        """
+        if (
+            event.name in OPERATOR_EVENTS
+            and event.session_id not in self.sessions
+            and event.session_id != self._joining
+        ):
+            self.send_event(event)
+
+    async def join_session(self, session_id: str, last_seq: int) -> SessionReplay:
+        """Subscribe to a session and return the events missed since `last_seq`. Raises what
+        `AuthorizedHost.join_session` raises; the client is then not subscribed, even if it was before.
+        """
+        self.leave_session(session_id)  # the replay contains the events that occur in the meantime
+        self._joining = session_id
+        try:
+            joined = await self.authorized_host.join_session(session_id, last_seq, self.send_event)
+        finally:
+            self._joining = ""
+        self._add_session(session_id)
+        return joined
+
+    async def send_message(self, message: ClientMessage) -> TaskReceipt:
+        """Send a message to a session and subscribe to that session before its first event.
+
+        Raises what `AuthorizedHost.send_message` raises; the subscriptions are then unchanged.
+        """
+        new_session = ""
+
+        async def subscribe(session_id: str) -> None:
+            nonlocal new_session
+            if session_id not in self.sessions:
+                new_session = session_id
+                await self._subscribe(session_id)
+
+        try:
+            receipt = await self.authorized_host.send_message(message, before_accept=subscribe)
+        except BaseException:
+            self.leave_session(new_session)
+            raise
+        if receipt.session_id not in self.sessions:  # a duplicate message that was first sent to another session
+            self.leave_session(new_session)
+            await self._subscribe(receipt.session_id)
+        return receipt
+
+    def leave_session(self, session_id: str) -> None:
+        """Unsubscribe from a session."""
+        if session_id in self.sessions:
+            self.sessions.discard(session_id)
+            self._event_bus.unsubscribe(session_id, self.send_event)
+
+    def leave_all_sessions(self) -> None:
+        """Unsubscribe from all sessions; the client has disconnected."""
+        self.is_disconnected = True
+        for session_id in list(self.sessions):
+            self.leave_session(session_id)
+
+    async def _subscribe(self, session_id: str) -> None:
+        """Subscribe to a session; `authorized_host` has authorized it already."""
+        self.sessions.add(session_id)
+        await self._event_bus.subscribe(session_id, self.send_event)
+        self._add_session(session_id)
+
+    def _add_session(self, session_id: str) -> None:
+        self.sessions.add(session_id)
+        if self.is_disconnected:  # disconnected during the await
+            self.leave_session(session_id)

@@ -1,0 +1,145 @@
+"""Payload models of client events, validated strictly; an error lists all problems."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from sophon.errors import InputError
+
+MAX_ARGUMENT_DEPTH = 32
+"""Maximum nesting of lists and objects in the arguments of a tool call."""
+
+MAX_REPORTED_PROBLEMS = 10
+"""Maximum number of problems in one error message."""
+
+MAX_FIELD_NAME_CHARACTERS = 60
+"""Characters of each field name that an error message repeats."""
+
+R = TypeVar("R", bound="EventPayload")
+
+
+class EventPayload(BaseModel):
+    """Base class of event payloads: no unknown fields, no type coercion."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
+
+
+class SendMessagePayload(EventPayload):
+    """Send a message to the agent; without `session_id`, to a new session."""
+
+    content: str
+    session_id: str | None = None
+    client_message_id: str | None = None
+    stream: bool = True
+    model: str | None = None
+    planning: str | None = None
+
+
+class JoinSessionPayload(EventPayload):
+    """Subscribe to a session; returns the events after `last_seq`."""
+
+    session_id: str
+    last_seq: int | None = None
+
+
+class LeaveSessionPayload(EventPayload):
+    """Unsubscribe from a session."""
+
+    session_id: str
+
+
+class CancelTaskPayload(EventPayload):
+    """Cancel a task."""
+
+    task_id: str
+
+
+class DecideApprovalPayload(EventPayload):
+    """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call."""
+
+    approval_id: str
+    decision: Literal["approve", "reject", "edit"]
+    arguments: dict[str, Any] | None = None
+    reason: str | None = None
+
+    @model_validator(mode="after")
+    def _check_arguments(self) -> Self:
+        if (self.decision == "edit") != (self.arguments is not None):
+            raise PydanticCustomError("arguments", "'arguments' are required for the decision 'edit', and only for it")
+        if self.arguments is not None and not is_within_depth(self.arguments, MAX_ARGUMENT_DEPTH):
+            raise PydanticCustomError(
+                "arguments", "'arguments' are nested more than {most} deep", {"most": MAX_ARGUMENT_DEPTH}
+            )
+        return self
+
+
+class ListApprovalsPayload(EventPayload):
+    """List the open approvals, oldest first."""
+
+
+class ListSessionsPayload(EventPayload):
+    """List the sessions, newest first."""
+
+
+class ListTasksPayload(EventPayload):
+    """List the tasks, newest first."""
+
+
+PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
+    "send_message": SendMessagePayload,
+    "join_session": JoinSessionPayload,
+    "leave_session": LeaveSessionPayload,
+    "cancel_task": CancelTaskPayload,
+    "decide_approval": DecideApprovalPayload,
+    "list_approvals": ListApprovalsPayload,
+    "list_sessions": ListSessionsPayload,
+    "list_tasks": ListTasksPayload,
+}
+"""Payload models by event name."""
+
+
+def parse_payload(model: type[R], arguments: Sequence[object]) -> R:
+    """Validate the arguments of an event and return its payload. Raises InputError with all problems in one line."""
+    if len(arguments) > 1:
+        raise InputError(f"an event must have one payload, not {len(arguments)}")
+    payload: object = next(iter(arguments), None)
+    if payload is None:
+        payload = dict[str, object]()
+    if not isinstance(payload, Mapping):
+        raise InputError("the payload must be an object, for example {}")
+    try:
+        return model.model_validate(payload)
+    except ValidationError as error:
+        raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
+
+
+def is_within_depth(value: object, max_depth: int) -> bool:
+    """Return whether lists and objects are nested at most `max_depth` levels deep."""
+    level: list[object] = [value]
+    for _ in range(max_depth):
+        level = [child for each in level for child in _children(each)]
+        if not level:
+            return True
+    return not any(isinstance(each, dict | list) for each in level)
+
+
+def _children(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(cast(dict[str, object], value).values())
+    return cast(list[object], value) if isinstance(value, list) else []
+
+
+def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
+    problems = [_describe_problem(error) for error in errors[:MAX_REPORTED_PROBLEMS]]
+    if len(errors) > MAX_REPORTED_PROBLEMS:
+        problems.append(f"and {len(errors) - MAX_REPORTED_PROBLEMS} more")
+    return "; ".join(problems)
+
+
+def _describe_problem(error: ErrorDetails) -> str:
+    if not error["loc"]:
+        return error["msg"]
+    path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
+    return f"{path!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"

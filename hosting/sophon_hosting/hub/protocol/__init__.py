@@ -1,0 +1,1 @@
+"""Socket.IO and Engine.IO: server, transports, and packets."""

@@ -1,0 +1,163 @@
+"""Engine.IO transports over aiohttp, WebSocket and polling: invalid packets are rejected before the library sees them,
+and every connection ends within a time limit.
+
+Replaces these parts of python-engineio 4.15: its body reader for polling requests returns the first TCP segment only;
+its WebSocket raises on an invalid packet and leaks the connection; and a WebSocket whose client has stopped reading
+never closes, because its writer waits without a timeout.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, cast
+
+# The library is not typed.
+import engineio.async_drivers.aiohttp as driver  # type: ignore[import-untyped]
+from aiohttp import web
+
+from sophon.clock import Clock
+from sophon_hosting.client_errors import ErrorPayload
+from sophon_hosting.events.wire_event import encode_json
+from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.hub.protocol.engineio_packets import find_payload_problem, is_engineio_packet
+
+POLICY_VIOLATION = 1008
+"""WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""
+
+_environ_of: Any = cast(Any, driver).translate_request
+
+WsgiEnviron: TypeAlias = dict[str, Any]
+
+
+class BufferedBody:
+    """A request body that has been read completely; `wsgi.input` of the environ."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    async def read(self, _length: int) -> bytes:
+        """Return the whole body."""
+        return self._content
+
+
+class EngineWebSocket:
+    """WebSocket of one Engine.IO connection, with the interface that the library expects: call, wait, send, close.
+
+    `transport` is the TCP transport; None before the handshake.
+    """
+
+    def __init__(
+        self, handler: Callable[["EngineWebSocket"], Awaitable[None]], clock: Clock, limits: HubLimits
+    ) -> None:
+        self._handler, self._clock, self._limits = handler, clock, limits
+        self._socket: web.WebSocketResponse | None = None
+        self._ended = asyncio.Event()
+        self._close_timeout: asyncio.Task[None] | None = None
+        self.transport: asyncio.Transport | None = None
+
+    async def __call__(self, environ: WsgiEnviron) -> web.WebSocketResponse:
+        """Accept the WebSocket and serve it until it closes."""
+        request: web.Request = environ["aiohttp.request"]
+        # Not compressed: compression costs 250 kB per connection, and time for every chunk.
+        socket = self._socket = web.WebSocketResponse(
+            max_msg_size=self._limits.max_packet_bytes,
+            compress=False,
+            autoclose=False,
+            timeout=self._limits.close_timeout_seconds,
+            writer_limit=self._limits.max_in_flight_bytes,
+        )
+        await socket.prepare(request)
+        self.transport = request.transport
+        try:
+            await self._handler(self)
+        finally:
+            self._ended.set()
+        return socket
+
+    async def wait(self) -> str | bytes:
+        """Return the next message. Raises OSError if the socket closed or the message is too large or no packet."""
+        assert self._socket is not None
+        data: object = None
+        try:
+            message = await self._socket.receive()
+            if message.type in (web.WSMsgType.TEXT, web.WSMsgType.BINARY):
+                data = message.data
+        finally:
+            if not (isinstance(data, str | bytes) and is_engineio_packet(data)):
+                self.start_close_timeout()  # before the close frame: sending it blocks while the client does not read
+        if isinstance(data, str | bytes):
+            if is_engineio_packet(data):
+                return data
+            await self._socket.close(code=POLICY_VIOLATION, message=b"not an Engine.IO packet")
+        raise OSError("the connection has ended")
+
+    async def send(self, message: str | bytes) -> None:
+        """Write a message; waits while the write buffer is full."""
+        assert self._socket is not None
+        if isinstance(message, bytes):
+            await self._socket.send_bytes(message)
+        else:
+            await self._socket.send_str(message)
+
+    async def close(self) -> None:
+        """Send a close frame and wait for the client's."""
+        assert self._socket is not None
+        self.start_close_timeout()
+        await self._socket.close()
+
+    def start_close_timeout(self) -> None:
+        """Start the timeout of `HubLimits.close_timeout_seconds`, after which the connection is aborted."""
+        if self._close_timeout is None and not self._ended.is_set():
+            self._close_timeout = asyncio.create_task(self._abort_after_timeout())
+
+    def abort(self) -> None:
+        """Close the TCP connection now and drop unsent data."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Return when the socket has closed and its timeout task has ended."""
+        await self._ended.wait()
+        if self._close_timeout is not None:
+            await self._close_timeout
+
+    async def _abort_after_timeout(self) -> None:
+        try:
+            async with self._clock.timeout(self._limits.close_timeout_seconds):
+                await self._ended.wait()
+        except TimeoutError:
+            self.abort()
+
+
+async def build_environ(request: web.Request, limits: HubLimits) -> WsgiEnviron:
+    """Return the WSGI environ of a request, with its remote address and its complete body.
+
+    Raises HTTPRequestEntityTooLarge, HTTPBadRequest.
+    """
+    environ: WsgiEnviron = _environ_of(request)
+    environ["REMOTE_ADDR"] = request.remote or ""
+    if "j" in request.query:  # JSONP responses can be read by any page, regardless of Origin
+        raise _bad_request("input", "JSONP is not supported")
+    if request.method == "POST":
+        body = await _read_body(request, limits.max_packet_bytes)
+        if problem := find_payload_problem(body):
+            raise _bad_request("malformed", problem)
+        environ["CONTENT_LENGTH"] = str(len(body))
+        environ["wsgi.input"] = BufferedBody(body)
+    return environ
+
+
+async def _read_body(request: web.Request, max_bytes: int) -> bytes:
+    content = bytearray()
+    if (request.content_length or 0) <= max_bytes:
+        async for chunk in request.content.iter_any():
+            content += chunk
+            if len(content) > max_bytes:
+                break
+        else:
+            return bytes(content)
+    failure = ErrorPayload("too_large", f"the request body is larger than {max_bytes:,} bytes", 413)
+    raise web.HTTPRequestEntityTooLarge(max_bytes, text=encode_json(failure.to_json()), content_type="application/json")
+
+
+def _bad_request(code: str, message: str) -> web.HTTPBadRequest:
+    return web.HTTPBadRequest(text=encode_json(ErrorPayload(code, message).to_json()), content_type="application/json")

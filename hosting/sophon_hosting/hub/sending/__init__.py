@@ -1,0 +1,1 @@
+"""Sending events to one client: encoding, queue, and bounded send buffer."""

@@ -1,0 +1,1 @@
+"""Metrics, logging, log redaction and trace context of a host."""

@@ -1,0 +1,185 @@
+"""Prometheus metrics of a host; docs/metrics.md has the table.
+
+Labels are bounded: names that clients or models choose freely become `other`, and no label holds an id.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, get_args
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+
+from sophon import events
+from sophon._version import __version__
+from sophon.messages import FinishReason, ToolCallOutcome
+from sophon.models.model import Purpose
+from sophon_hosting.observability.bounded_metrics import LabeledMetric, restrict_label, sanitize_number
+from sophon_hosting.observability.error_codes import list_error_codes
+from sophon_hosting.queue.contract import QueueStatistics
+
+TURN_BUCKETS_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+TOOL_BUCKETS_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
+ERROR_CODES = list_error_codes()
+"""Label values for failed tasks and attempts at import time; `Metrics` reads them again, the rest is `other`."""
+
+DECISIONS = frozenset({"approve", "edit", "reject"})
+FINISH_REASONS = frozenset[str](get_args(FinishReason))
+OUTCOMES = frozenset[str](get_args(ToolCallOutcome))
+PURPOSES = frozenset[str](get_args(Purpose))
+LOOP_WARNING_LEVELS = frozenset({"warning", "critical", "breaker"})
+COMPACTION_METHODS = frozenset({"summary", "truncation"})
+QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
+    "waiting": "Waiting tasks.",
+    "in_flight": "Running tasks.",
+    "held_lanes": "Sessions with a suspended turn.",
+    "dead": "Dead letters.",
+    "capacity": "Maximum number of waiting tasks.",
+    "paused": "1 while the queue is paused.",
+    "oldest_waiting_seconds": "Waiting time of the oldest waiting task.",
+}
+
+
+class Metrics:
+    """Event sink that counts the events of a host.
+
+    The names in `tools` and `models` (`provider/name`) and the providers of these models are allowed as labels.
+    """
+
+    def __init__(self, tools: Collection[str] = (), models: Collection[str] = ()) -> None:
+        self.registry = CollectorRegistry()
+        self._tools = frozenset(tools)
+        self._models = {model: (model.partition("/")[0], model) for model in models}
+        self._providers = frozenset(provider for provider, _ in self._models.values())
+        self._codes = list_error_codes()
+        self._create_task_metrics()
+        self._create_call_metrics()
+        self._create_incident_metrics()
+        self._create_gauges()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._handlers = self._build_handlers()
+
+    def emit(self, event: events.Event, /) -> None:
+        """Count an event; an implausible number in it counts as 0."""
+        handler = self._handlers.get(type(event))
+        if handler is not None:
+            handler(event)
+
+    def render(self, statistics: QueueStatistics, clients: int = 0) -> bytes:
+        """Return the metrics in the Prometheus text format."""
+        for name, gauge in self.queue_gauges.items():
+            gauge.set(getattr(statistics, name))
+        self.client_gauge.set(clients)
+        return generate_latest(self.registry)
+
+    def _build_handlers(self) -> Mapping[type[events.Event], Callable[[Any], None]]:
+        return {
+            events.TaskQueued: lambda _: self.tasks_queued.inc(),
+            events.TaskStarted: lambda _: self.tasks_started.inc(),
+            events.TaskCompleted: lambda event: self._count_end(
+                "completed", restrict_label(event.finish_reason, FINISH_REASONS), event.duration_ms
+            ),
+            events.TaskFailed: lambda event: self._count_end(
+                "failed", restrict_label(event.error.get("code"), self._codes), event.duration_ms
+            ),
+            events.TaskCancelled: lambda event: self._count_end("cancelled", "cancelled", event.duration_ms),
+            events.ToolCallCompleted: self._count_tool_call,
+            events.ModelAttempt: self._count_attempt,
+            events.ApprovalRequested: lambda _: self.approvals_requested.inc(),
+            events.ApprovalResolved: self._count_decision,
+            events.BudgetAlert: lambda event: self.budget_alerts.labels(
+                restrict_label(event.provider, self._providers)
+            ).inc(),
+            events.LoopWarning: lambda event: self.loop_warnings.labels(
+                restrict_label(event.level, LOOP_WARNING_LEVELS)
+            ).inc(),
+            events.ContextCompacted: lambda event: self.compactions.labels(
+                restrict_label(event.how, COMPACTION_METHODS)
+            ).inc(),
+        }
+
+    def _create_task_metrics(self) -> None:
+        self.tasks_queued = self._counter("sophon_tasks_queued", "Accepted messages.")
+        self.tasks_started = self._counter("sophon_tasks_started", "Started turns.")
+        self.tasks_ended = LabeledMetric(
+            self._counter("sophon_tasks_ended", "Tasks with an outcome.", "status", "reason")
+        )
+        self.turn_seconds = self._histogram("sophon_turn_duration_seconds", "Run time of turns.", TURN_BUCKETS_SECONDS)
+
+    def _create_call_metrics(self) -> None:
+        model_labels = ("provider", "model")
+        self.tool_calls = LabeledMetric(self._counter("sophon_tool_calls", "Finished tool calls.", "tool", "outcome"))
+        self.tool_seconds = LabeledMetric(
+            self._histogram("sophon_tool_duration_seconds", "Run time of tools.", TOOL_BUCKETS_SECONDS, "tool")
+        )
+        self.model_attempts = LabeledMetric(
+            self._counter("sophon_model_attempts", "Attempts of model calls.", *model_labels, "purpose", "outcome")
+        )
+        self.model_seconds = LabeledMetric(
+            self._histogram(
+                "sophon_model_duration_seconds", "Duration of model attempts.", TURN_BUCKETS_SECONDS, *model_labels
+            )
+        )
+        self.model_tokens = LabeledMetric(self._counter("sophon_model_tokens", "Tokens.", *model_labels, "direction"))
+        self.model_cost = LabeledMetric(self._counter("sophon_model_cost_usd", "Cost in US dollars.", *model_labels))
+
+    def _create_incident_metrics(self) -> None:
+        self.approvals_requested = self._counter("sophon_approvals_requested", "Approval requests.")
+        self.approvals_resolved = LabeledMetric(
+            self._counter("sophon_approvals_resolved", "Approval decisions and expiries.", "decision")
+        )
+        self.budget_alerts = LabeledMetric(self._counter("sophon_budget_alerts", "Budget alerts.", "provider"))
+        self.loop_warnings = LabeledMetric(
+            self._counter("sophon_loop_warnings", "Warnings of the loop detector.", "level")
+        )
+        self.compactions = LabeledMetric(self._counter("sophon_compactions", "Context compactions.", "how"))
+
+    def _create_gauges(self) -> None:
+        self.queue_gauges = {
+            name: Gauge(f"sophon_queue_{name}", text, registry=self.registry)
+            for name, text in QUEUE_GAUGE_TEXTS.items()
+        }
+        self.client_gauge = Gauge("sophon_hub_clients", "Connected clients.", registry=self.registry)
+        Gauge("sophon_build_info", "1; the version is a label.", ["version"], registry=self.registry).labels(
+            __version__
+        ).set(1)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, registry=self.registry, buckets=buckets)
+
+    def _count_end(self, status: str, reason: str, duration_ms: int) -> None:
+        self.tasks_ended.labels(status, reason).inc()
+        self.turn_seconds.observe(sanitize_number(duration_ms) / 1000)
+
+    def _count_tool_call(self, event: events.ToolCallCompleted) -> None:
+        tool = restrict_label(event.tool, self._tools)
+        self.tool_calls.labels(tool, restrict_label(event.outcome, OUTCOMES)).inc()
+        self.tool_seconds.labels(tool).observe(sanitize_number(event.duration_ms) / 1000)
+
+    def _count_attempt(self, event: events.ModelAttempt) -> None:
+        model_labels = self._models.get(event.model) or self._unlisted_labels(event.model)
+        self.model_attempts.labels(
+            *model_labels, restrict_label(event.purpose, PURPOSES), restrict_label(event.outcome, self._codes)
+        ).inc()
+        self.model_seconds.labels(*model_labels).observe(sanitize_number(event.duration_ms) / 1000)
+        self.model_tokens.labels(*model_labels, "input").inc(sanitize_number(event.usage.input_tokens))
+        self.model_tokens.labels(*model_labels, "output").inc(sanitize_number(event.usage.output_tokens))
+        self.model_cost.labels(*model_labels).inc(sanitize_number(event.usage.cost_micros) / 1_000_000)
+
+    def _unlisted_labels(self, model: str) -> tuple[str, str]:
+        return restrict_label(model.partition("/")[0], self._providers), restrict_label(model, ())
+
+    def _count_decision(self, event: events.ApprovalResolved) -> None:
+        is_expired = event.decided_by == "expiry"
+        self.approvals_resolved.labels("expired" if is_expired else restrict_label(event.decision, DECISIONS)).inc()

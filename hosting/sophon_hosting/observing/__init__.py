@@ -1,1 +1,0 @@
-"""Observability of a host: metrics, logging, log redaction and trace context."""

@@ -1,0 +1,124 @@
+"""Runner of the post-turn jobs: after an answer, extract memories and generate a title, in the background."""
+
+import asyncio
+import logging
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sophon.chain.pipeline import Pipeline
+from sophon.errors import NotFound
+from sophon.events import SessionTitled
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
+from sophon_hosting.post_turn.title_generation import TitleGeneration
+from sophon_middlewares.outer.budget import Budget
+from sophon_middlewares.outer.capability_routing import CapabilityRouting
+
+log = logging.getLogger("sophon")
+
+MAX_PENDING = 100
+"""Bound of the queue of answers; when it is full, the oldest is dropped."""
+
+TIMEOUT_SECONDS = 30.0
+"""Time limit for both jobs of one answer together."""
+
+ANSWER_FINISH_REASONS = frozenset({"stop", "length", "max_iterations"})
+"""Finish reasons after which the jobs run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostTurnStatistics:
+    """Counts since the start: answers `done`, `dropped` from a full queue, `failed` or timed out; `waiting` now."""
+
+    waiting: int
+    done: int
+    dropped: int
+    failed: int
+
+
+class PostTurnRunner:
+    """Runs the post-turn jobs of one answer at a time, triggered by `task_completed` events.
+
+    Model calls go through Budget and CapabilityRouting, like all others, and emit events of the task they belong to.
+    Jobs that are pending at shutdown are lost.
+    """
+
+    def __init__(self, services: Services, event_bus: EventBus) -> None:
+        self._services, self._event_bus = services, event_bus
+        self._title_chain = Pipeline.compose(Budget(), CapabilityRouting(), TitleGeneration())
+        self._memory_chain = Pipeline.compose(Budget(), CapabilityRouting(), MemoryExtraction())
+        self._pending_task_ids: deque[str] = deque()
+        self._wake_up = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._done = self._dropped = self._failed = 0
+
+    def start(self) -> None:
+        """Subscribe to the events and start the background task."""
+        self._event_bus.subscribe_all(self._on_event)
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Cancel the background task without waiting for pending jobs."""
+        if self._task is None:
+            return
+        self._event_bus.unsubscribe_all(self._on_event)
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+
+    def statistics(self) -> PostTurnStatistics:
+        """Return the current counts."""
+        return PostTurnStatistics(len(self._pending_task_ids), self._done, self._dropped, self._failed)
+
+    def _on_event(self, wire_event: WireEvent) -> None:
+        if wire_event.name != "task_completed" or wire_event.data["finish_reason"] not in ANSWER_FINISH_REASONS:
+            return
+        if len(self._pending_task_ids) >= MAX_PENDING:
+            self._pending_task_ids.popleft()
+            self._dropped += 1
+            log.warning("post-turn jobs of an answer dropped: %d others are waiting", MAX_PENDING)
+        self._pending_task_ids.append(wire_event.task_id)
+        self._wake_up.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake_up.wait()
+            while self._pending_task_ids:
+                await self._run_jobs(self._pending_task_ids.popleft())
+            self._wake_up.clear()
+
+    async def _run_jobs(self, task_id: str) -> None:
+        try:
+            async with self._services.clock.timeout(TIMEOUT_SECONDS):
+                run = await self._services.store.runs.get(task_id)
+                await self._extract_memories(run)
+                await self._generate_title(run)
+            self._done += 1
+        except NotFound:
+            log.debug("task %s was deleted", task_id)
+        except Exception:
+            self._failed += 1
+            log.warning("post-turn jobs of task %s failed", task_id, exc_info=True)
+
+    async def _extract_memories(self, run: Run) -> None:
+        memory = self._services.settings.memory
+        if memory.enabled and memory.learn:
+            await self._run_chain(self._memory_chain, run)
+
+    async def _generate_title(self, run: Run) -> None:
+        sessions = self._services.store.sessions
+        if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
+            return
+        title = await self._run_chain(self._title_chain, run)
+        if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
+            await sessions.rename(run.session_id, title)
+            self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
+
+    async def _run_chain(self, chain: Pipeline, run: Run) -> str:
+        ctx = self._services.turn(run.text, session_id=run.session_id, principal=run.owner, run_id=run.id)
+        return (await chain.run(ctx)).text

@@ -1,0 +1,81 @@
+"""Active runs: the runs that this process is running now, with their cancellation and finalization state."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sophon.context import Context
+from sophon.stores.runs.contract import Run
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRun:
+    """Run that a worker is running.
+
+    `pending_approval_ids` holds the ids of approvals requested in this pass and not decided. `is_finalizing` is True
+    while and after the outcome or the suspension is written: the run can no longer be interrupted. `has_outcome` is
+    True once the outcome is stored, `is_suspended` once the suspension is stored, `outcome_write_failed` if the store
+    refused the outcome. `released` is set when the worker has released the run.
+    """
+
+    task_id: str
+    run: Run | None = None
+    ctx: Context | None = None
+    worker_task: asyncio.Task[None] | None = None
+    timeout: asyncio.Timeout | None = None
+    pending_approval_ids: list[str] = field(default_factory=lambda: [])
+    is_cancel_requested: bool = False
+    is_interrupted: bool = False
+    is_finalizing: bool = False
+    has_outcome: bool = False
+    is_suspended: bool = False
+    outcome_write_failed: bool = False
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def cancel(self) -> None:
+        """Request cancellation of the run by a user."""
+        if not self.is_cancel_requested:
+            self.is_cancel_requested = True
+            self._cancel_task()
+
+    def interrupt(self) -> None:
+        """Interrupt the run because the process is shutting down; the next process resumes it."""
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            self._cancel_task()
+
+    def begin_finalizing(self) -> None:
+        """Disable the time limit and interruption before the outcome is written."""
+        self.is_finalizing = True
+        if self.timeout is not None and not self.timeout.expired():
+            self.timeout.reschedule(None)
+
+    def _cancel_task(self) -> None:
+        if self.worker_task is not None and not self.is_finalizing:
+            self.worker_task.cancel()
+
+
+class ActiveRuns:
+    """Registry of the active runs by task id; at most one per consumer of the worker."""
+
+    def __init__(self) -> None:
+        self._active_runs: dict[str, ActiveRun] = {}
+
+    def add(self, active_run: ActiveRun) -> None:
+        """Register a run."""
+        self._active_runs[active_run.task_id] = active_run
+
+    def remove(self, active_run: ActiveRun) -> None:
+        """Remove a run and set its `released` event."""
+        del self._active_runs[active_run.task_id]
+        active_run.released.set()
+
+    def get(self, task_id: str) -> ActiveRun | None:
+        """Return the active run of a task, or None."""
+        return self._active_runs.get(task_id)
+
+    def __iter__(self) -> Iterator[ActiveRun]:
+        return iter(list(self._active_runs.values()))
+
+    def __len__(self) -> int:
+        return len(self._active_runs)

@@ -1,0 +1,56 @@
+"""Reconciler: periodically compare unfinished runs in the store with the queue and apply what is missing."""
+
+import logging
+
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.runs.termination import RunTerminator
+
+log = logging.getLogger("sophon")
+
+RECONCILE_INTERVAL_SECONDS = 5.0
+"""Interval between two passes."""
+
+
+class RunReconciler:
+    """Periodic reconciliation; the store is the source of truth.
+
+    It applies cancellations and decisions that another process (the command line) wrote to the store, and enqueues runs
+    that the queue has lost.
+    """
+
+    def __init__(
+        self, services: Services, queue: TaskQueue, active_runs: ActiveRuns, terminator: RunTerminator
+    ) -> None:
+        self._services, self._queue, self._active_runs, self._terminator = services, queue, active_runs, terminator
+
+    async def run_forever(self) -> None:
+        """Reconcile every `RECONCILE_INTERVAL_SECONDS`, until cancelled. A failed pass is logged and retried."""
+        while True:
+            await self._services.clock.sleep(RECONCILE_INTERVAL_SECONDS)
+            try:
+                await self.reconcile()
+            except Exception:
+                log.exception("reconciling runs failed; the next attempt follows")
+
+    async def reconcile(self) -> None:
+        """Reconcile all unfinished runs once. Raises StoreError."""
+        for run in await self._services.store.runs.list_unfinished():
+            await self._reconcile_run(run)
+
+    async def _reconcile_run(self, run: Run) -> None:
+        active_run = self._active_runs.get(run.id)
+        if run.cancel_requested:
+            if active_run is None:
+                await self._terminator.cancel_inactive(run)
+            else:
+                active_run.cancel()
+        elif active_run is not None or await self._queue.position(run.id) is not None:
+            return
+        elif run.status == "queued":
+            await self._queue.put(QueueEntry(run.id, run.session_id), force=True)
+        elif run.status == "suspended" and await has_decision(self._services.store, run):
+            await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))

@@ -1,0 +1,46 @@
+"""Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
+
+from sophon.context import Context
+from sophon.events import StreamReset
+from sophon.messages import Message
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon_middlewares.outer.session_events import RECORDED_SEQ
+
+
+async def build_turn(services: Services, run: Run, *, is_first_start: bool = False) -> Context:
+    """Build the turn of a run; `is_first_start` states that this is its first start.
+
+    Raises StateError, InputError, NotFound (the model no longer exists), StoreError.
+    """
+    if run.checkpoint is not None:
+        return services.restore(run.checkpoint)
+    options = run.options
+    ctx = services.turn(
+        run.text,
+        session_id=run.session_id,
+        stream=bool(options.get("stream")),
+        model=options.get("model"),
+        planning=options.get("planning"),
+        principal=run.owner,
+        channel=run.channel,
+        run_id=run.id,
+    )
+    if options.get("instructions"):
+        ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
+    if not is_first_start and (seq := await _find_message_seq(services, run)):
+        ctx.put(RECORDED_SEQ, seq)
+    return ctx
+
+
+def restart_reply(ctx: Context, run: Run) -> None:
+    """Emit a stream reset for a reply whose text was interrupted with the previous process."""
+    if ctx.stream:
+        ctx.epoch = max(ctx.epoch + 1, run.starts)
+        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the turn was interrupted and restarts"))
+
+
+async def _find_message_seq(services: Services, run: Run) -> int:
+    """Return the seq under which an interrupted start has stored the run's message; 0 if none has."""
+    records = await services.store.sessions.list_records(run.session_id)
+    return next((record.seq for record in records if record.run_id == run.id and record.kind == "message"), 0)

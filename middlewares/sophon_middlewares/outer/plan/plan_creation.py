@@ -1,0 +1,126 @@
+"""Plan creation: decides whether a turn needs a plan, and asks a model for it."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sophon.context import Context
+from sophon.errors import ModelError, PlanError
+from sophon.events import AgentStatus
+from sophon.messages import Message
+from sophon.plans import Plan, PlanStep, heuristic_score, parse_plan, parse_vote, plan_prompt, reask_prompt, vote_prompt
+from sophon.tools.registry import ToolRegistry
+from sophon.tools.truncation import truncate
+
+log = logging.getLogger("sophon.planning")
+
+AUTO_SCORE_THRESHOLD = 3
+"""Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
+
+VOTE_MAX_TOKENS = 3
+"""`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
+
+RECENT_MESSAGES = 6
+RECENT_CHARACTERS = 1000
+"""Limits of the earlier conversation in a plan call; it resolves references such as "it"."""
+
+
+async def create_plan(ctx: Context) -> Plan | None:
+    """Return the plan of the turn, or None to go on without one. Raises BudgetExceeded."""
+    if not _can_plan(ctx) or not await _needs_plan(ctx) or _exceeds_window(ctx):
+        return None
+    ctx.emit(AgentStatus(status="planning"))
+    try:
+        plan = await _request_plan(ctx)
+    except ModelError as error:
+        log.warning("no plan was made, the turn goes on without: %s", error)
+        return None
+    return plan if plan is not None and len(plan.steps) > 1 else None
+
+
+def _can_plan(ctx: Context) -> bool:
+    return ctx.depth < ctx.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
+
+
+def _exceeds_window(ctx: Context) -> bool:
+    """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
+    window = ctx.request([], purpose="plan").model.context_window
+    return ctx.services.gateway.tokens.count_message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
+
+
+async def _needs_plan(ctx: Context) -> bool:
+    match ctx.planning or ctx.settings.planning.mode:
+        case "Always":
+            return True
+        case "LlmDecides":
+            return not _exceeds_window(ctx) and await _vote(ctx)
+        case "Auto":
+            return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD
+        case _:
+            return False
+
+
+async def _vote(ctx: Context) -> bool:
+    """Return the model's vote; if the call fails or the answer is neither yes nor no, decide by the score."""
+    question = [Message("user", vote_prompt(ctx.text))]
+    request = ctx.request(question, purpose="vote", max_tokens=VOTE_MAX_TOKENS, temperature=0.0)
+    vote = None
+    try:
+        vote = parse_vote((await ctx.complete(request)).text)
+    except ModelError as error:
+        log.warning("the vote on a plan failed, the score decides: %s", error)
+    return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD if vote is None else vote
+
+
+async def _request_plan(ctx: Context) -> Plan | None:
+    """Ask for a plan, and once more if it is invalid; None if the second one is invalid too."""
+    messages = _build_messages(ctx)
+    for _ in range(2):
+        answer = (await ctx.complete(ctx.request(list(messages), purpose="plan"))).text
+        try:
+            return _parse(ctx, answer)
+        except PlanError as error:
+            log.info("%s", error)
+            messages += [Message("assistant", answer or "(nothing)"), Message("user", reask_prompt(error.problems))]
+    return None
+
+
+def _build_messages(ctx: Context) -> list[Message]:
+    # All tools, not the turn's selection: each step selects its own.
+    instructions = plan_prompt(ctx.services.registry, ctx.settings.agent_execution.plan_max_steps)
+    system = [message.content for message in ctx.messages if message.role == "system"]
+    return [
+        Message("system", "\n\n".join([*system, instructions])),
+        *recent_conversation(ctx.messages[:-1]),
+        ctx.messages[-1],
+    ]
+
+
+def recent_conversation(messages: Sequence[Message]) -> list[Message]:
+    """Return the last user and assistant messages, beginning with a user message, long ones truncated."""
+    spoken = [message for message in messages if message.role in ("user", "assistant") and message.content]
+    spoken = spoken[-RECENT_MESSAGES:]
+    while spoken and spoken[0].role != "user":
+        del spoken[0]
+    return [Message(message.role, truncate(message.content, RECENT_CHARACTERS)) for message in spoken]
+
+
+def _parse(ctx: Context, answer: str) -> Plan:
+    registry = ctx.services.registry
+    plan = parse_plan(
+        answer,
+        plan_id=ctx.services.clock.new_id(),
+        max_steps=ctx.settings.agent_execution.plan_max_steps,
+        tools=[tool.name for tool in registry],
+    )
+    return replace(plan, steps=apply_tool_risks(plan.steps, registry))
+
+
+def apply_tool_risks(steps: Iterable[PlanStep], registry: ToolRegistry) -> tuple[PlanStep, ...]:
+    """Return the steps with at least the risk of the tools that they name: a model's estimate can only raise it."""
+    return tuple(
+        replace(
+            step, estimated_risk=max([step.estimated_risk, *(registry.find(name).risk for name in step.tool_hints)])
+        )
+        for step in steps
+    )

@@ -1,0 +1,141 @@
+"""Truncation of a conversation without a model: drops the oldest rounds and truncates large tool results."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from sophon.messages import Message
+from sophon.tools.truncation import truncate
+from sophon_middlewares.outer.window.cut_points import find_last_user_message, has_pending_call, split_rounds
+
+GAP_NOTE = Message("user", "[Older messages are left out here: they no longer fit the model's window]", origin="hint")
+"""Inserted at the first gap, so that the model knows of the omission."""
+
+RESULT_DIVISOR = 4
+"""Tool results larger than one fourth of the target size are truncated, in every round."""
+
+MIN_RESULT_CHARACTERS = 200
+"""Minimum characters kept of a tool result."""
+
+CountTokens = Callable[[Message], int]
+
+
+def minimum_tokens(messages: Sequence[Message], count: CountTokens, pending_ids: Collection[str] = ()) -> int:
+    """Return the tokens of what is never dropped: system messages, last user message, rounds with a call in
+    `pending_ids`.
+    """
+    pieces = split_rounds(messages)
+    return sum(_size(_slice(messages, pieces[at]), count) for at in _required_rounds(messages, pieces, pending_ids))
+
+
+def truncate_conversation(
+    messages: Sequence[Message],
+    target_tokens: int,
+    max_tokens: int,
+    *,
+    count: CountTokens,
+    pending_ids: Collection[str] = (),
+) -> list[Message]:
+    """Return at most `target_tokens` tokens of whole rounds, newest first; NOTE marks a gap.
+
+    Never dropped: see `minimum_tokens`. The newest round is kept if it fits `max_tokens` with its tool results
+    truncated, so that the model sees what it has just requested. A summary is dropped only if nothing else is left to
+    drop.
+    """
+    pieces = split_rounds(messages)
+    target_tokens, max_tokens = target_tokens - count(GAP_NOTE), max_tokens - count(GAP_NOTE)
+    kept = {at: _slice(messages, pieces[at]) for at in _required_rounds(messages, pieces, pending_ids)}
+    used = sum(_size(piece, count) for piece in kept.values())
+    newest = len(pieces) - 1
+    if newest not in kept:
+        piece = truncate_tool_results(_slice(messages, pieces[newest]), target_tokens - used, count)
+        if used + (size := _size(piece, count)) <= max_tokens:
+            kept[newest], used = piece, used + size
+    for at in _by_priority(messages, pieces, kept):
+        piece = truncate_tool_results(
+            _slice(messages, pieces[at]), target_tokens - used, count, max_result_tokens=target_tokens // RESULT_DIVISOR
+        )
+        if used + (size := _size(piece, count)) <= target_tokens:
+            kept[at], used = piece, used + size
+        elif not _is_summary(messages[pieces[at].start]):
+            break
+    return _join(kept, len(pieces))
+
+
+def truncate_tool_results(
+    piece: Sequence[Message], max_tokens: int, count: CountTokens, *, max_result_tokens: int | None = None
+) -> Sequence[Message]:
+    """Return a round with its largest tool results truncated to at most `room` tokens, or as near as possible.
+
+    With `max_result_tokens`, only results of more than `max_result_tokens` tokens are truncated, to that size.
+    """
+    results = [count(message) for message in piece if message.role == "tool"]
+    rest = _size(piece, count) - sum(results)
+    cap = max_result_tokens if max_result_tokens is not None else find_common_cap(results, max_tokens - rest)
+    if not results or max(results) <= cap:
+        return piece
+    return [_cut(message, cap, count) if message.role == "tool" else message for message in piece]
+
+
+def find_common_cap(sizes: Sequence[int], max_total: int) -> int:
+    """Return the largest cap at which the sizes, each limited to it, sum up to at most `room`."""
+    left = max_total
+    for position, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - position)
+        if size > share:
+            return max(share, 0)
+        left -= size
+    return max(sizes, default=0)
+
+
+def _cut(result: Message, cap: int, count: CountTokens) -> Message:
+    size = count(result)
+    if size <= cap or len(result.content) <= MIN_RESULT_CHARACTERS:
+        return result
+    limit = max(MIN_RESULT_CHARACTERS, len(result.content) * cap // size)
+    while True:
+        cut = Message("tool", truncate(result.content, limit), tool_call_id=result.tool_call_id, origin=result.origin)
+        if limit == MIN_RESULT_CHARACTERS or count(cut) <= cap:
+            return cut
+        limit = max(MIN_RESULT_CHARACTERS, limit * 3 // 4)
+
+
+def _required_rounds(messages: Sequence[Message], pieces: Sequence[range], waiting: Collection[str]) -> list[int]:
+    spoken = find_last_user_message(messages)
+    return [
+        at
+        for at, piece in enumerate(pieces)
+        if piece.start == spoken
+        or messages[piece.start].role == "system"
+        or has_pending_call(messages[piece.start], waiting)
+    ]
+
+
+def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> list[int]:
+    """Return the other rounds in order of priority: a summary first, then newest to oldest."""
+    others = [
+        at for at in range(len(pieces) - 1, -1, -1) if at not in kept and messages[pieces[at].start] is not GAP_NOTE
+    ]
+    return sorted(others, key=lambda at: not _is_summary(messages[pieces[at].start]))
+
+
+def _is_summary(message: Message) -> bool:
+    return message.origin == "compaction"
+
+
+def _join(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
+    joined: list[Message] = []
+    gap = False
+    for at in range(pieces):
+        if at in kept:
+            joined += kept[at]
+        elif not gap:
+            joined.append(GAP_NOTE)
+            gap = True
+    return joined
+
+
+def _slice(messages: Sequence[Message], piece: range) -> Sequence[Message]:
+    return messages[piece.start : piece.stop]
+
+
+def _size(messages: Iterable[Message], count: CountTokens) -> int:
+    return sum(count(message) for message in messages)

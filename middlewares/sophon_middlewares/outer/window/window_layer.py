@@ -1,0 +1,162 @@
+"""The context window's call layer: makes every request of a turn fit its model's window."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sophon.context import Context
+from sophon.errors import ContextOverflow, MessageTooLarge
+from sophon.events import ContextCompacted
+from sophon.messages import Message
+from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
+from sophon.settings import ContextWindowSettings
+from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
+from sophon_middlewares.outer.window.context_view import ContextView, create_truncated_view, create_view
+from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
+from sophon_middlewares.outer.window.request_overhead import RequestOverhead
+from sophon_middlewares.outer.window.summariser import Summariser
+from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
+
+CompactionMethod: TypeAlias = Literal["summary", "truncation"]
+
+OVERFLOW_SHARE = 0.5
+"""Share of the size that a provider rejected, for the one retry. Source: reference/features.md 60."""
+
+
+@dataclass(slots=True, eq=False)
+class ModelWindow:
+    """Per-model state of a turn: its window (smaller after an overflow), the shortening threshold, and the view."""
+
+    model: ModelInfo
+    window: int
+    token_limit: float
+    view: ContextView
+
+
+class ContextWindowLayer:
+    """Counts what is new since the last call, shortens what does not fit, limits `max_tokens`; one per turn.
+
+    Raises MessageTooLarge before any model call. The turn's own messages stay unchanged.
+    """
+
+    __slots__ = ("_breaker", "_ctx", "_current", "_options", "_overhead", "_tokens", "_windows")
+
+    def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
+        self._ctx = ctx
+        self._options = options
+        self._breaker = breaker
+        self._tokens = ctx.services.gateway.tokens
+        self._overhead = RequestOverhead(ctx, self._tokens)
+        self._current: ModelWindow | None = None
+        self._windows: dict[str, ModelWindow] = {}
+
+    async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
+        frame = self._update_window(request)
+        fixed = self._overhead.count_tokens(request)
+        used = self._tokens.calibrate(frame.view.total_tokens + fixed, frame.model.id)
+        if used > frame.token_limit:
+            used = await self._shorten(request, frame, fixed, self._options.trigger)
+        try:
+            return await call(_apply(request, frame, fixed, used))
+        except ContextOverflow as overflow:
+            if overflow.visible:
+                raise
+            frame.window = min(frame.window, used)
+            frame.token_limit = shortening_threshold(frame.window, self._options.trigger)
+            used = await self._retry_shorter(request, frame, fixed, overflow)
+        return await call(_apply(request, frame, fixed, used))
+
+    def _update_window(self, request: ModelRequest) -> ModelWindow:
+        """Return the state of the request's model, with the newest messages counted."""
+        model, messages, tokens = request.model, request.messages, self._tokens
+        frame = self._current
+        if frame is None or frame.model is not model:
+            frame = self._current = self._window_of(model, messages)
+        view = frame.view
+        current = view.compaction is self._ctx.compaction and view.counter is tokens.name
+        if current and view.is_continued_by(messages):
+            view.count_appended(messages, tokens)
+        else:
+            frame.view = create_view(self._ctx, messages, tokens)
+        return frame
+
+    def _window_of(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
+        frame = self._windows.get(model.id)
+        if frame is None or frame.model is not model:
+            view = create_view(self._ctx, messages, self._tokens)
+            window = model.context_window
+            frame = self._windows[model.id] = ModelWindow(
+                model, window, shortening_threshold(window, self._options.trigger), view
+            )
+        return frame
+
+    async def _shorten(self, request: ModelRequest, frame: ModelWindow, fixed: int, trigger: float) -> int:
+        """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""
+        capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
+        self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
+        before = frame.view.total_tokens
+        summariser = Summariser(self._ctx, self._options, self._breaker)
+        if summarised := await summariser.compact(request, frame.window):
+            frame.view = create_view(self._ctx, request.messages, self._tokens)
+            self._emit_compacted("summary", summarised, capacity, before, frame.view)
+        if frame.view.total_tokens > capacity.message_tokens_for_share(trigger):
+            self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
+        return capacity.request_tokens(frame.view.total_tokens)
+
+    async def _retry_shorter(
+        self, request: ModelRequest, frame: ModelWindow, fixed: int, overflow: ContextOverflow
+    ) -> int:
+        """Shorten after a provider rejected the request as too large; re-raise its error if that is impossible."""
+        try:
+            return await self._shorten(request, frame, fixed, OVERFLOW_SHARE)
+        except MessageTooLarge:
+            raise overflow from overflow.__cause__
+
+    def _truncate(self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float) -> None:
+        shown, before = frame.view.visible_messages(request.messages), frame.view.total_tokens
+        kept = truncate_conversation(
+            shown,
+            capacity.message_tokens_for_share(share),
+            capacity.max_message_tokens,
+            count=self._tokens.count_message,
+            pending_ids=self._waiting(),
+        )
+        frame.view = create_truncated_view(frame.view, kept, self._tokens)
+        gone = {id(message) for message in shown} - {id(message) for message in kept}
+        self._emit_compacted("truncation", len(gone), capacity, before, frame.view)
+
+    def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
+        least = minimum_tokens(shown, self._tokens.count_message, self._waiting())
+        if least > capacity.max_message_tokens:
+            raise MessageTooLarge(
+                capacity.request_tokens(least), capacity.window - reserved_answer_tokens(capacity.window), model.id
+            )
+
+    def _waiting(self) -> set[str]:
+        return {call.id for call in self._ctx.pending}
+
+    def _emit_compacted(
+        self, how: CompactionMethod, messages: int, capacity: WindowCapacity, before: int, view: ContextView
+    ) -> None:
+        after = capacity.request_tokens(view.total_tokens)
+        event = ContextCompacted(
+            how=how, messages=messages, tokens_before=capacity.request_tokens(before), tokens_after=after
+        )
+        self._ctx.emit(event)
+
+
+def shortening_threshold(window: int, trigger: float) -> float:
+    """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer."""
+    return min(window * trigger, window - reserved_answer_tokens(window))
+
+
+def _apply(request: ModelRequest, frame: ModelWindow, fixed: int, used: int) -> ModelRequest:
+    """Return the request with the visible messages, its size, and `max_tokens` limited to the rest of the window."""
+    left, size = frame.window - used, frame.view.total_tokens + fixed
+    if frame.view.prefix:
+        shown = frame.view.visible_messages(request.messages)
+        return request.copy_with(messages=shown, max_tokens=min(request.max_tokens, left), input_tokens=size)
+    if request.max_tokens > left:
+        return request.copy_with(max_tokens=left, input_tokens=size)
+    request.input_tokens = size
+    return request

@@ -1,0 +1,1 @@
+"""The middleware chain: composition, order constraints and the `explain()` table."""

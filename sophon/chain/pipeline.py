@@ -1,0 +1,114 @@
+"""Pipeline: middlewares composed once into one callable, which is itself a middleware."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeAlias, overload
+
+from sophon.chain.explanation import explain_chain
+from sophon.chain.ordering import check_chain_order, check_middleware, get_middleware_name
+from sophon.context import Context
+from sophon.errors import ChainError
+from sophon.messages import Response
+
+Next: TypeAlias = Callable[[Context], Awaitable[None]]
+"""The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times."""
+
+
+class Middleware(Protocol):
+    """Protocol of a middleware; a plain async function with the same two parameters satisfies it.
+
+    One instance serves all turns concurrently, so it must not keep per-turn state on `self`. A class may declare order
+    constraints as class attributes; see `sophon.chain.ordering.Place`.
+    """
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        """Run code before and after `await next(ctx)`; the results of the turn are stored on `ctx`."""
+        ...
+
+
+class Pipeline(Sequence[Middleware]):
+    """Sequence of middlewares, checked and composed at construction; see `compose`.
+
+    A pipeline is itself a middleware: `compose` flattens it, and `await inner(ctx, next)` continues with `next` after
+    its last middleware.
+    """
+
+    __slots__ = ("_call", "_middlewares")
+
+    def __init__(self, middlewares: Iterable[Middleware]) -> None:
+        self._middlewares: tuple[Middleware, ...] = tuple(middlewares)
+        self._call = self._fold(_raise_end_of_chain)
+
+    @classmethod
+    def compose(cls, *middlewares: Middleware) -> "Pipeline":
+        """Compose a chain; the first middleware is the outermost.
+
+        Raises CompositionError that names the offending middleware: not callable with (ctx, next), not async, a missing
+        requirement, a wrong order, a middleware after a terminal one, a duplicate of a unique one.
+        """
+        flat: list[Middleware] = []
+        for position, middleware in enumerate(middlewares, start=1):
+            if isinstance(middleware, Pipeline):
+                flat.extend(middleware)
+            else:
+                check_middleware(middleware, position)
+                flat.append(middleware)
+        check_chain_order(flat)
+        return cls(flat)
+
+    async def run(self, ctx: Context) -> Response:
+        """Run one turn through the chain and return its response.
+
+        Raises what a middleware raises, and ChainError if the turn ended without a response. Cancelling the
+        surrounding scope cancels the turn.
+        """
+        ctx.pipeline = self
+        await self._call(ctx)
+        return ctx.conclude()
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        await self._fold(next)(ctx)
+
+    def explain(self) -> str:
+        """Return the chain as a text table: order, name, zone and actions of each middleware."""
+        return explain_chain(self._middlewares)
+
+    def _fold(self, last: Next) -> Next:
+        call = last
+        for middleware in reversed(self._middlewares):
+            call = _bind(middleware, call)
+        return call
+
+    def __len__(self) -> int:
+        return len(self._middlewares)
+
+    def __iter__(self) -> Iterator[Middleware]:
+        return iter(self._middlewares)
+
+    @overload
+    def __getitem__(self, index: int) -> Middleware: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Middleware]: ...
+    def __getitem__(self, index: int | slice) -> Middleware | Sequence[Middleware]:
+        return self._middlewares[index]
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(get_middleware_name(m) for m in self._middlewares)})"
+
+
+def _bind(middleware: Middleware, next: Next) -> Next:
+    name = get_middleware_name(middleware)
+    # Bound once and without a wrapping coroutine: a middleware costs one call and one await.
+    enter = middleware.__call__ if not hasattr(middleware, "__code__") else middleware
+
+    def call(ctx: Context) -> Awaitable[None]:
+        ctx.current_middleware = name
+        return enter(ctx, next)
+
+    return call
+
+
+async def _raise_end_of_chain(ctx: Context) -> None:
+    raise ChainError(
+        f"the turn ran off the end of the chain after {ctx.current_middleware}: the last middleware must not call "
+        f"next, or a terminal such as LlmInvoker() must follow it"
+    )

@@ -1,0 +1,196 @@
+"""Model gateway: the single entry point for model calls, with failover, call layers, metering and tracing."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+
+from sophon.clock import Clock
+from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
+from sophon.events import AgentStatus, Emit
+from sophon.messages import Usage
+from sophon.models.gateway.attempt import AttemptRunner, CallHooks, normalise_finish_reason
+from sophon.models.gateway.backoff import Backoff
+from sophon.models.gateway.failover import TRANSITIONS, FailoverState, failover_event_from_error, select_final_error
+from sophon.models.gateway.gateway_context import GatewayContext
+from sophon.models.gateway.options import GatewayOptions
+from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
+from sophon.models.gateway.retry_loop import RetryLoop
+from sophon.models.gateway.streaming import OutputLatch
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.token_counter import TokenCounter
+
+
+class ModelGateway:
+    """Calls the candidates in order until one answers.
+
+    From the outside in: the candidates (failover.py); around each candidate the call layers; inside them the retry
+    loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and record (attempt.py).
+    """
+
+    __slots__ = ("_by_name", "_context", "_defaults", "providers", "tokens")
+
+    def __init__(
+        self,
+        providers: Sequence[Provider],
+        *,
+        clock: Clock,
+        tokens: TokenCounter | None = None,
+        options: GatewayOptions | None = None,
+    ) -> None:
+        self.providers = tuple(sorted(providers, key=lambda provider: provider.priority))
+        self.tokens = tokens or TokenCounter()
+        chosen = options or GatewayOptions()
+        self._context = GatewayContext(clock, self.tokens, chosen, Backoff(clock, chosen))
+        self._defaults = [Candidate(provider, provider.models[0]) for provider in self.providers]
+        self._by_name = _index_by_name(self.providers)
+
+    def candidates(self) -> list[Candidate]:
+        """Return the first model of every provider that is available now, by priority, then in the order given."""
+        now = self._context.clock.monotonic()
+        return [candidate for candidate in self._defaults if candidate.provider.health(now) == "active"]
+
+    def find(self, name: str) -> Candidate:
+        """Return a model by `provider/model`, by its own name, or a provider's first model by the provider's id.
+
+        Providers with an open circuit breaker are included, because the model was requested by name. Raises NotFound
+        with similar names.
+        """
+        for candidate in self._by_name.get(name, ()):
+            if candidate.provider.active:
+                return candidate
+        active = [known for known, group in self._by_name.items() if any(c.provider.active for c in group)]
+        raise NotFound("model", name, get_close_matches(name, active, n=3, cutoff=0.5))
+
+    async def call(
+        self,
+        request: ModelRequest,
+        candidates: Sequence[Candidate],
+        *,
+        layers: Sequence[CallLayer] = (),
+        meter: Meter | None = None,
+        emit: Emit | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> ModelResponse:
+        """Return the response of the first candidate that answers; the gateway may modify `request`.
+
+        `check` is called before every attempt and every chunk and may raise to stop the call. Raises ModelError
+        (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if every candidate was
+        over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if there is no candidate.
+        AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
+        """
+        hooks = CallHooks(meter, emit, check)
+        if request.on_text is not None:
+            hooks.output_latch = OutputLatch(request.on_text)
+            request = request.copy_with(on_text=hooks.output_latch)
+        if request.purpose not in LAYERED_PURPOSES:
+            layers = ()
+        runner = AttemptRunner(self._context, hooks)
+        available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
+        errors: list[SophonError] = []
+        for position, candidate in enumerate(available):
+            is_last = position + 1 == len(available)
+            call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
+            for layer in reversed(layers):
+                call = _wrap_in_layer(layer, call)
+            try:
+                response = await call(_request_for_candidate(request, candidate.info, is_first=position == 0))
+            except (ModelError, BudgetExceeded, MessageTooLarge) as error:
+                errors.append(error)
+                if (
+                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, hooks.has_output)]
+                    is FailoverState.ABORTED
+                ):
+                    break
+                if emit is not None and not is_last:
+                    _emit_failover(emit, candidate, error, available[position + 1])
+            else:
+                return _complete_response(response, candidate, hooks.output_latch)
+        raise _attach_records(select_final_error(errors, hooks.has_output), runner)
+
+    async def warm_up(self) -> None:
+        """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
+
+        The tokenizer is loaded only if at least one model has a `warm_up`.
+        """
+        loaders = [load for model in self._models() if (load := getattr(model, "warm_up", None)) is not None]
+        if loaders:
+            await self.tokens.warm_up()
+        for load in loaders:
+            await load()
+
+    async def aclose(self) -> None:
+        """Close every model that has an `aclose`, even if one fails; then raise the first failure."""
+        failures: list[Exception] = []
+        for model in self._models():
+            close = getattr(model, "aclose", None)
+            if close is None:
+                continue
+            try:
+                await close()
+            except Exception as error:  # noqa: BLE001 - raised below, after the others are closed
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _models(self) -> list[Model]:
+        # De-duplicated by identity, because a model need not be hashable.
+        return list({id(model): model for provider in self.providers for model in provider.models}.values())
+
+    def statistics(self) -> list[ProviderStatistics]:
+        """Return the statistics of every provider, in priority order."""
+        now = self._context.clock.monotonic()
+        return [provider.statistics(now) for provider in self.providers]
+
+    def _skip_open_circuits(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Skip candidates with an open breaker, which may have opened during the turn; if none is left, return all."""
+        now = self._context.clock.monotonic()
+        return [candidate for candidate in candidates if candidate.provider.breaker.allows_call(now)] or candidates
+
+
+def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
+    index: dict[str, list[Candidate]] = {}
+    every = [Candidate(provider, model) for provider in providers for model in provider.models]
+    for candidate in every:
+        index.setdefault(f"{candidate.provider.id}/{candidate.info.name}", []).append(candidate)
+    for candidate in every:
+        index.setdefault(candidate.info.name, []).append(candidate)
+    for candidate in every:
+        index.setdefault(candidate.provider.id, []).append(candidate)
+    return index
+
+
+def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
+    return lambda request: layer(request, call)
+
+
+def _request_for_candidate(request: ModelRequest, info: ModelInfo, *, is_first: bool) -> ModelRequest:
+    """Return the request for one candidate: the same object for the first, a copy for each further one."""
+    if not is_first:
+        return request.copy_with(model=info, key=None)
+    if request.model is not info:
+        request.model = info
+    return request
+
+
+def _complete_response(
+    response: ModelResponse, candidate: Candidate, output_latch: OutputLatch | None
+) -> ModelResponse:
+    """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller."""
+    if response.model is None:
+        response.model = candidate.info
+    if response.usage is None:
+        response.usage = Usage()
+    response.finish_reason = normalise_finish_reason(response)
+    if output_latch is not None and not output_latch.has_output:
+        output_latch(response.text)
+    return response
+
+
+def _attach_records(error: SophonError, runner: AttemptRunner) -> SophonError:
+    if isinstance(error, ModelError):
+        error.attempts = list(runner.records)
+    return error
+
+
+def _emit_failover(emit: Emit, candidate: Candidate, error: SophonError, next_candidate: Candidate) -> None:
+    detail = f"{candidate.info.id} failed ({error.code}); trying {next_candidate.info.id}"
+    emit(AgentStatus(status="retrying", detail=detail))

@@ -1,0 +1,31 @@
+"""Gateway options: retries, back-off, key cool-down, maximum waits and the attempt timeout."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayOptions:
+    """Retry limits and times of the gateway, in seconds. Source: reference/sophon.md 5.12; the rest is decided here.
+
+    A wait that a provider requests (Retry-After) is kept to the second and never shortened. If it exceeds
+    `max_wait_seconds`, the gateway calls the next candidate instead. For the last candidate the limit is
+    `last_candidate_max_wait_seconds` (one minute, the usual period of a rate limit); beyond it the error is raised at
+    once with its `retry_after`.
+    """
+
+    max_retries: int = 3
+    """Further attempts on one model after the first; a change of key does not count as a retry."""
+    backoff_base_seconds: float = 0.25
+    """First back-off wait; it doubles with every retry."""
+    backoff_cap_seconds: float = 8.0
+    """Longest back-off wait, jitter included."""
+    backoff_jitter: float = 0.2
+    """Share of a wait by which it may be shorter or longer; the cap applies to the result."""
+    key_cooldown_seconds: float = 60.0
+    """Cool-down of a key after a 429 without Retry-After."""
+    max_wait_seconds: float = 30.0
+    """Longest wait before a retry while another candidate is left."""
+    last_candidate_max_wait_seconds: float = 60.0
+    """Longest wait before a retry on the last candidate."""
+    attempt_timeout_seconds: float | None = None
+    """Timeout of one attempt; None leaves it to the model's adapter, which knows whether it streams."""

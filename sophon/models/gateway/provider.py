@@ -1,0 +1,103 @@
+"""Providers and candidates at run time: models, API keys, circuit breaker, health and counters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from sophon.models.gateway.api_keys import ApiKeyPool, ApiKeyStatistics
+from sophon.models.gateway.circuit_breaker import CircuitBreaker
+from sophon.models.model import Model, ModelInfo
+
+ProviderHealth: TypeAlias = Literal["active", "inactive", "benched", "no_keys"]
+"""`benched`: the circuit breaker is open; `no_keys`: every key was rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatistics:
+    """Health and counters of a provider, as shown to operators; `keys` is None for a provider without keys."""
+
+    id: str
+    health: ProviderHealth
+    attempts: int
+    failures: int
+    last_error: str
+    keys: ApiKeyStatistics | None
+
+
+class Provider:
+    """A configured endpoint with its models (the first is the default), keys, circuit breaker and counters.
+
+    A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
+    time. Without `keys` the models are called without a key (local models).
+    """
+
+    __slots__ = (
+        "_qualified_infos",
+        "active",
+        "attempts",
+        "breaker",
+        "failures",
+        "id",
+        "keys",
+        "last_error",
+        "models",
+        "priority",
+    )
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the name used in the settings and on the wire
+        models: Sequence[Model],
+        priority: int = 1,
+        active: bool = True,
+        keys: ApiKeyPool | None = None,
+    ) -> None:
+        if not models:
+            raise ValueError(f"provider {id!r} has no models; name at least one")
+        self.id = id
+        self.models = tuple(models)
+        self.priority = priority
+        self.active = active
+        self.keys = keys
+        self.breaker = CircuitBreaker()
+        self.attempts = 0
+        self.failures = 0
+        self.last_error = ""
+        self._qualified_infos: dict[ModelInfo, ModelInfo] = {}
+
+    def __repr__(self) -> str:
+        return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
+
+    def health(self, now: float) -> ProviderHealth:
+        """Return whether the provider is available at `now` (monotonic seconds), and if not, why."""
+        if not self.active:
+            return "inactive"
+        if self.keys is not None and self.keys.is_exhausted:
+            return "no_keys"
+        return "active" if self.breaker.allows_call(now) else "benched"
+
+    def qualify_info(self, info: ModelInfo) -> ModelInfo:
+        """Return the model's facts with this provider's id; always the same object for the same model."""
+        found = self._qualified_infos.get(info)
+        if found is None:
+            found = self._qualified_infos[info] = replace(info, provider=self.id)
+        return found
+
+    def statistics(self, now: float) -> ProviderStatistics:
+        """Return health, keys and counts since the process started: attempts, failures, and the last error code."""
+        keys = self.keys.statistics() if self.keys is not None else None
+        return ProviderStatistics(self.id, self.health(now), self.attempts, self.failures, self.last_error, keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model of a provider that may be called."""
+
+    provider: Provider
+    model: Model
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model's facts under the id of its provider, which budgets and accounting use."""
+        info = self.model.info
+        return info if info.provider == self.provider.id else self.provider.qualify_info(info)

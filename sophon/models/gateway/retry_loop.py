@@ -1,0 +1,177 @@
+"""Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
+
+from dataclasses import dataclass
+
+from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, RateLimited
+from sophon.events import AgentStatus, Emit
+from sophon.models.gateway.attempt import AttemptRunner
+from sophon.models.gateway.gateway_context import GatewayContext
+from sophon.models.gateway.provider import Candidate
+from sophon.models.gateway.retry_machine import (
+    FINAL_STATES,
+    TRANSIENT_ERRORS,
+    RetryEvent,
+    RetryLimits,
+    RetryPosition,
+    RetryState,
+    advance_retry,
+    retry_event_from_error,
+)
+from sophon.models.model import ModelRequest, ModelResponse
+
+
+@dataclass(slots=True)
+class _RetryProgress:
+    """State of the loop. `failure` is the last ModelError, or BudgetExceeded if the model was never called."""
+
+    key: str | None
+    failure: ModelError | BudgetExceeded
+    event: RetryEvent
+    position: RetryPosition
+    response: ModelResponse | None = None
+
+    def record_failure(self, error: ModelError | BudgetExceeded) -> None:
+        self.event = retry_event_from_error(error)
+        if isinstance(error, ModelError):
+            self.failure = error
+
+
+class RetryLoop:
+    """Calls one candidate until it answers or the retries are used up.
+
+    `is_last_candidate`: no candidate follows, which allows longer waits. This is the innermost `Call` inside the call
+    layers, so it may be awaited several times, each time with all its retries.
+    """
+
+    __slots__ = ("_candidate", "_context", "_emit", "_is_last_candidate", "_runner")
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        is_last_candidate: bool,
+        runner: AttemptRunner,
+        gateway_context: GatewayContext,
+        emit: Emit | None,
+    ) -> None:
+        self._candidate = candidate
+        self._is_last_candidate = is_last_candidate
+        self._runner = runner
+        self._context = gateway_context
+        self._emit = emit
+
+    async def __call__(self, request: ModelRequest) -> ModelResponse:
+        """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
+        breaker = self._candidate.provider.breaker
+        if breaker.is_tripped:
+            breaker.start_call(self._context.clock.monotonic())
+        try:
+            response = await self._first_attempt(request)
+        except TRANSIENT_ERRORS:
+            breaker.record_failure(self._context.clock.monotonic())
+            raise
+        except BaseException as error:
+            # An HTTP response, even an error, shows that the provider is reachable.
+            answered = isinstance(error, ModelError) and error.status is not None
+            (breaker.record_success if answered else breaker.abandon_call)()
+            raise
+        if breaker.is_tripped:
+            breaker.record_success()
+        return response
+
+    async def _first_attempt(self, request: ModelRequest) -> ModelResponse:
+        """Make the first attempt, which is usually the only one, without building the state machine."""
+        keys = self._candidate.provider.keys
+        key = keys.next_key(self._candidate.info.name) if keys is not None else None
+        if keys is not None and key is None:
+            progress = self._progress_without_key()
+        else:
+            try:
+                return await self._runner.run(self._candidate, request, key)
+            except (ModelError, BudgetExceeded) as error:
+                progress = _RetryProgress(
+                    key, error, retry_event_from_error(error), RetryPosition(RetryState.ATTEMPTING)
+                )
+        return await self._run_machine(request, progress)
+
+    async def _run_machine(self, request: ModelRequest, progress: _RetryProgress) -> ModelResponse:
+        keys = self._candidate.provider.keys
+        limits = RetryLimits(
+            self._context.options.max_retries, len(keys) if keys is not None else 0, self._is_last_candidate
+        )
+        while True:
+            progress.position = advance_retry(progress.position, progress.event, limits)
+            state = progress.position.state
+            if state in FINAL_STATES:
+                break
+            if state is RetryState.ATTEMPTING:
+                await self._attempt(request, progress)
+            elif state is RetryState.WAITING:
+                await self._wait(progress)
+            else:
+                self._change_key(progress)
+        if progress.response is not None:
+            return progress.response
+        raise progress.failure
+
+    async def _attempt(self, request: ModelRequest, progress: _RetryProgress) -> None:
+        try:
+            progress.response = await self._runner.run(self._candidate, request, progress.key)
+            progress.event = RetryEvent.SUCCESS
+        except (ModelError, BudgetExceeded) as error:
+            progress.record_failure(error)
+
+    def _change_key(self, progress: _RetryProgress) -> None:
+        keys, name = self._candidate.provider.keys, self._candidate.info.name
+        progress.key = keys.next_key(name) if keys is not None else None
+        if progress.key is not None:
+            progress.event = RetryEvent.KEY_AVAILABLE
+        else:
+            progress.event = RetryEvent.NO_KEY if keys is None or keys.is_exhausted else RetryEvent.KEYS_COOLING
+
+    async def _wait(self, progress: _RetryProgress) -> None:
+        seconds, options = self._delay(progress), self._context.options
+        if seconds > (options.last_candidate_max_wait_seconds if self._is_last_candidate else options.max_wait_seconds):
+            progress.event = RetryEvent.WAIT_TOO_LONG
+            return
+        if self._emit is not None:
+            detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
+            self._emit(AgentStatus(status="retrying", detail=detail))
+        await self._context.backoff.sleep(seconds)
+        self._select_key_after_wait(progress)
+
+    def _delay(self, progress: _RetryProgress) -> float:
+        """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
+        keys, failure = self._candidate.provider.keys, progress.failure
+        if keys is not None and isinstance(failure, RateLimited):
+            retry_after = keys.retry_after_seconds(self._candidate.info.name)
+        else:
+            retry_after = failure.retry_after if isinstance(failure, ModelError) else None
+        if retry_after is not None:
+            return retry_after
+        return self._context.backoff.wait_seconds(progress.position.retries)
+
+    def _select_key_after_wait(self, progress: _RetryProgress) -> None:
+        """Select an available key, else the one whose cool-down ends first: a single key gets all its retries."""
+        keys, name = self._candidate.provider.keys, self._candidate.info.name
+        progress.event = RetryEvent.WAIT_FINISHED
+        if keys is not None:
+            progress.key = keys.next_key(name) or keys.earliest_key(name)
+            if progress.key is None:
+                progress.event = RetryEvent.NO_KEY
+
+    def _progress_without_key(self) -> _RetryProgress:
+        provider, info = self._candidate.provider, self._candidate.info
+        if provider.keys is not None and provider.keys.is_exhausted:
+            rejected = AuthenticationFailed(
+                f"every key of provider {provider.id!r} was rejected; set a valid key",
+                provider=provider.id,
+                model=info.name,
+            )
+            return _RetryProgress(None, rejected, RetryEvent.NO_KEY, RetryPosition())
+        cooling = RateLimited(
+            f"every key of provider {provider.id!r} is cooling down after a rate limit",
+            provider=provider.id,
+            model=info.name,
+        )
+        cooling.retry_after = provider.keys.retry_after_seconds(info.name) if provider.keys is not None else None
+        return _RetryProgress(None, cooling, RetryEvent.KEYS_COOLING, RetryPosition())

@@ -1,0 +1,40 @@
+"""Intent registry: all intents in matching order; the first that matches a clause is used."""
+
+from sophon.models.offline.intents.arithmetic import ARITHMETIC
+from sophon.models.offline.intents.date_time import DATE_TIME
+from sophon.models.offline.intents.explicit_call import EXPLICIT_CALL
+from sophon.models.offline.intents.files import LIST_FILES, READ_FILE, WRITE_FILE
+from sophon.models.offline.intents.intent import Intent, IntentInput, PlannedCall
+from sophon.models.offline.intents.memory import FIND_ENTRY_TO_FORGET, FORGET_ENTRY, RECALL, REMEMBER
+from sophon.models.offline.intents.shell import SHELL
+from sophon.models.offline.intents.web import FETCH, SEND
+
+INTENTS: tuple[Intent, ...] = (
+    EXPLICIT_CALL,
+    SHELL,
+    WRITE_FILE,
+    REMEMBER,
+    FIND_ENTRY_TO_FORGET,
+    SEND,
+    FETCH,
+    LIST_FILES,
+    READ_FILE,
+    ARITHMETIC,
+    DATE_TIME,
+    RECALL,
+)
+_BY_TOOL = {intent.tool: intent for intent in (*INTENTS, FORGET_ENTRY) if intent is not FIND_ENTRY_TO_FORGET}
+
+
+def match_intent(intent_input: IntentInput) -> tuple[Intent, PlannedCall] | None:
+    """Return the first intent that matches the clause, and its call, or None."""
+    for intent in INTENTS:
+        call = intent.match_clause(intent_input)
+        if call is not None:
+            return intent, call
+    return None
+
+
+def intent_for_tool(tool: str) -> Intent:
+    """Return the intent that describes a tool's results; `EXPLICIT_CALL` for any tool without an intent of its own."""
+    return _BY_TOOL.get(tool, EXPLICIT_CALL)

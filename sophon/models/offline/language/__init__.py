@@ -1,0 +1,1 @@
+"""English text rules of the offline model: clauses, sentences, summaries."""

@@ -1,0 +1,140 @@
+"""Reply of the offline model: the tool calls to make or, once their results are present, a text about them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sophon.messages import ToolCall
+from sophon.models.model import ModelRequest
+from sophon.models.offline.call_selection import ClauseProgress, intent_for_result, select_tool_calls, track_clauses
+from sophon.models.offline.intents.intent import CallResult, PlannedCall
+from sophon.models.offline.intents.memory import filter_matching_hits
+from sophon.models.offline.intents.registry import intent_for_tool
+from sophon.models.offline.introduction import OFFLINE_NOTE
+from sophon.models.offline.plan_synthesis import answer_synthesis_prompt
+from sophon.models.offline.small_talk import (
+    DirectAnswer,
+    answer_unknown_request,
+    answer_without_tool,
+    recall_user_statement,
+)
+from sophon.models.offline.tool_results import format_failure_reason, parse_tool_result
+from sophon.models.offline.transcript import ParsedTranscript, parse_transcript
+from sophon.tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineReply:
+    """Reply of the offline model: tool calls, or a text."""
+
+    text: str = ""
+    tool_calls: Sequence[ToolCall] = ()
+
+
+def build_reply(request: ModelRequest) -> OfflineReply:
+    """Build the reply to a `build_reply` or `step` request. Pure: the same request has the same reply."""
+    transcript = parse_transcript(request.messages)
+    plan = answer_synthesis_prompt(request.messages)
+    if plan is not None:
+        return OfflineReply(_add_note(DirectAnswer(plan), transcript, request))
+    usable: Mapping[str, Tool] = {} if request.tool_choice == "none" else {tool.name: tool for tool in request.tools}
+    clauses = track_clauses(transcript, usable)
+    selected = select_tool_calls(transcript, clauses, usable)
+    if selected:
+        return OfflineReply(tool_calls=selected)
+    return OfflineReply(_add_note(_answer(transcript, clauses, usable), transcript, request))
+
+
+def _answer(transcript: ParsedTranscript, clauses: Sequence[ClauseProgress], tools: Mapping[str, Tool]) -> DirectAnswer:
+    parts: list[str] = []
+    unmatched: list[str] = []
+    is_introduction = False
+    for progress in clauses:
+        answer = _answer_clause(progress, transcript, tools)
+        if answer is None:
+            unmatched.append(progress.clause)
+        elif not (answer.is_introduction and is_introduction):
+            parts.append(answer.text)
+            is_introduction = is_introduction or answer.is_introduction
+    parts += _describe_other_results(transcript, clauses)
+    if unmatched and not is_introduction:
+        parts.append(answer_unknown_request(unmatched, transcript).text)
+        is_introduction = True
+    if not parts:
+        return answer_unknown_request(["an empty message"], transcript)
+    return DirectAnswer(_join_parts(parts), is_introduction)
+
+
+def _answer_clause(
+    progress: ClauseProgress, transcript: ParsedTranscript, tools: Mapping[str, Tool]
+) -> DirectAnswer | None:
+    result = progress.result
+    if progress.intent is None:
+        return answer_without_tool(progress.clause, transcript, progress.previous_results)
+    if progress.pending_call is not None and result is None:
+        return DirectAnswer(_describe_omitted_call(progress.pending_call, tools))
+    if result is None:
+        return None
+    if result.failure:
+        return DirectAnswer(_describe_failure(result))
+    if result.call.tool == "memory.search" and not filter_matching_hits(result):
+        statement = recall_user_statement(str(result.call.arguments.get("query", "")), transcript)
+        if statement is not None:
+            return DirectAnswer(statement)
+    text = intent_for_result(progress).describe_result(result)
+    if result.is_edited:
+        text = f"The call was changed before it was approved. {text}"
+    return DirectAnswer(
+        f"{text} {_describe_omitted_call(progress.pending_call, tools)}" if progress.pending_call is not None else text
+    )
+
+
+def _describe_omitted_call(call: PlannedCall, tools: Mapping[str, Tool]) -> str:
+    description = intent_for_tool(call.tool).describe_call(call)
+    if call.tool in tools:
+        return f"I did not {description}: this question has used up its rounds of tools."
+    return f"I could not {description}: the tool {call.tool} is not available to me here."
+
+
+def _describe_failure(result: CallResult) -> str:
+    description, why = intent_for_tool(result.call.tool).describe_call(result.call), format_failure_reason(result.text)
+    if result.failure == "denied":
+        return f"I did not {description}, because that was refused: {why}"
+    return f"I tried to {description}, and it did not work: {why}"
+
+
+def _describe_other_results(transcript: ParsedTranscript, clauses: Sequence[ClauseProgress]) -> list[str]:
+    """Report results of calls that belong to no clause, such as calls of another model before a failover."""
+    described = {_call_key(e.executed_call) for e in clauses if e.executed_call is not None}
+    parts: list[str] = []
+    for executed, text in transcript.executed_calls:
+        call = PlannedCall(executed.name, executed.arguments)
+        if _call_key(call) in described or executed.name == "load_tools" or _has_follow_up(executed, clauses):
+            continue
+        result = parse_tool_result(call, text)
+        parts.append(
+            _describe_failure(result) if result.failure else intent_for_tool(executed.name).describe_result(result)
+        )
+    return parts
+
+
+def _has_follow_up(call: ToolCall, clauses: Sequence[ClauseProgress]) -> bool:
+    return any(e.intent is not None and e.intent.follow_up is not None and e.intent.tool == call.name for e in clauses)
+
+
+def _call_key(call: PlannedCall) -> tuple[str, bytes]:
+    return call.tool, ToolCall("", call.tool, call.arguments).canonical_arguments()
+
+
+def _join_parts(parts: Sequence[str]) -> str:
+    """Join the parts: single-line parts with spaces, multi-line parts as separate paragraphs."""
+    text = parts[0]
+    for before, part in pairwise(parts):
+        text += (" " if "\n" not in before and "\n" not in part else "\n\n") + part
+    return text
+
+
+def _add_note(answer: DirectAnswer, transcript: ParsedTranscript, request: ModelRequest) -> str:
+    if answer.is_introduction or not transcript.is_first_reply or request.purpose != "reply":
+        return answer.text
+    return _join_parts([answer.text, OFFLINE_NOTE])

@@ -1,0 +1,1 @@
+"""Model providers: factory, discovery, defaults and the HTTP adapters."""

@@ -1,0 +1,87 @@
+"""Provider discovery without settings: API keys in the environment, a local Ollama, else the offline model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sophon.models.providers.defaults import OFFLINE, OLLAMA, PROVIDER_DEFAULTS
+from sophon.models.providers.ollama import (
+    CONTEXT_LENGTH_VARIABLE,
+    HOST_VARIABLE,
+    list_ollama_models,
+    resolve_ollama_url,
+    select_preferred_model,
+)
+from sophon.settings import ProviderSettings, Secret
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredProvider:
+    """Settings of a provider, and why it was selected; shown by `sophon doctor`."""
+
+    settings: ProviderSettings
+    reason: str
+
+    @property
+    def provider_id(self) -> str:
+        """The provider's id."""
+        return self.settings.id
+
+
+def discover_providers(environment: Mapping[str, str]) -> list[DiscoveredProvider]:
+    """Discover the providers: one for every key that is set, in the order of `PROVIDER_DEFAULTS`; else Ollama; else
+    offline.
+
+    Ollama counts if it has a model. Takes at most 0.3 s and contacts no host other than the one in OLLAMA_HOST.
+    """
+    keyed = [
+        DiscoveredProvider(_settings_with_key(*each), f"{each[1]} is set") for each in _providers_with_key(environment)
+    ]
+    if keyed:
+        return [_with_priority(priority, each) for priority, each in enumerate(keyed, start=1)]
+    address = resolve_ollama_url(environment)
+    return [
+        _discover_ollama(address, environment)
+        or offline_provider(f"no key is set, and no Ollama with a model answers at {address}")
+    ]
+
+
+def offline_provider(reason: str) -> DiscoveredProvider:
+    """Return the offline provider with the reason why it was selected."""
+    return DiscoveredProvider(ProviderSettings(id=OFFLINE, type=OFFLINE), reason)
+
+
+def _providers_with_key(environment: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    """Return (id, variable, type, default model) of every provider whose key is set."""
+    found: list[tuple[str, str, str, str]] = []
+    for each in PROVIDER_DEFAULTS:
+        variable = next((name for name in each.key_variables if environment.get(name, "").strip()), None)
+        if variable is not None:
+            found.append((each.id, variable, each.type, each.default_model))
+    return found
+
+
+def _settings_with_key(provider_id: str, variable: str, provider_type: str, model: str) -> ProviderSettings:
+    return ProviderSettings(id=provider_id, type=provider_type, models=(model,), keys=(Secret(variable, "$env"),))
+
+
+def _with_priority(priority: int, provider: DiscoveredProvider) -> DiscoveredProvider:
+    return DiscoveredProvider(provider.settings.model_copy(update={"priority": priority}), provider.reason)
+
+
+def _discover_ollama(address: str, environment: Mapping[str, str]) -> DiscoveredProvider | None:
+    models = list_ollama_models(address)
+    if not models:
+        return None
+    model = select_preferred_model(models)
+    length = environment.get(CONTEXT_LENGTH_VARIABLE, "").strip()
+    settings = ProviderSettings(
+        id=OLLAMA,
+        type=OLLAMA,
+        models=(model.name,),
+        base_url=address,
+        function_calling=model.function_calling,
+        # The configured prompt limit of the server, if set: Ollama truncates longer prompts silently.
+        context_window=int(length) if length.isdecimal() and int(length) else model.context_window,
+    )
+    source = f" (from {HOST_VARIABLE})" if environment.get(HOST_VARIABLE) else ""
+    return DiscoveredProvider(settings, f"Ollama answers at {address}{source} and has {model.name}")

@@ -1,0 +1,231 @@
+"""Provider factory: create the active providers from settings and environment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.errors import SettingsError
+from sophon.models.catalog import LITELLM, lookup_model_info
+from sophon.models.gateway.api_keys import ApiKeyPool
+from sophon.models.gateway.provider import Provider
+from sophon.models.model import Model, ModelInfo
+from sophon.models.offline import OfflineModel
+from sophon.models.providers.defaults import (
+    OFFLINE,
+    OLLAMA,
+    OPENAI,
+    OPENAI_COMPATIBLE,
+    PYTHON,
+    find_provider_defaults,
+    list_provider_types,
+    to_litellm_type,
+)
+from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
+from sophon.models.providers.litellm.model import LiteLLMModel
+from sophon.models.providers.ollama import list_ollama_models, resolve_ollama_url, select_preferred_model
+from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
+from sophon.models.providers.overrides import override_info
+from sophon.models.providers.python_factory import create_model_from_factory
+from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_entry_point
+from sophon.plugins.import_paths import import_user_object
+from sophon.settings import ProviderSettings, Settings
+from sophon.settings.validation_errors import suggest_nearest
+
+OPENAI_URL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
+"""Environment variables for OpenAI's base URL, as read by its client and litellm; BaseUrl in the settings wins."""
+
+
+def create_providers(
+    settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path, discover: bool = True
+) -> list[Provider]:
+    """Create the active providers of the settings; if the settings list none, those that discovery finds.
+
+    `folder` is where the user's own modules are searched; `discover=False` skips discovery and uses the offline model.
+    Raises SettingsError with one line per problem of any provider: a missing key, an unknown type, no model, or a
+    factory that cannot be used.
+    """
+    context = _BuildContext(environment, clock, folder)
+    selected: list[tuple[str, ProviderSettings]] = [
+        (f"Providers[{index}]", each) for index, each in enumerate(settings.providers) if each.active
+    ]
+    if not settings.providers:
+        selected = [(each.provider_id, each.settings) for each in _discover(environment, is_enabled=discover)]
+    providers: list[Provider] = []
+    problems: list[str] = []
+    for path, each in selected:
+        try:
+            providers.append(_ProviderBuilder(each, path, context).build())
+        except SettingsError as error:
+            problems += error.problems
+    if problems:
+        raise SettingsError(problems)
+    return providers
+
+
+def select_providers(settings: Settings, environment: Mapping[str, str]) -> list[DiscoveredProvider]:
+    """Return the providers that would be used, and why, by priority; creates nothing and reads no key."""
+    if not settings.providers:
+        return discover_providers(environment)
+    listed = [(f"Providers[{index}] in the settings", each) for index, each in enumerate(settings.providers)]
+    active = [DiscoveredProvider(each, reason) for reason, each in listed if each.active]
+    return sorted(active, key=lambda each: each.settings.priority)
+
+
+@dataclass(frozen=True, slots=True)
+class _BuildContext:
+    """Environment variables, clock and module folder that every provider is built with."""
+
+    environment: Mapping[str, str]
+    clock: Clock
+    folder: Path
+
+
+class _ProviderBuilder:
+    """Builds one provider; every problem is reported as a line that starts with `path`."""
+
+    def __init__(self, settings: ProviderSettings, path: str, context: _BuildContext) -> None:
+        self._settings = settings
+        self._path = path
+        self._context = context
+
+    def build(self) -> Provider:
+        settings = self._settings
+        self._check_type()
+        keys = self._keys()
+        models = self._models()
+        key_pool = ApiKeyPool(keys, self._context.clock) if keys else None
+        return Provider(settings.id, models, settings.priority, settings.active, key_pool)
+
+    def _models(self) -> list[Model]:
+        kind = self._settings.type
+        if kind == OFFLINE:
+            return [self._with_overrides(OfflineModel())]
+        if kind == PYTHON:
+            path = self._settings.factory or ""
+            factory = import_user_object(path, setting=f"{self._path}.Factory", folder=self._context.folder)
+            return [self._from_factory(factory)]
+        if kind in find_entry_points(MODELS_GROUP):
+            return [self._from_factory(load_entry_point(find_entry_points(MODELS_GROUP)[kind]))]
+        if kind in (OPENAI, OPENAI_COMPATIBLE):
+            return self._openai(self._openai_url())
+        if kind == OLLAMA:
+            address = self._settings.base_url or resolve_ollama_url(self._context.environment)
+            return self._openai(f"{address.rstrip('/').removesuffix('/v1')}/v1")
+        return self._litellm()
+
+    def _openai(self, url: str) -> list[Model]:
+        seconds = self._settings.timeout.total_seconds()
+        infos = [self._info(self._settings.type, name) for name in self._names()]
+        return [OpenAIModel(info, base_url=url, timeout_seconds=seconds) for info in infos]
+
+    def _litellm(self) -> list[Model]:
+        prefix = to_litellm_type(self._settings.type)
+        return [
+            LiteLLMModel(
+                self._info(prefix, name),
+                litellm_name=name if prefix == LITELLM or name.startswith(f"{prefix}/") else f"{prefix}/{name}",
+                base_url=self._settings.base_url,
+                timeout_seconds=self._settings.timeout.total_seconds(),
+            )
+            for name in self._names()
+        ]
+
+    def _info(self, kind: str, name: str) -> ModelInfo:
+        return lookup_model_info(kind, name, provider_id=self._settings.id, overrides=self._info_overrides())
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the configured models, else the provider's default model."""
+        settings = self._settings
+        if settings.models:
+            return settings.models
+        if settings.type == OLLAMA:
+            models = list_ollama_models(settings.base_url or resolve_ollama_url(self._context.environment))
+            if models:
+                return (select_preferred_model(models).name,)
+        defaults = find_provider_defaults(settings.type)
+        if defaults is None or settings.base_url is not None:
+            raise self._problem("Models", "name at least one model")
+        return (defaults.default_model,)
+
+    def _openai_url(self) -> str:
+        if self._settings.base_url is not None:
+            return self._settings.base_url
+        if self._settings.type == OPENAI_COMPATIBLE:
+            raise self._problem(
+                "BaseUrl", f"a provider of type {OPENAI_COMPATIBLE!r} needs one, such as https://host/v1"
+            )
+        values = (self._context.environment.get(name, "").strip() for name in OPENAI_URL_VARIABLES)
+        return next(filter(None, values), OPENAI_URL)
+
+    def _check_type(self) -> None:
+        kind, types = self._settings.type, list_provider_types() | find_entry_points(MODELS_GROUP).keys()
+        if types and kind not in types:
+            hint = (
+                suggest_nearest(kind, types)
+                or f"; for a server with an OpenAI-compatible API write {OPENAI_COMPATIBLE!r}"
+            )
+            raise self._problem("Type", f"{kind!r} is not a provider type{hint}")
+
+    def _keys(self) -> list[str]:
+        secrets, environment = self._settings.keys, self._context.environment
+        if not secrets:
+            return self._default_key()
+        found = [key for key in (secret.resolve(environment) for secret in secrets) if key is not None]
+        if not found:
+            missing = [_describe_missing_secret(secret.source_description) for secret in secrets]
+            raise self._problem("Keys", "; ".join(missing))
+        for key in found:
+            if not key.isascii() or not key.isprintable() or " " in key:
+                # Checked here, because an HTTP client would show the key in its error message.
+                raise self._problem(
+                    "Keys", "a key contains characters that are not allowed (white space or non-ASCII letters)"
+                )
+        return found
+
+    def _default_key(self) -> list[str]:
+        """Return the key from its customary environment variable; a server with its own BaseUrl may need none."""
+        defaults = find_provider_defaults(self._settings.type)
+        if defaults is None:
+            return []
+        values = (self._context.environment.get(name, "").strip() for name in defaults.key_variables)
+        key = next(filter(None, values), None)
+        if key is None and self._settings.base_url is None:
+            raise self._problem(
+                "Keys", f"no key is configured, and the environment variable {defaults.key_variables[0]} is not set"
+            )
+        return [key] if key else []
+
+    def _from_factory(self, factory: object) -> Model:
+        if len(self._settings.models) > 1:
+            raise self._problem("Models", "a factory returns one model; configure one provider per model")
+        return self._with_overrides(create_model_from_factory(factory, self._settings, f"{self._path}.Factory"))
+
+    def _with_overrides(self, model: Model) -> Model:
+        name = {"name": self._settings.models[0]} if self._settings.models else {}
+        return override_info(model, provider=self._settings.id, **name, **self._info_overrides())
+
+    def _info_overrides(self) -> dict[str, Any]:
+        """Return the facts that the settings state about the models, as fields of ModelInfo."""
+        settings = self._settings
+        prices = (settings.prices.input, settings.prices.output) if settings.prices else None
+        overrides = {
+            "context_window": settings.context_window,
+            "function_calling": settings.function_calling,
+            "prices": prices,
+        }
+        return {name: value for name, value in overrides.items() if value is not None}
+
+    def _problem(self, key: str, sentence: str) -> SettingsError:
+        return SettingsError([f"{self._path}.{key}: {sentence}"])
+
+
+def _discover(environment: Mapping[str, str], *, is_enabled: bool) -> list[DiscoveredProvider]:
+    return discover_providers(environment) if is_enabled else [offline_provider("discovery is disabled")]
+
+
+def _describe_missing_secret(origin: str) -> str:
+    if origin.startswith("environment variable"):
+        return f"the {origin} is not set"
+    return f"the {origin} is missing, empty or cannot be read"

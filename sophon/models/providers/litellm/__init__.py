@@ -1,0 +1,1 @@
+"""Adapter for every provider that the litellm library supports."""

@@ -1,0 +1,123 @@
+"""Model adapter for every provider that the litellm library supports."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sophon.errors import ProviderUnavailable
+from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
+from sophon.models.providers.http_errors import read_retry_after
+from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
+from sophon.models.providers.openai.request import (
+    OpenAIDialect,
+    build_request_options,
+    message_to_json,
+    native_tools,
+    should_stream,
+    tool_to_json,
+)
+from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator
+
+
+class LiteLLMModel:
+    """Model adapter over litellm, which selects the provider by the prefix of the name (`anthropic/claude-haiku-4-5`).
+
+    `timeout_seconds` limits the whole response or, while streaming, the time between two chunks. The key is taken from
+    the request; without one litellm reads the environment, as for AWS or Google Cloud. litellm's own retries are
+    disabled, because the gateway retries.
+    """
+
+    def __init__(
+        self, info: ModelInfo, *, litellm_name: str, base_url: str | None = None, timeout_seconds: float = 120.0
+    ) -> None:
+        self.info = info
+        self._name = litellm_name
+        self._base_url = base_url
+        self._timeout_seconds = timeout_seconds
+
+    async def warm_up(self) -> None:
+        """Load litellm in a worker thread, which takes seconds."""
+        await load_litellm()
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Return the response. Raises litellm's exceptions, ModelTimeout, ProviderUnavailable, BadRequest."""
+        litellm = await load_litellm()
+        acquire_clients(self)
+        async with IdleTimeout(self._timeout_seconds) as idle_timeout:
+            try:
+                completion = await litellm.acompletion(**self._arguments(request))
+            except Exception as error:
+                _keep_retry_after(error)
+                raise
+            if should_stream(request):
+                return await _read_stream(request, completion, idle_timeout)
+        accumulator = ResponseAccumulator()
+        accumulator.add_chunk(_to_mapping(completion))
+        return accumulator.to_response(request.tools, is_streamed=False)
+
+    async def aclose(self) -> None:
+        """Close litellm's connections if no other model uses them."""
+        await release_clients(self)
+
+    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": self._name,
+            "messages": [message_to_json(message) for message in request.messages],
+            # litellm adapts the output limit field and the temperature to the model.
+            **build_request_options(request, OpenAIDialect()),
+            "api_key": request.key,
+            "api_base": self._base_url,
+            # Longer than our own timeout, so that the error is the same for every provider.
+            "timeout": self._timeout_seconds * 2,
+            "num_retries": 0,
+            "max_retries": 0,
+            "drop_params": True,
+            # Otherwise litellm loads its MCP gateway for requests with tools, which needs a missing package.
+            "_skip_mcp_handler": True,
+        }
+        if tools := native_tools(request):
+            arguments["tools"] = [tool_to_json(tool) for tool in tools]
+        return arguments
+
+
+async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:
+    accumulator = ResponseAccumulator()
+    try:
+        async for chunk in stream:
+            idle_timeout.reset()
+            text = accumulator.add_chunk(_to_mapping(chunk))
+            if text and request.on_text is not None:
+                request.on_text(text)
+    finally:
+        await _close(stream)
+    if _is_cut_off(stream):
+        raise ProviderUnavailable(STREAM_CUT_MESSAGE)
+    return accumulator.to_response(request.tools, is_streamed=True)
+
+
+def _to_mapping(completion: Any) -> Mapping[str, Any]:
+    # litellm's objects often violate their declared types; pydantic would warn each time.
+    mapping: Mapping[str, Any] = completion.model_dump(warnings=False)
+    return mapping
+
+
+def _keep_retry_after(error: Any) -> None:
+    """Copy Retry-After from the response headers, which litellm keeps in an attribute of its own, to
+    `read_retry_after`.
+    """
+    headers: Mapping[str, str] = getattr(error, "litellm_response_headers", None) or {}
+    value = read_retry_after(headers)
+    if value is not None:
+        error.retry_after = value
+
+
+def _is_cut_off(stream: Any) -> bool:
+    """Return whether no finish reason was received: litellm invents one for a stream that was cut off."""
+    reasons = [getattr(stream, name, "") for name in ("received_finish_reason", "intermittent_finish_reason")]
+    return all(reason is None for reason in reasons)
+
+
+async def _close(stream: Any) -> None:
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()

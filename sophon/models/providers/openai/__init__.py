@@ -1,0 +1,1 @@
+"""Adapter for OpenAI's chat completions API and servers compatible with it."""

@@ -1,0 +1,128 @@
+"""Request body of OpenAI's chat completions API, which most providers accept: pure conversion, no I/O.
+
+Source: OpenAI API reference, Create chat completion.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from sophon.messages import Message, ToolCall
+from sophon.models.model import ModelRequest
+from sophon.tools.tool import Tool, to_wire_name
+
+MAX_CACHED_TOOLS = 4096
+"""Tools whose JSON one model caches; the cache is cleared when it is full."""
+
+_REASONING_MODELS = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIDialect:
+    """Differences between OpenAI-compatible models: name of the output limit field, and support for temperature."""
+
+    output_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    accepts_temperature: bool = True
+
+
+def dialect_for_model(model: str) -> OpenAIDialect:
+    """Return the dialect of a model: OpenAI's reasoning models reject `max_tokens` and any temperature."""
+    return (
+        OpenAIDialect("max_completion_tokens", accepts_temperature=False)
+        if _REASONING_MODELS.search(model)
+        else OpenAIDialect()
+    )
+
+
+def message_to_json(message: Message) -> dict[str, Any]:
+    """Convert a message to JSON data; tool names are in the provider's form."""
+    content = _replace_lone_surrogates(message.content)
+    if message.tool_calls:
+        calls = [_tool_call_to_json(call) for call in message.tool_calls]
+        return {"role": message.role, "content": content or None, "tool_calls": calls}
+    if message.tool_call_id is not None:
+        return {"role": message.role, "tool_call_id": message.tool_call_id, "content": content}
+    return {"role": message.role, "content": content}
+
+
+def message_to_json_bytes(message: Message) -> bytes:
+    """Return a message as JSON bytes, cached on the message, so that a long history is serialised once."""
+    data = message.wire
+    if data is None:
+        data = to_json_bytes(message_to_json(message))
+        object.__setattr__(message, "wire", data)
+    return data
+
+
+def tool_to_json(tool: Tool) -> dict[str, Any]:
+    """Convert a tool's definition to JSON data, under the name that providers accept."""
+    return {"type": "function", "function": {**tool.definition, "name": to_wire_name(tool.name)}}
+
+
+class ToolJsonCache:
+    """Cache of the JSON of tool definitions, serialised once per tool."""
+
+    __slots__ = ("_json_by_tool",)
+
+    def __init__(self) -> None:
+        self._json_by_tool: dict[Tool, bytes] = {}
+
+    def get_json(self, tool: Tool) -> bytes:
+        """Return a tool's definition as JSON bytes."""
+        data = self._json_by_tool.get(tool)
+        if data is None:
+            if len(self._json_by_tool) >= MAX_CACHED_TOOLS:
+                self._json_by_tool.clear()
+            data = self._json_by_tool[tool] = to_json_bytes(tool_to_json(tool))
+        return data
+
+
+def build_request_options(request: ModelRequest, dialect: OpenAIDialect) -> dict[str, Any]:
+    """Return the fields of the request body other than model, messages and tools.
+
+    The output limit is at most the model's maximum, because some providers reject a larger one.
+    """
+    model_limit = request.model.max_output_tokens
+    values: dict[str, Any] = {
+        dialect.output_limit_field: request.max_tokens if model_limit is None else min(request.max_tokens, model_limit),
+    }
+    if request.tools and request.model.function_calling:
+        values["tool_choice"] = request.tool_choice
+    if request.temperature is not None and dialect.accepts_temperature:
+        values["temperature"] = request.temperature
+    if should_stream(request):
+        values |= {"stream": True, "stream_options": {"include_usage": True}}
+    return values
+
+
+def should_stream(request: ModelRequest) -> bool:
+    """Return whether to stream: the caller passed `on_text`, and the model supports streaming."""
+    return request.on_text is not None and request.model.streaming
+
+
+def native_tools(request: ModelRequest) -> Sequence[Tool]:
+    """Return the tools to send to the provider: none for a model without function calling."""
+    return request.tools if request.model.function_calling else ()
+
+
+def tool_names_by_wire_name(tools: Sequence[Tool]) -> dict[str, str]:
+    """Return provider tool name -> registered tool name."""
+    return {to_wire_name(tool.name): tool.name for tool in tools}
+
+
+def to_json_bytes(value: Mapping[str, Any]) -> bytes:
+    """Serialise to JSON bytes; non-string keys are allowed, and unknown types are converted with `str`."""
+    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _tool_call_to_json(call: ToolCall) -> dict[str, Any]:
+    function = {"name": to_wire_name(call.name), "arguments": call.canonical_arguments().decode()}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, with question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""Loading of user code: entry points, import paths and tool modules."""

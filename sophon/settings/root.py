@@ -1,0 +1,114 @@
+"""Root settings model: everything below the key `Sophon`, and validation across sections."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from sophon.errors import SettingsError
+from sophon.settings.sections.host import ChannelsSettings, HubSettings, LoggingSettings, QueueSettings, StoreSettings
+from sophon.settings.sections.providers import EVERY_PROVIDER, BudgetSettings, ProviderSettings
+from sophon.settings.sections.turn import (
+    AgentExecutionSettings,
+    ApprovalSettings,
+    ChainSettings,
+    ContextWindowSettings,
+    GuardsSettings,
+    MemorySettings,
+    PlanningSettings,
+    ToolFilterSettings,
+    ToolsSettings,
+)
+from sophon.settings.sources.layers import normalize_keys
+from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
+from sophon.settings.types.section import SettingsSection
+from sophon.settings.validation_errors import format_problem, problems_from_error, suggest_nearest
+
+
+class Settings(SettingsSection):
+    """Root of the settings; `Settings()` holds the defaults and reads no file and no environment."""
+
+    agent_execution: AgentExecutionSettings = Field(
+        default_factory=AgentExecutionSettings, description="Limits on the execution of one turn."
+    )
+    providers: tuple[ProviderSettings, ...] = Field(
+        default=(),
+        description="Providers of models; without any they are discovered: API keys, Ollama, else the offline model.",
+    )
+    budget: BudgetSettings = Field(default_factory=BudgetSettings, description="Budgets for tokens and cost.")
+    context_window: ContextWindowSettings = Field(
+        default_factory=ContextWindowSettings, description="Compaction of the conversation to the context window."
+    )
+    tool_filter: ToolFilterSettings = Field(
+        default_factory=ToolFilterSettings, description="Number of tools offered to a model."
+    )
+    planning: PlanningSettings = Field(
+        default_factory=PlanningSettings, description="When a request is planned, and how the steps of the plan run."
+    )
+    approval: ApprovalSettings = Field(default_factory=ApprovalSettings, description="When a tool call needs approval.")
+    chain: ChainSettings = Field(default_factory=ChainSettings, description="The middleware chain of a turn.")
+    tools: ToolsSettings = Field(default_factory=ToolsSettings, description="Available tools and their limits.")
+    guards: GuardsSettings = Field(default_factory=GuardsSettings, description="Guards around tool calls; no keys.")
+    memory: MemorySettings = Field(default_factory=MemorySettings, description="Long-term memory.")
+    queue: QueueSettings = Field(default_factory=QueueSettings, description="Task queue.")
+    store: StoreSettings = Field(default_factory=StoreSettings, description="Database for all durable data.")
+    hub: HubSettings = Field(default_factory=HubSettings, description="Web server: chat page, HTTP API and Socket.IO.")
+    logging: LoggingSettings = Field(default_factory=LoggingSettings, description="Logging of the host.")
+    channels: ChannelsSettings = Field(
+        default_factory=ChannelsSettings, description="Integrations with messaging platforms."
+    )
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":
+        """Build settings from `values`, the dict below `Sophon`, with defaults for the rest.
+
+        Raises SettingsError with one line per problem, including conflicts between sections, which
+        `model_validate` does not check.
+        """
+        settings, problems = validate_settings(values)
+        if settings is None:
+            raise SettingsError([format_problem(path, sentence) for path, sentence in problems])
+        return settings
+
+
+def validate_settings(values: object) -> tuple[Settings | None, list[tuple[SettingPath, str]]]:
+    """Return (settings, []), or None and all problems as (path, sentence)."""
+    if not is_mapping(values):
+        return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
+    normalized = normalize_keys(Settings, values)
+    problems = list(_find_cross_section_conflicts(normalized))
+    settings = None
+    try:
+        settings = Settings.model_validate(normalized)
+    except ValidationError as error:
+        problems = [*problems_from_error(Settings, error), *problems]
+    return (None, problems) if problems else (settings, [])
+
+
+def _find_cross_section_conflicts(values: Mapping[str, Any]) -> Iterator[tuple[SettingPath, str]]:
+    """Yield conflicts between sections; reads raw values, so that they are reported along with other errors."""
+    providers = _collect_ids(values.get("Providers"))
+    yield from _find_duplicate_ids(("Providers",), providers)
+    yield from _find_duplicate_ids(("Hub", "Users"), _collect_ids(_get_value(values.get("Hub"), "Users")))
+    limits = _get_value(values.get("Budget"), "Providers")
+    for key in limits if is_mapping(limits) and providers else ():
+        if key != EVERY_PROVIDER and key not in providers.values():
+            near_id = suggest_nearest(str(key), providers.values())
+            yield ("Budget", "Providers", key), f"there is no provider with this Id{near_id}"
+
+
+def _get_value(values: object, key: str) -> object:
+    return values.get(key) if is_mapping(values) else None
+
+
+def _collect_ids(items: object) -> dict[int, str]:
+    """Return the Ids in a list of mappings, by list index."""
+    found = ((index, _get_value(item, "Id")) for index, item in enumerate(items if is_list(items) else ()))
+    return {index: each for index, each in found if isinstance(each, str)}
+
+
+def _find_duplicate_ids(path: SettingPath, ids: Mapping[int, str]) -> Iterator[tuple[SettingPath, str]]:
+    first: dict[str, int] = {}
+    for index, each in ids.items():
+        if first.setdefault(each, index) != index:
+            yield (*path, index, "Id"), f"{each!r} is already the Id of number {first[each] + 1} in the list"

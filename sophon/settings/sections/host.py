@@ -1,0 +1,160 @@
+"""Settings sections of the host process: queue, store, hub, logging and channels."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sophon.settings.types.field_types import CaseInsensitive, Flag, PlatformId, WebUrl, WholeNumber
+from sophon.settings.types.secrets import Secret, SecretUrl
+from sophon.settings.types.section import SettingsSection
+
+DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
+"""Access policy for direct chats: pairing code, allow list, everybody, nobody."""
+
+GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disabled"], CaseInsensitive()]
+"""Which group messages are processed: mentions, all, those of listed groups, none."""
+
+_ALLOW_FROM = "Accounts that may write without pairing."
+_APPROVERS = "Accounts that may decide approvals besides the user of the session."
+_DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
+
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+
+
+class QueueSettings(SettingsSection):
+    """Task queue."""
+
+    backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], CaseInsensitive()] = Field(
+        default="Memory", description="Backend of the queue."
+    )
+    capacity: WholeNumber = Field(
+        default=100,
+        ge=1,
+        description="Maximum number of waiting tasks; beyond it a message is rejected with `queue_full`.",
+    )
+    url: SecretUrl | None = Field(default=None, description="URL of Redis or RabbitMQ.")
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict if an external queue has no URL."""
+        if self.backend != "Memory" and self.url is None:
+            yield "Url", f"the backend {self.backend} needs a URL"
+
+
+class StoreSettings(SettingsSection):
+    """Database for all durable data."""
+
+    url: SecretUrl = Field(
+        default=SecretUrl("sqlite:///data/sophon.db"), description="URL of the database: SQLite or PostgreSQL."
+    )
+
+
+class HubUserSettings(SettingsSection):
+    """A user who may access the host over the network."""
+
+    id: str = Field(min_length=1, description="Id of the user, the owner of the user's sessions.")
+    token: Secret = Field(description="Bearer token of the user.")
+    operator: Flag = Field(
+        default=False, description="Whether the user may watch all sessions and decide their approvals."
+    )
+
+
+class HubSettings(SettingsSection):
+    """Web server: chat page, HTTP API and Socket.IO."""
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
+    port: WholeNumber = Field(default=8080, ge=0, le=65535, description="Port to listen on; 0 selects a free port.")
+    allowed_origins: tuple[str, ...] = Field(default=(), description="Web origins besides its own that may connect.")
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(), description="Accepted Host names besides its address, localhost and the hosts of AllowedOrigins."
+    )
+    open_ai_api: Flag = Field(
+        default=False,
+        description="Whether the OpenAI-compatible endpoints `/v1/chat/completions` and `/v1/models` are enabled.",
+    )
+    users: tuple[HubUserSettings, ...] = Field(
+        default=(),
+        description="Users of the host; without any there is one local user, and Host must be a loopback address.",
+    )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield conflicts of a host that is open to other machines or web pages without users."""
+        if "*" in self.allowed_origins and not _is_loopback(self.host):
+            yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} can be reached from other machines"
+        if "*" in self.allowed_origins and not self.users:
+            yield "AllowedOrigins", "'*' allows every web page, and without Hub.Users each would act as the local user"
+        for origin in self.allowed_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                yield (
+                    "AllowedOrigins",
+                    f"{origin!r} is not an origin; write it as https://chat.example or https://chat.example:8443",
+                )
+        if not self.users and not _is_loopback(self.host):
+            yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; add a user first"
+
+
+class LoggingSettings(SettingsSection):
+    """Logging of the host to standard error."""
+
+    level: Annotated[Literal["Debug", "Info", "Warning", "Error"], CaseInsensitive()] = Field(
+        default="Info", description="Minimum level that is logged."
+    )
+    format: Annotated[Literal["Auto", "Json", "Text"], CaseInsensitive()] = Field(
+        default="Auto", description="One JSON object per line, or text; Auto is text on a terminal and JSON elsewhere."
+    )
+
+
+class TelegramSettings(SettingsSection):
+    """Telegram channel. A missing setting stops the channel with a message, and not the host."""
+
+    enabled: Flag = Field(default=False, description="Whether the channel runs.")
+    token: Secret | None = Field(default=Secret("TELEGRAM_TOKEN", "$env"), description="Bot token, from BotFather.")
+    api_base: WebUrl | None = Field(default=None, description="URL of another Bot API server.")
+    mode: Annotated[Literal["Polling", "Webhook"], CaseInsensitive()] = Field(
+        default="Polling", description="Poll for updates, or receive them at `/webhooks/telegram`."
+    )
+    webhook_secret: Secret | None = Field(
+        default=None, description="Secret token that Telegram sends with webhook requests; required in that mode."
+    )
+    allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
+    approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
+    direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
+    group_policy: GroupPolicySetting = Field(
+        default="MentionOnly",
+        description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
+    )
+    allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+
+
+class WhatsAppSettings(SettingsSection):
+    """WhatsApp channel, over the Cloud API. A missing setting stops the channel with a message, and not the host."""
+
+    enabled: Flag = Field(default=False, description="Whether the channel runs.")
+    phone_number_id: PlatformId | None = Field(default=None, description="Id of the sending phone number, from Meta.")
+    access_token: Secret | None = Field(default=None, description="Access token for sending messages.")
+    app_secret: Secret | None = Field(default=None, description="App secret that signs webhook requests of Meta.")
+    verify_token: Secret | None = Field(
+        default=None, description="Token of your choice that Meta sends back when the webhook is verified."
+    )
+    api_base: WebUrl | None = Field(default=None, description="URL of another Graph API server.")
+    allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
+    approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
+    direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
+
+
+class ChannelsSettings(SettingsSection):
+    """Channels: integrations with messaging platforms."""
+
+    telegram: TelegramSettings = Field(default_factory=TelegramSettings, description="The Telegram channel.")
+    whatsapp: WhatsAppSettings = Field(
+        default_factory=WhatsAppSettings, alias="WhatsApp", description="The WhatsApp channel."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

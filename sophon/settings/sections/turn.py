@@ -1,0 +1,161 @@
+"""Settings sections of a turn: agentic loop, context window, tools, plans, approvals, chain, memory and guards.
+
+Source of the defaults: Sophon's orchestration guide, and design.md 4 where the guide gives no number.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sophon.settings.types.field_types import (
+    CaseInsensitive,
+    CidrNetwork,
+    Duration,
+    FiniteNumber,
+    Flag,
+    ImportPath,
+    WholeNumber,
+)
+from sophon.settings.types.section import SettingsSection
+
+RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], CaseInsensitive()]
+"""Risk level of a tool call, from `None` to `Critical`."""
+
+
+class AgentExecutionSettings(SettingsSection):
+    """Limits on the execution of one turn."""
+
+    max_tool_iterations: WholeNumber = Field(
+        default=100,
+        ge=1,
+        description="Model calls with tools in one turn; at the limit one last call without tools summarises.",
+    )
+    max_tool_iterations_hard_limit: WholeNumber = Field(
+        default=500, ge=1, description="Upper bound of MaxToolIterations, wherever it is set."
+    )
+    plan_max_steps: WholeNumber = Field(default=20, ge=1, description="Maximum number of steps of a plan.")
+    max_execution_time: Duration = Field(
+        default=timedelta(hours=2), description="Maximum duration of a task, from its start to its end."
+    )
+    max_concurrent_tasks: WholeNumber = Field(
+        default=3, ge=1, description="Turns that run concurrently; a session runs one at a time."
+    )
+    recovery: Annotated[Literal["Resume", "Fail"], CaseInsensitive()] = Field(
+        default="Resume",
+        description="What happens at startup to interrupted tasks: resume them, or mark them as failed.",
+    )
+
+    titles: Flag = Field(
+        default=True, description="Whether the host generates a title for a session after its first reply."
+    )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict if MaxToolIterations exceeds the hard limit."""
+        if self.max_tool_iterations > self.max_tool_iterations_hard_limit:
+            limit = self.max_tool_iterations_hard_limit
+            yield "MaxToolIterations", f"{self.max_tool_iterations} is more than MaxToolIterationsHardLimit ({limit})"
+
+
+class ContextWindowSettings(SettingsSection):
+    """Compaction of the conversation to the model's context window."""
+
+    trigger: FiniteNumber = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="Share of the model's context window above which the conversation is compacted.",
+    )
+    oldest: FiniteNumber = Field(
+        default=0.6, gt=0, le=1, description="Share of the messages, oldest first, that is summarised."
+    )
+    timeout: Duration = Field(default=timedelta(seconds=30), description="Timeout of the summary call.")
+    fallback: FiniteNumber = Field(
+        default=0.7,
+        gt=0,
+        le=1,
+        description="Share that is kept when the summary fails and the oldest messages are dropped.",
+    )
+
+
+class ToolFilterSettings(SettingsSection):
+    """Number of tools offered to a model."""
+
+    top: WholeNumber = Field(
+        default=10, ge=1, description="Tools offered per turn, including the two that are always offered."
+    )
+
+
+class PlanningSettings(SettingsSection):
+    """When a request is planned, and how the steps of the plan run."""
+
+    mode: Annotated[Literal["Auto", "LlmDecides", "Always", "Never"], CaseInsensitive()] = Field(
+        default="Auto", description="What decides on planning: a score of the text, the model, or always or never."
+    )
+    max_depth: WholeNumber = Field(default=3, ge=0, description="Nesting depth of plans; 0 disables planning.")
+    concurrency: WholeNumber = Field(default=4, ge=1, description="Steps of a plan that run concurrently.")
+    tries: WholeNumber = Field(
+        default=2, ge=1, description="Attempts per step; a later attempt receives the error of the previous one."
+    )
+
+
+class ApprovalSettings(SettingsSection):
+    """When a tool call needs approval, and what happens when the approval times out."""
+
+    ask_from: RiskSetting = Field(default="High", description="Calls of this risk and above need approval.")
+    timeout: Duration = Field(default=timedelta(minutes=5), description="Time after which a pending approval expires.")
+    on_timeout: Annotated[Literal["Deny", "Halt", "Park"], CaseInsensitive()] = Field(
+        default="Deny",
+        description="At the timeout: deny the call, end the turn, or keep the turn suspended until a decision.",
+    )
+    auto_approve_up_to: RiskSetting | None = Field(
+        default=None, description="Calls up to this risk are approved automatically; null disables it."
+    )
+
+
+class ChainSettings(SettingsSection):
+    """The middleware chain of a turn."""
+
+    name: str = Field(default="twelve", min_length=1, description="Name of the chain; `sophon chain` prints it.")
+    factory: ImportPath | None = Field(
+        default=None,
+        description="Function of yours that takes the Services and returns the Pipeline; overrides Name.",
+    )
+
+
+class ToolsSettings(SettingsSection):
+    """Available tools and their limits."""
+
+    modules: tuple[str, ...] = Field(default=(), description="Importable modules; every `@tool` in them is registered.")
+    disabled: tuple[str, ...] = Field(default=(), description="Names of tools that are not registered.")
+    files_root: Path = Field(
+        default=Path("data/files"), description="Root folder of the file tools; they cannot access anything outside it."
+    )
+    allow_cidrs: tuple[CidrNetwork, ...] = Field(
+        default=(), description="Private networks that http.request may access nevertheless; keep them narrow."
+    )
+    max_parallel: WholeNumber = Field(default=8, ge=1, description="Tool calls of one turn that run concurrently.")
+    max_result_characters: WholeNumber = Field(
+        default=8000,
+        ge=100,
+        description="Characters of a tool result that reach the model; a longer result is truncated with a note.",
+    )
+    timeout: Duration = Field(
+        default=timedelta(minutes=2), description="Timeout of a tool call, unless the tool sets its own."
+    )
+
+
+class GuardsSettings(SettingsSection):
+    """Guards around tool calls. This section has no keys."""
+
+
+class MemorySettings(SettingsSection):
+    """Long-term memory."""
+
+    enabled: Flag = Field(default=True, description="Whether the memory tools are registered.")
+    learn: Flag = Field(
+        default=False,
+        description="Whether the host stores, after each reply, facts that users stated about themselves.",
+    )

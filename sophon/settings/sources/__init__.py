@@ -1,0 +1,1 @@
+"""Sources of settings (JSON files, environment, command line) and their merging into one mapping."""

@@ -1,0 +1,1 @@
+"""Building blocks of the settings models: base class, field types, secrets, introspection."""

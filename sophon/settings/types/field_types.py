@@ -1,0 +1,122 @@
+"""Field types of settings: strict numbers, durations, choices, URLs, networks and import paths."""
+
+import ipaddress
+import re
+from datetime import timedelta
+from typing import Annotated, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer, Strict, WithJsonSchema
+from pydantic_core import CoreSchema, core_schema
+
+from sophon.settings.types.section import build_value_error
+
+DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\.(\d{1,7}))?$"
+"""`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
+
+_DURATION = re.compile(DURATION_PATTERN)
+_IMPORT_PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
+
+
+class CaseInsensitive:
+    """Annotation for a Literal of texts: values are matched ignoring case and stored in the declared spelling."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        spelling = {str(option).casefold(): str(option) for option in get_args(source)}
+
+        def normalize_case(value: object) -> object:
+            return spelling.get(value.casefold(), value) if isinstance(value, str) else value
+
+        return core_schema.no_info_before_validator_function(normalize_case, handler(source))
+
+
+def parse_duration(value: object) -> timedelta:
+    """Parse `HH:MM:SS` or `D.HH:MM:SS`, with an optional fraction; a timedelta is accepted. It must be above zero."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found:
+        days, hours, minutes, seconds, fraction = found.groups()
+        value = timedelta(
+            days=int(days or 0),
+            hours=int(hours),
+            minutes=int(minutes),
+            seconds=int(seconds),
+            microseconds=int((fraction or "0")[:6].ljust(6, "0")),
+        )
+    if not isinstance(value, timedelta) or value <= timedelta(0):
+        raise build_value_error(f'{value!r} is not a duration; write it as "HH:MM:SS" or "D.HH:MM:SS", more than zero')
+    return value
+
+
+def format_duration(value: timedelta) -> str:
+    """Format a duration in the format of `parse_duration`: `00:05:00`, `1.00:00:00`, `00:00:00.250000`."""
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days = f"{value.days}." if value.days else ""
+    fraction = f".{value.microseconds:06}" if value.microseconds else ""
+    return f"{days}{hours:02}:{minutes:02}:{seconds:02}{fraction}"
+
+
+def _number_to_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _validate_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        raise build_value_error("not a URL; write it as https://host/path") from None
+    if "@" in parts.netloc:
+        raise build_value_error("a URL must not contain a user name or password; put secrets in their own setting")
+    if not is_valid:
+        raise build_value_error(f"{value!r} is not a URL; write it as https://host/path")
+    return value
+
+
+def _validate_import_path(value: str) -> str:
+    if not _IMPORT_PATH.fullmatch(value):
+        raise build_value_error(f'{value!r} is not an import path; write it as "package.module:function"')
+    return value
+
+
+def _validate_network(value: str) -> str:
+    try:
+        return str(ipaddress.ip_network(value))
+    except ValueError as error:
+        raise build_value_error(f'{value!r} is not a network ({error}); write it as "10.1.0.0/16"') from None
+
+
+WholeNumber = Annotated[int, Strict()]
+"""Integer; a text or a boolean is an error."""
+
+FiniteNumber = Annotated[float, Strict()]
+"""Finite number; a text or a boolean is an error."""
+
+Flag = Annotated[bool, Strict()]
+"""Strict boolean."""
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "format": "time-span", "pattern": DURATION_PATTERN}),
+]
+"""Duration above zero: a timedelta in Python, `HH:MM:SS` or `D.HH:MM:SS` in JSON."""
+
+PlatformId = Annotated[
+    str,
+    BeforeValidator(_number_to_text),
+    WithJsonSchema({"type": ["string", "integer"], "format": "identity"}),
+]
+"""Id of a person, group or account on a platform: a text; an integer is converted to text."""
+
+WebUrl = Annotated[str, AfterValidator(_validate_url), WithJsonSchema({"type": "string", "format": "uri"})]
+"""http or https URL without user name and password."""
+
+ImportPath = Annotated[
+    str, AfterValidator(_validate_import_path), WithJsonSchema({"type": "string", "format": "import-path"})
+]
+"""Import path `package.module:function`; validation does not import it."""
+
+CidrNetwork = Annotated[str, AfterValidator(_validate_network), WithJsonSchema({"type": "string", "format": "cidr"})]
+"""IPv4 or IPv6 network in CIDR notation, without host bits."""

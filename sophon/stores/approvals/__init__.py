@@ -1,0 +1,1 @@
+"""Approval requests and their decisions; contract, in-memory and SQL store."""

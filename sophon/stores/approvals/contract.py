@@ -1,0 +1,37 @@
+"""The approval store's contract: approval requests and their decisions."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sophon.approvals import ApprovalRequest, Decision
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRecord:
+    """An approval request and its decision; `decision` is None while it is open."""
+
+    request: ApprovalRequest
+    asked_at: datetime
+    decision: Decision | None = None
+    decided_at: datetime | None = None
+
+
+class ApprovalStore(Protocol):
+    """Repository of approvals. The first decision wins, also among concurrent ones."""
+
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """Store a request and return its record; a known id returns the existing record, decision included."""
+        ...
+
+    async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+        """Store the decision if there is none, and return the resulting record. Raises NotFound."""
+        ...
+
+    async def get(self, approval_id: str) -> ApprovalRecord:
+        """Return one record. Raises NotFound."""
+        ...
+
+    async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
+        """Return the records, oldest first."""
+        ...

@@ -1,0 +1,71 @@
+"""SQL approval store."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.errors import NotFound
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.schema import approvals
+
+
+class SqlApprovalStore:
+    """The approvals of an `SqlStore`; see `ApprovalStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """See `ApprovalStore.get_or_create`."""
+        return await self._database.write(partial(_get_or_create, request=request, at=at))
+
+    async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+        """See `ApprovalStore.decide`."""
+        return await self._database.write(partial(_decide, approval_id=approval_id, decision=decision, at=at))
+
+    async def get(self, approval_id: str) -> ApprovalRecord:
+        """See `ApprovalStore.get`."""
+        return await self._database.read(partial(_get, approval_id=approval_id))
+
+    async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
+        """See `ApprovalStore.list`."""
+        query = select(approvals).order_by(approvals.c.asked_at, approvals.c.number)
+        if open_only:
+            query = query.where(approvals.c.decision.is_(None))
+        if session_id is not None:
+            query = query.where(approvals.c.session_id == session_id)
+        return await self._database.read(lambda connection: [_record(row) for row in connection.execute(query)])
+
+
+def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+    question = {
+        "id": request.id,
+        "session_id": request.session_id,
+        "request": request.to_json(),
+        "asked_at": at,
+    }
+    connection.execute(build_insert(connection.dialect.name, approvals).on_conflict_do_nothing(), question)
+    return _get(connection, request.id)
+
+
+def _decide(connection: Connection, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+    unanswered = (approvals.c.id == approval_id) & approvals.c.decision.is_(None)
+    connection.execute(update(approvals).where(unanswered).values(decision=decision.to_json(), decided_at=at))
+    return _get(connection, approval_id)
+
+
+def _get(connection: Connection, approval_id: str) -> ApprovalRecord:
+    row = connection.execute(select(approvals).where(approvals.c.id == approval_id)).one_or_none()
+    if row is None:
+        raise NotFound("approval", approval_id)
+    return _record(row)
+
+
+def _record(row: Row[Any]) -> ApprovalRecord:
+    decision = Decision.from_json(row.decision) if row.decision is not None else None
+    return ApprovalRecord(ApprovalRequest.from_json(row.request), row.asked_at, decision, row.decided_at)

@@ -1,0 +1,1 @@
+"""Channel state: small values that channels keep across restarts; contract, in-memory and SQL store."""

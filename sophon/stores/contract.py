@@ -1,0 +1,48 @@
+"""The store contract: nine repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
+
+Both pass the same contract tests. All methods may be called from many turns concurrently. Times are aware and in UTC;
+money is integer micro-USD. When an awaited method returns, its effect is as durable as the store can make it.
+"""
+
+from typing import Protocol
+
+from sophon.stores.approvals.contract import ApprovalStore
+from sophon.stores.channel_state.contract import ChannelStateStore
+from sophon.stores.events.contract import EventLog
+from sophon.stores.journal.contract import Journal
+from sophon.stores.memories.contract import MemoryStore
+from sophon.stores.outbox.contract import Outbox
+from sophon.stores.runs.contract import RunStore
+from sophon.stores.sessions.contract import SessionStore
+from sophon.stores.usage.contract import UsageStore
+
+
+class Store(Protocol):
+    """The nine repositories of one store. Open it before use; closing twice is allowed."""
+
+    @property
+    def sessions(self) -> SessionStore: ...
+    @property
+    def usage(self) -> UsageStore: ...
+    @property
+    def approvals(self) -> ApprovalStore: ...
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def memories(self) -> MemoryStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def events(self) -> EventLog: ...
+    @property
+    def channel_state(self) -> ChannelStateStore: ...
+
+    async def open(self) -> None:
+        """Connect and migrate the schema."""
+        ...
+
+    async def close(self) -> None:
+        """Complete pending writes, then release all resources."""
+        ...

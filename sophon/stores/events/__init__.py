@@ -1,0 +1,1 @@
+"""The event log: durable events per session, numbered by seq; contract, in-memory and SQL store."""

@@ -1,0 +1,78 @@
+"""In-memory event log."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.sessions.records import session_not_found
+
+
+@dataclass(slots=True)
+class _SessionLog:
+    last: int = 0
+    events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
+
+    def drop(self, up_to: int) -> int:
+        """Drop the events up to a seq; return how many."""
+        count = max(0, up_to - self.last + len(self.events))
+        del self.events[:count]
+        return count
+
+
+class InMemoryEventLog:
+    """The event log of an `InMemoryStore`; see `EventLog`."""
+
+    def __init__(self, clock: Clock, sessions: InMemorySessionStore) -> None:
+        self._clock = clock
+        self._sessions = sessions
+        self._logs: defaultdict[str, _SessionLog] = defaultdict(_SessionLog)
+        sessions.on_delete(self._forget)
+
+    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+        """See `EventLog.append`."""
+        if session_id not in self._sessions:
+            raise session_not_found(session_id, self._sessions)
+        log, now = self._logs[session_id], self._clock.now()
+        log.events += [
+            LoggedEvent(event.name, dict(event.data), event.task_id, seq, now)
+            for seq, event in enumerate(events, start=log.last + 1)
+        ]
+        log.last += len(events)
+        return log.last
+
+    async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
+        """See `EventLog.list_after`."""
+        log = self._logs.get(session_id)
+        if log is None:
+            return []
+        start = max(0, seq - log.last + len(log.events))
+        return [_copy(event) for event in log.events[start : start + max(limit, 0)]]
+
+    async def last_seq(self, session_id: str) -> int:
+        """See `EventLog.last_seq`."""
+        log = self._logs.get(session_id)
+        return log.last if log else 0
+
+    async def trim(self, session_id: str, keep: int) -> int:
+        """See `EventLog.trim`."""
+        log = self._logs.get(session_id)
+        return log.drop(log.last - max(keep, 0)) if log else 0
+
+    async def expire(self, before: datetime) -> int:
+        """See `EventLog.expire`."""
+        return sum(log.drop(_last_before(log.events, before)) for log in self._logs.values())
+
+    def _forget(self, session_id: str) -> None:
+        self._logs.pop(session_id, None)
+
+
+def _last_before(events: Sequence[LoggedEvent], before: datetime) -> int:
+    return max((event.seq for event in events if event.at is not None and event.at < before), default=0)
+
+
+def _copy(event: LoggedEvent) -> LoggedEvent:
+    return LoggedEvent(event.name, dict(event.data), event.task_id, event.seq, event.at)

@@ -1,0 +1,23 @@
+"""Factory: create a store from the URL in the settings."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from sophon.clock import Clock
+from sophon.stores.contract import Store
+from sophon.stores.in_memory import InMemoryStore
+
+MEMORY_SCHEME = "memory://"
+
+
+def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Store:
+    """Return a store that is not open yet: `memory://`, `sqlite:///data/sophon.db`, `postgresql://user@host/database`.
+
+    A relative path is relative to `folder`. Raises StoreError for a URL that cannot be used.
+    """
+    if url == MEMORY_SCHEME:
+        return InMemoryStore(clock=clock)
+    # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which the in-memory store does not need.
+    sql = import_module("sophon.stores.sql")
+    return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

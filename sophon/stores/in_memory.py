@@ -1,0 +1,40 @@
+"""The in-memory store, composed of its nine repositories."""
+
+from sophon.clock import Clock, SystemClock
+from sophon.stores.approvals.in_memory import InMemoryApprovalStore
+from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
+from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.journal.in_memory import InMemoryJournal
+from sophon.stores.memories.in_memory import InMemoryMemoryStore
+from sophon.stores.outbox.in_memory import InMemoryOutbox
+from sophon.stores.runs.contract import Run
+from sophon.stores.runs.in_memory import InMemoryRunStore
+from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.usage.in_memory import InMemoryUsageStore
+
+
+class InMemoryStore:
+    """Store in plain dicts and lists. `clock` dates what is written; default: the system clock.
+
+    It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
+    nothing.
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        self.sessions = InMemorySessionStore(clock)
+        self.usage = InMemoryUsageStore()
+        self.approvals = InMemoryApprovalStore()
+        self.journal = InMemoryJournal()
+        self.memories = InMemoryMemoryStore(clock)
+        self.events = InMemoryEventLog(clock, self.sessions)
+        self.channel_state = InMemoryChannelStateStore(clock)
+        runs: dict[str, Run] = {}
+        self.outbox = InMemoryOutbox(clock, runs)
+        self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
+
+    async def open(self) -> None:
+        """Do nothing: there is nothing to connect to."""
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to release."""

@@ -1,0 +1,1 @@
+"""The journal of tool calls by run; contract, in-memory and SQL store."""

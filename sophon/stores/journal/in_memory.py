@@ -1,0 +1,43 @@
+"""In-memory journal. Runs are grouped by their turn, so that deleting one turn scans no other."""
+
+from collections import defaultdict
+
+from sophon.messages import ToolResult
+from sophon.stores.journal.contract import JournalEntry
+
+
+class InMemoryJournal:
+    """The journal of an `InMemoryStore`; see `Journal`."""
+
+    def __init__(self) -> None:
+        self._turns: defaultdict[str, dict[str, dict[str, JournalEntry]]] = defaultdict(dict)
+
+    async def start(self, run_id: str, call_id: str, tool: str) -> None:
+        """See `Journal.start`."""
+        self._run(run_id)[call_id] = JournalEntry(call_id, tool)
+
+    async def finish(self, run_id: str, result: ToolResult) -> None:
+        """See `Journal.finish`."""
+        self._run(run_id)[result.call_id] = JournalEntry(result.call_id, result.tool, result)
+
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
+        """See `Journal.load_entries`."""
+        turn = self._turns.get(_turn_of(run_id))
+        return dict(turn.get(run_id, {})) if turn else {}
+
+    async def delete(self, run_id: str) -> None:
+        """See `Journal.delete`."""
+        turn_id = _turn_of(run_id)
+        if turn_id == run_id:
+            self._turns.pop(turn_id, None)
+            return
+        turn = self._turns.get(turn_id, {})
+        for name in [name for name in turn if name == run_id or name.startswith(f"{run_id}/")]:
+            del turn[name]
+
+    def _run(self, run_id: str) -> dict[str, JournalEntry]:
+        return self._turns[_turn_of(run_id)].setdefault(run_id, {})
+
+
+def _turn_of(run_id: str) -> str:
+    return run_id.partition("/")[0]

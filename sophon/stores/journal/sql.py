@@ -1,0 +1,77 @@
+"""SQL journal."""
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy.sql.dml import UpdateBase
+
+from sophon.messages import ToolResult
+from sophon.stores.journal.contract import JournalEntry
+from sophon.stores.sql.column_types import SafeText, escape_text
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import journal
+
+
+class SqlJournal:
+    """The journal of an `SqlStore`; see `Journal`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def start(self, run_id: str, call_id: str, tool: str) -> None:
+        """See `Journal.start`."""
+        await self._database.write(partial(_put, run_id=run_id, call_id=call_id, tool=tool, result=None))
+
+    async def finish(self, run_id: str, result: ToolResult) -> None:
+        """See `Journal.finish`."""
+        await self._database.write(
+            partial(_put, run_id=run_id, call_id=result.call_id, tool=result.tool, result=result.to_json())
+        )
+
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
+        """See `Journal.load_entries`."""
+        return await self._database.read(partial(_entries, run_id=run_id))
+
+    async def delete(self, run_id: str) -> None:
+        """See `Journal.delete`."""
+        await self._database.write(partial(_delete, run_id=run_id))
+
+
+def _put(connection: Connection, run_id: str, call_id: str, tool: str, result: dict[str, Any] | None) -> None:
+    row = {"run_id": run_id, "call_id": call_id, "turn": _turn_of(run_id), "tool": tool, "result": result}
+    _UPSERT.execute(connection, row)
+
+
+def _build_upsert(dialect: str) -> UpdateBase:
+    put = build_insert(dialect, journal)
+    now = {"tool": put.excluded.tool, "result": put.excluded.result}
+    return put.on_conflict_do_update(index_elements=[journal.c.run_id, journal.c.call_id], set_=now)
+
+
+def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
+    query = select(journal).where(journal.c.run_id == run_id)
+    return {
+        row.call_id: JournalEntry(
+            row.call_id, row.tool, ToolResult.from_json(row.result) if row.result is not None else None
+        )
+        for row in connection.execute(query)
+    }
+
+
+def _delete(connection: Connection, run_id: str) -> None:
+    steps = f"{run_id}/"
+    # No LIKE: SQLite's is case-insensitive.
+    begins = func.substr(journal.c.run_id, 1, len(escape_text(steps)), type_=SafeText) == steps
+    connection.execute(
+        delete(journal).where(journal.c.turn == _turn_of(run_id), or_(journal.c.run_id == run_id, begins))
+    )
+
+
+def _turn_of(run_id: str) -> str:
+    return run_id.partition("/")[0]
+
+
+_UPSERT = PreparedStatement(_build_upsert)

@@ -1,0 +1,1 @@
+"""Long-term memory entries; contract, in-memory and SQL store."""

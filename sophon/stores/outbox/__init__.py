@@ -1,0 +1,1 @@
+"""The outbox: outbound messages and their delivery status; contract, transitions, in-memory and SQL store."""

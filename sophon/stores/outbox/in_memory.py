@@ -1,0 +1,121 @@
+"""In-memory outbox."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.stores.outbox import transitions
+from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
+
+
+class InMemoryOutbox:
+    """The outbox of an `InMemoryStore`; see `Outbox`. `runs` holds the ids of the existing runs."""
+
+    def __init__(self, clock: Clock, runs: Collection[str]) -> None:
+        self._clock = clock
+        self._runs = runs
+        self._entries: dict[str, OutboundEntry] = {}
+        self._open: dict[str, None] = {}
+        self._by_run: defaultdict[str, list[str]] = defaultdict(list)
+
+    async def add(self, entries: Sequence[OutboundEntry]) -> int:
+        """See `Outbox.add`."""
+        new = transitions.prepare_entries(entries, self._clock.now())
+        for entry in new:
+            if entry.run_id is not None and entry.run_id not in self._runs:
+                raise NotFound("run", entry.run_id)
+        before = len(self._entries)
+        for entry in new:
+            if entry.id not in self._entries:
+                self._entries[entry.id] = entry
+                self._open[entry.id] = None
+                if entry.run_id is not None:
+                    self._by_run[entry.run_id].append(entry.id)
+        return len(self._entries) - before
+
+    async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+        """See `Outbox.list_due`."""
+        first: dict[tuple[str, str], OutboundEntry] = {}
+        for entry in map(self._entries.__getitem__, self._open):
+            if entry.channel == channel:
+                first.setdefault((entry.account, entry.chat), entry)
+        due = [
+            entry
+            for entry in first.values()
+            if entry.status != "sending" and (entry.not_before is None or entry.not_before <= now)
+        ]
+        return due[: max(limit, 0)]
+
+    async def mark_sending(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_sending`."""
+        return self._store(transitions.mark_sending(self._get(entry_id)))
+
+    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+        """See `Outbox.mark_sent`."""
+        return self._store(transitions.mark_sent(self._get(entry_id), platform_id))
+
+    async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+        """See `Outbox.mark_refused`."""
+        return self._store(transitions.mark_refused(self._get(entry_id), retry_at, error))
+
+    async def mark_ambiguous(
+        self, entry_id: str, error: str = "", *, retry_at: datetime | None = None
+    ) -> OutboundEntry:
+        """See `Outbox.mark_ambiguous`."""
+        return self._store(transitions.mark_ambiguous(self._get(entry_id), error, retry_at))
+
+    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+        """See `Outbox.mark_dead`."""
+        return self._store(transitions.mark_dead(self._get(entry_id), error))
+
+    async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
+        """See `Outbox.recover_interrupted`."""
+        interrupted = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
+        return [
+            self._store(transitions.mark_ambiguous(entry, transitions.INTERRUPTED_ERROR, None))
+            for entry in interrupted
+            if entry.channel == channel
+        ]
+
+    async def get(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.get`."""
+        return self._get(entry_id)
+
+    async def list(
+        self,
+        *,
+        run_id: str | None = None,
+        channel: str | None = None,
+        status: OutboundStatus | None = None,
+        limit: int = 100,
+    ) -> list[OutboundEntry]:
+        """See `Outbox.list`."""
+        selected = (
+            entry
+            for entry in self._entries.values()
+            if (run_id is None or entry.run_id == run_id)
+            and (channel is None or entry.channel == channel)
+            and (status is None or entry.status == status)
+        )
+        return list(itertools.islice(selected, max(limit, 0)))
+
+    def delete_run(self, run_id: str) -> None:
+        """Delete the entries of a run."""
+        for entry_id in self._by_run.pop(run_id, []):
+            del self._entries[entry_id]
+            self._open.pop(entry_id, None)
+
+    def _get(self, entry_id: str) -> OutboundEntry:
+        entry = self._entries.get(entry_id)
+        if entry is None:
+            raise NotFound("outbound entry", entry_id)
+        return entry
+
+    def _store(self, entry: OutboundEntry) -> OutboundEntry:
+        self._entries[entry.id] = entry
+        if not transitions.is_open(entry.status):
+            self._open.pop(entry.id, None)
+        return entry

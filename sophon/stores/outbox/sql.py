@@ -1,0 +1,204 @@
+"""SQL outbox."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
+
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.stores.outbox import transitions
+from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import outbound, runs
+
+_INSERT = PreparedStatement(
+    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
+    [column.name for column in outbound.c if column is not outbound.c.number],
+)
+_SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
+_SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
+_UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
+_FIRST_OPEN_PER_CHAT = (
+    select(func.min(outbound.c.number))
+    .where(outbound.c.channel == bindparam("channel"), outbound.c.open)
+    .group_by(outbound.c.account, outbound.c.chat)
+)
+_SELECT_DUE = (
+    select(outbound)
+    .where(
+        outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+        outbound.c.status != "sending",
+        or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
+    )
+    .order_by(outbound.c.number)
+    .limit(bindparam("most"))
+)
+_SELECT_SENDING = (
+    select(outbound)
+    .where(outbound.c.channel == bindparam("channel"), outbound.c.open, outbound.c.status == "sending")
+    .order_by(outbound.c.number)
+)
+
+_Transition: TypeAlias = Callable[[OutboundEntry], OutboundEntry]
+
+
+class SqlOutbox:
+    """The outbox of an `SqlStore`; see `Outbox`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, entries: Sequence[OutboundEntry]) -> int:
+        """See `Outbox.add`."""
+        return await self._database.write(partial(_add, new=transitions.prepare_entries(entries, self._clock.now())))
+
+    async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
+        """See `Outbox.list_due`."""
+        return await self._database.read(
+            partial(_find, query=_SELECT_DUE, channel=channel, now=now, most=max(limit, 0))
+        )
+
+    async def mark_sending(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_sending`."""
+        return await self._apply_transition(entry_id, transitions.mark_sending)
+
+    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+        """See `Outbox.mark_sent`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_sent, platform_id=platform_id))
+
+    async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
+        """See `Outbox.mark_refused`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_refused, retry_at=retry_at, error=error))
+
+    async def mark_ambiguous(
+        self, entry_id: str, error: str = "", *, retry_at: datetime | None = None
+    ) -> OutboundEntry:
+        """See `Outbox.mark_ambiguous`."""
+        return await self._apply_transition(
+            entry_id, partial(transitions.mark_ambiguous, error=error, retry_at=retry_at)
+        )
+
+    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+        """See `Outbox.mark_dead`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_dead, error=error))
+
+    async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
+        """See `Outbox.recover_interrupted`."""
+        return await self._database.write(partial(_recover_interrupted, channel=channel))
+
+    async def get(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.get`."""
+        return await self._database.read(partial(_get, entry_id=entry_id))
+
+    async def list(
+        self,
+        *,
+        run_id: str | None = None,
+        channel: str | None = None,
+        status: OutboundStatus | None = None,
+        limit: int = 100,
+    ) -> list[OutboundEntry]:
+        """See `Outbox.list`."""
+        query = select(outbound).order_by(outbound.c.number).limit(max(limit, 0))
+        for column, value in ((outbound.c.run_id, run_id), (outbound.c.channel, channel), (outbound.c.status, status)):
+            if value is not None:
+                query = query.where(column == value)
+        return await self._database.read(partial(_find, query=query))
+
+    async def _apply_transition(
+        self, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
+    ) -> OutboundEntry:
+        return await self._database.write(partial(_apply_transition, entry_id=entry_id, transition=transition))
+
+
+def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    """Insert entries as `prepare_entries` returns them, of existing runs; return how many were new."""
+    return sum(_INSERT.execute(connection, _to_row(entry)) for entry in new)
+
+
+def _find(connection: Connection, query: Select[Any], **values: Any) -> list[OutboundEntry]:
+    return [_to_entry(row) for row in connection.execute(query, values)]
+
+
+def _add(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    for run_id in dict.fromkeys(entry.run_id for entry in new):
+        if run_id is not None and _SELECT_RUN.fetch_row(connection, {"which": run_id}) is None:
+            raise NotFound("run", run_id)
+    return add_entries(connection, new)
+
+
+def _apply_transition(
+    connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
+) -> OutboundEntry:
+    entry = transition(_get(connection, entry_id))
+    changes = {
+        "status": entry.status,
+        "open": transitions.is_open(entry.status),
+        "attempts": entry.attempts,
+        "doubtful": entry.doubtful,
+        "not_before": entry.not_before,
+        "last_error": entry.last_error,
+        "platform_id": entry.platform_id,
+    }
+    connection.execute(_UPDATE.values(changes), {"which": entry_id})
+    return entry
+
+
+def _recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
+    interrupted = connection.execute(_SELECT_SENDING, {"channel": channel}).all()
+    mark = partial(transitions.mark_ambiguous, error=transitions.INTERRUPTED_ERROR, retry_at=None)
+    return [_apply_transition(connection, row.id, mark) for row in interrupted]
+
+
+def _get(connection: Connection, entry_id: str) -> OutboundEntry:
+    row = connection.execute(_SELECT, {"which": entry_id}).one_or_none()
+    if row is None:
+        raise NotFound("outbound entry", entry_id)
+    return _to_entry(row)
+
+
+def _to_row(entry: OutboundEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "run_id": entry.run_id,
+        "channel": entry.channel,
+        "account": entry.account,
+        "chat": entry.chat,
+        "kind": entry.kind,
+        "payload": entry.payload,
+        "position": entry.position,
+        "not_before": entry.not_before,
+        "status": entry.status,
+        "open": transitions.is_open(entry.status),
+        "attempts": entry.attempts,
+        "doubtful": entry.doubtful,
+        "last_error": entry.last_error,
+        "platform_id": entry.platform_id,
+        "created_at": entry.created_at,
+    }
+
+
+def _to_entry(row: Row[Any]) -> OutboundEntry:
+    return OutboundEntry(
+        row.id,
+        row.run_id,
+        row.channel,
+        row.account,
+        row.chat,
+        row.kind,
+        row.payload,
+        row.position,
+        row.not_before,
+        row.status,
+        row.attempts,
+        row.doubtful,
+        row.last_error,
+        row.platform_id,
+        row.created_at,
+    )

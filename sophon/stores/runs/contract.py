@@ -1,0 +1,209 @@
+"""The run store's contract: accepted messages, their status, checkpoint and outcome.
+
+    queued ──begin──> running ──suspend──> suspended ──begin──> running
+       │                 │                     │
+       └─────────────────┴───────finish────────┴──> completed | failed | cancelled
+
+`queued` and `suspended` are stable. A run found `running` after a start was interrupted with its process; it is begun
+again. The first outcome is final: a run that has one never changes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.outbox.contract import OutboundEntry
+
+if TYPE_CHECKING:
+    from sophon.stores.sessions.contract import SessionRecord
+
+FinalStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
+RunStatus: TypeAlias = Literal["queued", "running", "suspended", "completed", "failed", "cancelled"]
+BeginVerdict: TypeAlias = Literal["begun", "cancelled", "over"]
+
+UNFINISHED_STATUSES: tuple[RunStatus, ...] = ("queued", "running", "suspended")
+
+
+@dataclass(frozen=True, slots=True)
+class InboundKey:
+    """De-duplication key of an inbound message: the platform, the receiving account, the platform's message id.
+
+    The account is part of the key because platforms number messages per bot or per chat.
+    """
+
+    channel: str
+    account: str
+    external_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run failed: `code` for programs, `message` for people, `id` to find it in the logs."""
+
+    code: str
+    message: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An accepted message and its processing.
+
+    The creator sets the first seven fields; the store maintains the others. `origin` says where the reply goes (a chat
+    id), `options` holds what came with the message (stream, model, planning); both are plain JSON. `order` increases
+    from run to run over all sessions. `started_at` is the time of the first start, `starts` the number of starts.
+    `checkpoint` is a `ctx.state()`, `waiting_for` the ids of pending approvals. `response` holds text, finish_reason,
+    usage.
+    """
+
+    id: str
+    session_id: str
+    owner: str = ""
+    channel: str = ""
+    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    text: str = ""
+    options: Mapping[str, Any] = field(default_factory=lambda: {})
+    status: RunStatus = "queued"
+    order: int = 0
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    starts: int = 0
+    checkpoint: Mapping[str, Any] | None = None
+    waiting_for: tuple[str, ...] = ()
+    response: Mapping[str, Any] | None = None
+    error: RunError | None = None
+    cancel_requested: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has its outcome."""
+        return self.status not in UNFINISHED_STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """Outcome of a run. A completed run has a response, a failed one an error; ValueError otherwise."""
+
+    status: FinalStatus
+    response: Mapping[str, Any] | None = None
+    error: RunError | None = None
+
+    def __post_init__(self) -> None:
+        if self.status == "completed" and self.response is None:
+            raise ValueError("a completed run needs a response")
+        if self.status == "failed" and self.error is None:
+            raise ValueError("a failed run needs an error")
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptResult:
+    """Result of `accept`; `created` is False if the same message had been accepted before."""
+
+    run: Run
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BeginResult:
+    """Result of `begin`: the run and what to do with it.
+
+    `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
+    finish it as cancelled. `is_finished`: it has its outcome; do nothing. Only `begun` changes the run.
+    """
+
+    run: Run
+    verdict: BeginVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class FinishResult:
+    """Result of `finish`. `seq` is the session's last event seq, so the n terminal events are the n up to it.
+
+    `is_first` is False if the run had its outcome already: then nothing was written, and nobody must be notified again.
+    `last_record_seq` is the seq of the last record that was added to the session, 0 if none was added.
+    """
+
+    is_first: bool
+    seq: int
+    last_record_seq: int = 0
+
+
+OutcomeEventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
+"""Builds the terminal events of a run, given the seq of the last record that was added to its session."""
+
+
+def no_events(last_record_seq: int) -> Sequence[LoggedEvent]:
+    """Return no events: the default for a run that nobody observes."""
+    return ()
+
+
+class RunStore(Protocol):
+    """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session."""
+
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+        """Store a run and its de-duplication key in one write; creates the session if needed.
+
+        A known key returns its existing run, whatever `run` says. Raises InputError if the run id exists.
+        """
+        ...
+
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
+        """Start or resume the run."""
+        ...
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+        """Store the checkpoint, which the store owns from then on.
+
+        Returns False, changing nothing, if the run is not running.
+        """
+        ...
+
+    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+        """Suspend a running run until people decide; return the run, unchanged if it was not running."""
+        ...
+
+    async def finish(
+        self,
+        run_id: str,
+        outcome: RunOutcome,
+        *,
+        records: Sequence["SessionRecord"] = (),
+        outbound: Sequence[OutboundEntry] = (),
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
+        """Store outcome, session records, outbound entries and terminal events in one write, all or none.
+
+        `events` is called within the write, possibly in another thread. The entries get the run's id. Checkpoint and
+        `waiting_for` are cleared. Of several outcomes the first wins.
+        """
+        ...
+
+    async def request_cancel(self, run_id: str) -> Run:
+        """Store a cancellation request and return the run; a finished run stays unchanged."""
+        ...
+
+    async def get(self, run_id: str) -> Run:
+        """Return one run."""
+        ...
+
+    async def count_ahead(self, run_id: str) -> int:
+        """Return how many queued runs were accepted before it; 0 if it is not queued."""
+        ...
+
+    async def list_unfinished(self) -> list[Run]:
+        """Return the queued, running and suspended runs in order of acceptance."""
+        ...
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        owner: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """Return the runs of one session, owner or status, or all of them, newest first."""
+        ...

@@ -1,0 +1,168 @@
+"""In-memory run store."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbox.in_memory import InMemoryOutbox
+from sophon.stores.outbox.transitions import assign_run
+from sophon.stores.runs.contract import (
+    AcceptResult,
+    BeginResult,
+    FinishResult,
+    InboundKey,
+    OutcomeEventFactory,
+    Run,
+    RunOutcome,
+    RunStatus,
+    no_events,
+)
+from sophon.stores.runs.transitions import (
+    SUGGESTION_POOL_SIZE,
+    accept_run,
+    begin_run,
+    finish_run,
+    run_id_taken,
+    run_not_found,
+    suspend_run,
+)
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sessions.in_memory import InMemorySessionStore
+
+
+class InMemoryRunStore:
+    """The runs of an `InMemoryStore`; see `RunStore`. `rows` maps ids to runs in order of acceptance."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        rows: dict[str, Run],
+        sessions: InMemorySessionStore,
+        outbox: InMemoryOutbox,
+        events: InMemoryEventLog,
+    ) -> None:
+        self._clock = clock
+        self._rows = rows
+        self._sessions, self._outbound, self._events = sessions, outbox, events
+        self._orders = itertools.count(1)
+        self._unfinished: dict[str, None] = {}
+        self._by_session: defaultdict[str, list[str]] = defaultdict(list)
+        self._inbound: dict[InboundKey, str] = {}
+        self._keys: dict[str, InboundKey] = {}
+        sessions.on_delete(self._delete_session)
+
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+        """See `RunStore.accept`."""
+        known = self._inbound.get(key) if key is not None else None
+        if known is not None:
+            return AcceptResult(self._rows[known], created=False)
+        if run.id in self._rows:
+            raise run_id_taken(run.id)
+        new = accept_run(run, next(self._orders), self._clock.now())
+        await self._sessions.get_or_create(run.session_id, run.owner)
+        self._rows[run.id] = new
+        self._unfinished[run.id] = None
+        self._by_session[run.session_id].append(run.id)
+        if key is not None:
+            self._inbound[key], self._keys[run.id] = run.id, key
+        return AcceptResult(new, created=True)
+
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
+        """See `RunStore.begin`."""
+        answer = begin_run(self._get(run_id), at)
+        self._rows[run_id] = answer.run
+        return answer
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+        """See `RunStore.checkpoint`."""
+        run = self._get(run_id)
+        if run.status != "running":
+            return False
+        self._rows[run_id] = replace(run, checkpoint=state)
+        return True
+
+    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+        """See `RunStore.suspend`."""
+        run = self._rows[run_id] = suspend_run(self._get(run_id), state, waiting_for)
+        return run
+
+    async def finish(
+        self,
+        run_id: str,
+        outcome: RunOutcome,
+        *,
+        records: Sequence[SessionRecord] = (),
+        outbound: Sequence[OutboundEntry] = (),
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
+        """See `RunStore.finish`."""
+        run = self._get(run_id)
+        if run.is_finished:
+            return FinishResult(is_first=False, seq=await self._events.last_seq(run.session_id))
+        # The only step that can fail comes first: an invalid record then leaves everything unchanged.
+        recorded = await self._sessions.append(run.session_id, records) if records else 0
+        await self._outbound.add(assign_run(run_id, outbound))
+        seq = await self._events.append(run.session_id, events(recorded))
+        self._rows[run_id] = finish_run(run, outcome, self._clock.now())
+        del self._unfinished[run_id]
+        return FinishResult(True, seq, recorded)
+
+    async def request_cancel(self, run_id: str) -> Run:
+        """See `RunStore.request_cancel`."""
+        run = self._get(run_id)
+        if not run.is_finished:
+            run = self._rows[run_id] = replace(run, cancel_requested=True)
+        return run
+
+    async def get(self, run_id: str) -> Run:
+        """See `RunStore.get`."""
+        return self._get(run_id)
+
+    async def count_ahead(self, run_id: str) -> int:
+        """See `RunStore.count_ahead`."""
+        if self._get(run_id).status != "queued":
+            return 0
+        before = itertools.takewhile(lambda each: each != run_id, self._unfinished)
+        return sum(self._rows[each].status == "queued" for each in before)
+
+    async def list_unfinished(self) -> list[Run]:
+        """See `RunStore.list_unfinished`."""
+        return [self._rows[run_id] for run_id in self._unfinished]
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        owner: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """See `RunStore.list`."""
+        among = self._rows if session_id is None else self._by_session.get(session_id, [])
+        selected = (
+            run
+            for run in map(self._rows.__getitem__, reversed(among))
+            if (owner is None or run.owner == owner) and (status is None or run.status == status)
+        )
+        return list(itertools.islice(selected, max(limit, 0)))
+
+    def _get(self, run_id: str) -> Run:
+        run = self._rows.get(run_id)
+        if run is None:
+            raise run_not_found(run_id, itertools.islice(reversed(self._rows), SUGGESTION_POOL_SIZE))
+        return run
+
+    def _delete_session(self, session_id: str) -> None:
+        for run_id in self._by_session.pop(session_id, []):
+            del self._rows[run_id]
+            self._unfinished.pop(run_id, None)
+            self._outbound.delete_run(run_id)
+            key = self._keys.pop(run_id, None)
+            if key is not None:
+                del self._inbound[key]

@@ -1,0 +1,228 @@
+"""SQL run store: a row per run, and a row per inbound message that was accepted with a key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from sophon.clock import Clock
+from sophon.stores.events.sql import add_events, select_last_seq
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbox.sql import add_entries
+from sophon.stores.outbox.transitions import assign_run, prepare_entries
+from sophon.stores.runs import sql_statements as statements
+from sophon.stores.runs.contract import (
+    UNFINISHED_STATUSES,
+    AcceptResult,
+    BeginResult,
+    FinishResult,
+    InboundKey,
+    OutcomeEventFactory,
+    Run,
+    RunOutcome,
+    RunStatus,
+    no_events,
+)
+from sophon.stores.runs.transitions import (
+    SUGGESTION_POOL_SIZE,
+    accept_run,
+    begin_run,
+    run_id_taken,
+    run_not_found,
+    suspend_run,
+)
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sessions.records import assign_seqs
+from sophon.stores.sessions.sql import add_records, create_session
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    outcome: RunOutcome
+    at: datetime
+    records: Sequence[SessionRecord]
+    outbound: Sequence[OutboundEntry]
+    events: OutcomeEventFactory
+
+
+class SqlRunStore:
+    """The runs of an `SqlStore`; see `RunStore`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+        """See `RunStore.accept`."""
+        return await self._database.write(partial(_accept, run=run, key=key, at=self._clock.now()))
+
+    async def begin(self, run_id: str, at: datetime) -> BeginResult:
+        """See `RunStore.begin`."""
+        return await self._database.write(partial(_begin, run_id=run_id, at=at))
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+        """See `RunStore.checkpoint`."""
+        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state))
+
+    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+        """See `RunStore.suspend`."""
+        return await self._database.write(partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for)))
+
+    async def finish(
+        self,
+        run_id: str,
+        outcome: RunOutcome,
+        *,
+        records: Sequence[SessionRecord] = (),
+        outbound: Sequence[OutboundEntry] = (),
+        events: OutcomeEventFactory = no_events,
+    ) -> FinishResult:
+        """See `RunStore.finish`."""
+        now = self._clock.now()
+        write = _Finish(
+            outcome, now, assign_seqs(records, 0, now), prepare_entries(assign_run(run_id, outbound), now), events
+        )
+        return await self._database.write(partial(_finish, run_id=run_id, write=write))
+
+    async def request_cancel(self, run_id: str) -> Run:
+        """See `RunStore.request_cancel`."""
+        return await self._database.write(partial(_request_cancel, run_id=run_id))
+
+    async def get(self, run_id: str) -> Run:
+        """See `RunStore.get`."""
+        return await self._database.read(partial(_get, run_id=run_id))
+
+    async def count_ahead(self, run_id: str) -> int:
+        """See `RunStore.count_ahead`."""
+        return await self._database.read(partial(_count_ahead, run_id=run_id))
+
+    async def list_unfinished(self) -> list[Run]:
+        """See `RunStore.list_unfinished`."""
+        query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
+        return await self._database.read(
+            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
+        )
+
+    async def list(
+        self,
+        *,
+        session_id: str | None = None,
+        owner: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[Run]:
+        """See `RunStore.list`."""
+        query = select(*statements.COLUMNS).order_by(runs.c.number.desc()).limit(max(limit, 0))
+        for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
+            if value is not None:
+                query = query.where(column == value)
+        return await self._database.read(
+            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
+        )
+
+
+def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> AcceptResult:
+    source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
+    known = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, source) if source else None
+    if known is not None:
+        return AcceptResult(statements.run_from_row(known), created=False)
+    if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
+        raise run_id_taken(run.id)
+    create_session(connection, run.session_id, run.owner, at)
+    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, at))
+    inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
+    assert inserted is not None
+    if source:
+        statements.INSERT_INBOUND_KEY.execute(connection, {**source, "run": inserted[0]})
+    return AcceptResult(accept_run(run, inserted[0], at), created=True)
+
+
+def _begin(connection: Connection, run_id: str, at: datetime) -> BeginResult:
+    result = begin_run(_get(connection, run_id), at)
+    if result.verdict == "begun":
+        run = result.run
+        statements.UPDATE_BEGIN.execute(
+            connection,
+            {
+                "which": run_id,
+                "new_status": run.status,
+                "new_starts": run.starts,
+                "new_started_at": run.started_at,
+                "new_waiting_for": run.waiting_for,
+            },
+        )
+    return result
+
+
+def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
+    updated = statements.UPDATE_CHECKPOINT.execute(connection, {"which": run_id, "running": "running", "state": state})
+    if not updated and statements.SELECT_NUMBER.fetch_row(connection, {"which": run_id}) is None:
+        raise _not_found(connection, run_id)
+    return bool(updated)
+
+
+def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+    found = _get(connection, run_id)
+    run = suspend_run(found, state, waiting_for)
+    if run is not found:
+        changes = {"status": run.status, "checkpoint": run.checkpoint, "waiting_for": run.waiting_for}
+        connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
+    return run
+
+
+def _finish(connection: Connection, run_id: str, write: _Finish) -> FinishResult:
+    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+    if found is None:
+        raise _not_found(connection, run_id)
+    session_id, finished_at = found
+    if finished_at is not None:
+        return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
+    outcome = write.outcome
+    statements.UPDATE_FINISH.execute(
+        connection,
+        {
+            "which": run_id,
+            "new_status": outcome.status,
+            "new_finished_at": write.at,
+            "new_checkpoint": None,
+            "new_waiting_for": (),
+            "new_response": outcome.response,
+            "new_error": statements.error_to_json(outcome.error),
+        },
+    )
+    recorded = add_records(connection, session_id, write.records, owner="") if write.records else 0
+    add_entries(connection, write.outbound)
+    events = write.events(recorded)
+    if not events:
+        return FinishResult(True, select_last_seq(connection, session_id), recorded)
+    return FinishResult(True, add_events(connection, session_id, events, write.at), recorded)
+
+
+def _request_cancel(connection: Connection, run_id: str) -> Run:
+    connection.execute(statements.UPDATE_CANCEL, {"which": run_id})
+    return _get(connection, run_id)
+
+
+def _get(connection: Connection, run_id: str) -> Run:
+    found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
+    if found is None:
+        raise _not_found(connection, run_id)
+    return statements.run_from_row(found)
+
+
+def _count_ahead(connection: Connection, run_id: str) -> int:
+    run = _get(connection, run_id)
+    if run.status != "queued":
+        return 0
+    before: tuple[ColumnElement[bool], ...] = (runs.c.status == "queued", runs.c.number < run.order)
+    return connection.execute(select(func.count()).select_from(runs).where(*before)).scalar_one()
+
+
+def _not_found(connection: Connection, run_id: str) -> Exception:
+    newest = connection.execute(select(runs.c.id).order_by(runs.c.number.desc()).limit(SUGGESTION_POOL_SIZE))
+    return run_not_found(run_id, newest.scalars())

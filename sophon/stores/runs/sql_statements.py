@@ -1,0 +1,97 @@
+"""SQL statements of the run store's hot path, and the mapping between a `Run` and its row."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+
+from sophon.stores.runs.contract import Run, RunError
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import inbound, runs
+
+BY_ID = runs.c.id == bindparam("which")
+# In the order of Run's fields.
+COLUMNS = (
+    *(runs.c.id, runs.c.session_id, runs.c.owner, runs.c.channel, runs.c.origin, runs.c.text, runs.c.options),
+    *(runs.c.status, runs.c.number, runs.c.created_at, runs.c.started_at, runs.c.finished_at, runs.c.starts),
+    *(runs.c.checkpoint, runs.c.waiting_for, runs.c.response, runs.c.error, runs.c.cancel_requested),
+)
+SELECT_RUN = PreparedStatement(lambda _: select(*COLUMNS).where(BY_ID))
+SELECT_NUMBER = PreparedStatement(lambda _: select(runs.c.number).where(BY_ID))
+SELECT_OUTCOME = PreparedStatement(lambda _: select(runs.c.session_id, runs.c.finished_at).where(BY_ID))
+SELECT_BY_INBOUND_KEY = PreparedStatement(
+    lambda _: (
+        select(*COLUMNS)
+        .join(inbound, inbound.c.run == runs.c.number)
+        .where(
+            inbound.c.channel == bindparam("channel"),
+            inbound.c.account == bindparam("account"),
+            inbound.c.external_id == bindparam("external_id"),
+        )
+    )
+)
+# All other columns are NULL.
+INSERT_RUN = PreparedStatement(
+    lambda _: insert(runs),
+    [
+        *("id", "session_id", "owner", "channel", "origin", "text", "options", "status", "created_at", "starts"),
+        *("waiting_for", "cancel_requested"),
+    ],
+)
+INSERT_INBOUND_KEY = PreparedStatement(lambda _: insert(inbound))
+UPDATE_BEGIN = PreparedStatement(
+    lambda _: (
+        update(runs)
+        .where(BY_ID)
+        .values({name: bindparam(f"new_{name}") for name in ("status", "starts", "started_at", "waiting_for")})
+    )
+)
+UPDATE_CHECKPOINT = PreparedStatement(
+    lambda _: update(runs).where(BY_ID, runs.c.status == bindparam("running")).values(checkpoint=bindparam("state"))
+)
+UPDATE_SUSPEND = update(runs).where(BY_ID)
+UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True)
+UPDATE_FINISH = PreparedStatement(
+    lambda _: (
+        update(runs)
+        .where(BY_ID)
+        .values(
+            {
+                name: bindparam(f"new_{name}")
+                for name in ("status", "finished_at", "checkpoint", "waiting_for", "response", "error")
+            }
+        )
+    )
+)
+
+
+def row_from_run(run: Run, at: datetime) -> dict[str, Any]:
+    """Return the row of a run that is accepted at `at`."""
+    return {
+        "id": run.id,
+        "session_id": run.session_id,
+        "owner": run.owner,
+        "channel": run.channel,
+        "origin": run.origin,
+        "text": run.text,
+        "options": run.options,
+        "status": "queued",
+        "created_at": at,
+        "starts": 0,
+        "waiting_for": (),
+        "cancel_requested": False,
+    }
+
+
+def error_to_json(error: RunError | None) -> dict[str, str] | None:
+    """Return the JSON of the column `error`."""
+    return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
+
+
+def run_from_row(values: Sequence[Any]) -> Run:
+    """Return the run from the columns of `COLUMNS`."""
+    *facts, waiting_for, response, error, cancel_requested = values
+    failure = RunError(**error) if error is not None else None
+    fields: list[Any] = [*facts, tuple(waiting_for), response, failure, bool(cancel_requested)]
+    return Run(*fields)

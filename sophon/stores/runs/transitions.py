@@ -1,0 +1,70 @@
+"""Run state transitions that every store shares: pure functions of a run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from sophon.errors import InputError, NotFound
+from sophon.stores.runs.contract import BeginResult, Run, RunOutcome
+
+SUGGESTION_POOL_SIZE = 1000
+"""How many of the newest ids are searched for ones similar to an unknown id."""
+
+
+def accept_run(run: Run, order: int, at: datetime) -> Run:
+    """Return the run as the store keeps it: the given facts, status queued."""
+    return Run(
+        run.id,
+        run.session_id,
+        run.owner,
+        run.channel,
+        dict(run.origin),
+        run.text,
+        dict(run.options),
+        order=order,
+        created_at=at,
+    )
+
+
+def begin_run(run: Run, at: datetime) -> BeginResult:
+    """Return the run after `begin`, and the verdict for its worker."""
+    if run.is_finished:
+        return BeginResult(run, "over")
+    if run.cancel_requested:
+        return BeginResult(run, "cancelled")
+    return BeginResult(
+        replace(run, status="running", starts=run.starts + 1, started_at=run.started_at or at, waiting_for=()),
+        "begun",
+    )
+
+
+def suspend_run(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+    """Return the run after `suspend`; unchanged if it was not running."""
+    if run.status != "running":
+        return run
+    return replace(run, status="suspended", checkpoint=state, waiting_for=tuple(waiting_for))
+
+
+def finish_run(run: Run, outcome: RunOutcome, at: datetime) -> Run:
+    """Return the run with its outcome."""
+    return replace(
+        run,
+        status=outcome.status,
+        finished_at=at,
+        checkpoint=None,
+        waiting_for=(),
+        response=dict(outcome.response) if outcome.response is not None else None,
+        error=outcome.error,
+    )
+
+
+def run_not_found(run_id: str, newest: Iterable[str]) -> NotFound:
+    """Return the NotFound error for an unknown run, with similar ids among the newest."""
+    return NotFound("task", run_id, get_close_matches(run_id, list(newest), n=3))
+
+
+def run_id_taken(run_id: str) -> InputError:
+    """Return the InputError for a run id that exists already."""
+    return InputError(f"run {run_id!r} exists already; choose another id")

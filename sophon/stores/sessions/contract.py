@@ -1,0 +1,119 @@
+"""The session store's contract: conversations, their records and the newest compaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeAlias
+
+from sophon.messages import Message
+from sophon.slotted_dataclass import slotted_dataclass
+
+RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """Record of a session's append-only log.
+
+    A `message` record carries its message. A `compaction` record carries the summary as its message and
+    `data["covers"]`, the number of stored messages that the summary replaces. The other kinds state in `data` how a
+    turn ended. The store sets `seq` (1, 2, 3 within the session) and `at`.
+    """
+
+    kind: RecordKind
+    run_id: str
+    message: Message | None = None
+    data: Mapping[str, Any] = field(default_factory=lambda: {})
+    seq: int = 0
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Summary that replaces the first `covers` messages (system messages not counted) in the model's view."""
+
+    summary: Message
+    covers: int
+
+
+@slotted_dataclass
+class History:
+    """A session as a turn needs it. The caller owns the list `message_count`.
+
+    `prefix_cache` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n
+    messages, which never change. A store that keeps it between turns saves them a scan of the whole history.
+    """
+
+    messages: list[Message]
+    compaction: Compaction | None = None
+    model: str | None = None
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """Listing entry of a session.
+
+    `message_count` counts the messages of user and assistant; `model` is the model chosen for the session.
+    """
+
+    id: str
+    title: str
+    owner: str
+    message_count: int
+    created_at: datetime
+    updated_at: datetime
+    model: str | None = None
+
+
+class SessionStore(Protocol):
+    """Repository of sessions. A session exists from its first record or run on.
+
+    Methods raise NotFound for an unknown id where their documentation says so.
+    """
+
+    async def load_history(self, session_id: str) -> History:
+        """Return all messages and the newest compaction; empty for a session that does not exist."""
+        ...
+
+    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+        """Append records in order, all or none, and return the last seq. Creates the session.
+
+        The write completes even if the caller is cancelled while it waits, so a cancelled caller must not retry.
+        """
+        ...
+
+    async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
+        """Return the session, creating it for `owner` if it does not exist.
+
+        Of two concurrent creators the first one's owner is kept, and both see it.
+        """
+        ...
+
+    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """Return the records after a seq, in order. Raises NotFound."""
+        ...
+
+    async def list(self, owner: str | None = None) -> list[SessionSummary]:
+        """Return the sessions of one owner or of all, newest first."""
+        ...
+
+    async def get(self, session_id: str) -> SessionSummary:
+        """Return one session. Raises NotFound with similar ids."""
+        ...
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Set the title. Raises NotFound."""
+        ...
+
+    async def set_model(self, session_id: str, model: str | None) -> None:
+        """Set the session's model; None leaves the choice to routing. Raises NotFound."""
+        ...
+
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
+        """Copy the records, all or up to a seq, to a new session. Raises NotFound; InputError if `new_id` exists."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Delete the session with its records, runs, events and outbound entries. Raises NotFound."""
+        ...

@@ -1,0 +1,63 @@
+"""Rules for session records that every store shares: numbering, validation, conversion."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from sophon.errors import InputError, NotFound
+from sophon.stores.sessions.contract import Compaction, SessionRecord
+
+
+def assign_seqs(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
+    """Return the store's own copies, numbered from `last_seq + 1`. Raises ValueError for an invalid record."""
+    own: list[SessionRecord] = []
+    for seq, record in enumerate(records, start=last_seq + 1):
+        if record.message is None or record.kind == "compaction":
+            _validate(record)
+        data = dict(record.data) if record.data else {}
+        own.append(SessionRecord(record.kind, record.run_id, record.message, data, seq, at))
+    return own
+
+
+def copy_record(record: SessionRecord) -> SessionRecord:
+    """Return a copy with its own `data`; the frozen message is shared."""
+    return SessionRecord(record.kind, record.run_id, record.message, dict(record.data), seq=record.seq, at=record.at)
+
+
+def compaction_from_record(record: SessionRecord) -> Compaction | None:
+    """Return the compaction that the record holds, or None."""
+    if record.kind != "compaction" or record.message is None:
+        return None
+    return Compaction(record.message, int(record.data["covers"]))
+
+
+def is_conversational(record: SessionRecord) -> bool:
+    """Return whether user or assistant wrote it: no tool result, no framework message, no tool call without text."""
+    message = record.message
+    return (
+        record.kind == "message"
+        and message is not None
+        and message.role != "tool"
+        and message.role != "system"
+        and message.content != ""
+        and not message.origin
+    )
+
+
+def check_fork_position(up_to: int | None) -> None:
+    """Raise InputError for a fork position below 1: a session has at least one record."""
+    if up_to is not None and up_to < 1:
+        raise InputError(f"a session cannot be forked up to seq {up_to}; the first seq is 1")
+
+
+def session_not_found(session_id: str, known: Iterable[str]) -> NotFound:
+    """Return the NotFound error for an unknown session, with similar ids among `known`."""
+    return NotFound("session", session_id, get_close_matches(session_id, list(known), n=3))
+
+
+def _validate(record: SessionRecord) -> None:
+    kind = record.kind
+    if record.message is None and kind in ("message", "compaction"):
+        raise ValueError(f"a record of kind {kind!r} needs a message")
+    if kind == "compaction" and not isinstance(record.data.get("covers"), int):
+        raise ValueError("a record of kind 'compaction' needs data['covers'], the number of messages it replaces")

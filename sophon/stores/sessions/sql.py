@@ -1,0 +1,241 @@
+"""SQL session store: a row per session, and a row per record."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, literal, select, update
+
+from sophon.clock import Clock
+from sophon.errors import InputError
+from sophon.messages import Message
+from sophon.stores.sessions.contract import Compaction, History, SessionRecord, SessionSummary
+from sophon.stores.sessions.records import assign_seqs, check_fork_position, is_conversational, session_not_found
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import records, sessions
+
+SUGGESTION_POOL_SIZE = 1000
+"""How many of the newest ids are searched for ones similar to an unknown id."""
+
+# Built once: SQLAlchemy spends more time on building a statement than SQLite on executing it.
+_BY_ID = sessions.c.id == bindparam("which")
+_SELECT_SESSION = select(sessions).where(_BY_ID)
+_NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
+_INSERT_SESSION = insert(sessions)
+_SELECT_POSITION = PreparedStatement(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
+_ADVANCE_SEQ = PreparedStatement(
+    lambda _: (
+        update(sessions)
+        .where(_BY_ID)
+        .values(
+            last_seq=sessions.c.last_seq + bindparam("more"),
+            said=sessions.c.said + bindparam("more_said"),
+            updated_at=bindparam("now"),
+        )
+    )
+)
+_INSERT_RECORDS = PreparedStatement(lambda _: insert(records))
+_SELECT_CONVERSATION = (
+    select(records.c.kind, records.c.message, records.c.data)
+    .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
+    .order_by(records.c.seq)
+)
+_SELECT_RECORDS = (
+    select(records).where(records.c.session == bindparam("session"), records.c.seq > bindparam("after"))
+).order_by(records.c.seq)
+
+
+class SqlSessionStore:
+    """The sessions of an `SqlStore`; see `SessionStore`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def load_history(self, session_id: str) -> History:
+        """See `SessionStore.load_history`."""
+        return await self._database.read(partial(_history, session_id=session_id))
+
+    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+        """See `SessionStore.append`."""
+        if not records:
+            return await self._database.read(partial(_last_seq, session_id=session_id))
+        new = assign_seqs(records, 0, self._clock.now())
+        return await self._database.write(partial(add_records, session_id=session_id, new=new, owner=owner))
+
+    async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
+        """See `SessionStore.get_or_create`. An existing session costs a read only."""
+        found = await self._database.read(
+            lambda connection: connection.execute(_SELECT_SESSION, {"which": session_id}).first()
+        )
+        if found is not None:
+            return _summary(found)
+        return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
+
+    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+        """See `SessionStore.list_records`."""
+        return await self._database.read(partial(_records, session_id=session_id, after=after))
+
+    async def list(self, owner: str | None = None) -> list[SessionSummary]:
+        """See `SessionStore.list`."""
+        query = select(sessions).order_by(*_NEWEST_FIRST)
+        wanted = query if owner is None else query.where(sessions.c.owner == owner)
+        return await self._database.read(lambda connection: [_summary(row) for row in connection.execute(wanted)])
+
+    async def get(self, session_id: str) -> SessionSummary:
+        """See `SessionStore.get`."""
+        return await self._database.read(lambda connection: _summary(_find(connection, session_id)))
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """See `SessionStore.rename`."""
+        await self._database.write(partial(_update_column, session_id=session_id, column="title", value=title))
+
+    async def set_model(self, session_id: str, model: str | None) -> None:
+        """See `SessionStore.set_model`."""
+        await self._database.write(partial(_update_column, session_id=session_id, column="model", value=model))
+
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
+        """See `SessionStore.fork`."""
+        now = self._clock.now()
+        await self._database.write(partial(_fork, session_id=session_id, new_id=new_id, upto=upto, now=now))
+
+    async def delete(self, session_id: str) -> None:
+        """See `SessionStore.delete`."""
+        await self._database.write(partial(_delete, session_id=session_id))
+
+
+def add_records(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
+    """Append stamped records to a session, creating it if needed; return its last seq."""
+    visible = [is_conversational(record) for record in new]
+    number, last_seq = _advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
+    before = last_seq - len(new)
+    rows = [
+        {
+            "session": number,
+            "seq": before + record.seq,
+            "kind": record.kind,
+            "run_id": record.run_id,
+            "message": record.message.to_json() if record.message else None,
+            "data": record.data,
+            "said": is_visible,
+            "at": record.at,
+        }
+        for record, is_visible in zip(new, visible, strict=True)
+    ]
+    _INSERT_RECORDS.execute_many(connection, rows)
+    return last_seq
+
+
+def create_session(connection: Connection, session_id: str, owner: str, now: datetime) -> None:
+    """Create a session without records unless it exists."""
+    if _SELECT_POSITION.fetch_row(connection, {"which": session_id}) is not None:
+        return
+    fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
+    _insert_session(connection, {**fresh, "created_at": now, "updated_at": now})
+
+
+def session_not_found_error(connection: Connection, session_id: str) -> Exception:
+    """Return the NotFound error for an unknown session, with similar ids among the newest."""
+    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(SUGGESTION_POOL_SIZE))
+    return session_not_found(session_id, newest.scalars())
+
+
+def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) -> SessionSummary:
+    create_session(connection, session_id, owner, now)
+    return _summary(_find(connection, session_id))
+
+
+def _history(connection: Connection, session_id: str) -> History:
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
+    if session is None:
+        return History([])
+    messages: list[Message] = []
+    newest = None
+    for row in connection.execute(_SELECT_CONVERSATION, {"session": session.number}):
+        if row.kind == "message":
+            messages.append(Message.from_json(row.message))
+        else:
+            newest = row
+    compaction = Compaction(Message.from_json(newest.message), int(newest.data["covers"])) if newest else None
+    return History(messages, compaction, session.model)
+
+
+def _last_seq(connection: Connection, session_id: str) -> int:
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
+    return session.last_seq if session else 0
+
+
+def _advance_seq(
+    connection: Connection, session_id: str, more: int, more_said: int, owner: str, now: datetime | None
+) -> tuple[int, int]:
+    """Advance the last seq, creating the session if needed; return its row number and the last seq."""
+    facts = {"which": session_id, "more": more, "more_said": more_said, "now": now}
+    _ADVANCE_SEQ.execute(connection, facts)
+    grown = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    if grown is not None:
+        return grown[0], grown[1]
+    fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": more, "said": more_said}
+    return _insert_session(connection, {**fresh, "created_at": now, "updated_at": now}), more
+
+
+def _insert_session(connection: Connection, facts: Mapping[str, Any]) -> int:
+    """Insert a session; return its row number."""
+    key = connection.execute(_INSERT_SESSION, facts).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _records(connection: Connection, session_id: str, after: int) -> list[SessionRecord]:
+    session = _find(connection, session_id)
+    return [
+        SessionRecord(
+            row.kind,
+            row.run_id,
+            Message.from_json(row.message) if row.message is not None else None,
+            row.data,
+            row.seq,
+            row.at,
+        )
+        for row in connection.execute(_SELECT_RECORDS, {"session": session.number, "after": after})
+    ]
+
+
+def _update_column(connection: Connection, session_id: str, column: str, value: str | None) -> None:
+    changed = connection.execute(update(sessions).where(_BY_ID).values({column: value}), {"which": session_id})
+    if not changed.rowcount:
+        raise session_not_found_error(connection, session_id)
+
+
+def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None, now: datetime) -> None:
+    source = _find(connection, session_id)
+    check_fork_position(upto)
+    if connection.execute(_SELECT_SESSION, {"which": new_id}).one_or_none() is not None:
+        raise InputError(f"session {new_id!r} exists already; choose another id")
+    last_seq = source.last_seq if upto is None else min(upto, source.last_seq)
+    kept = (records.c.session == source.number) & (records.c.seq <= last_seq)
+    said = connection.execute(select(func.count()).where(kept, records.c.said)).scalar_one()
+    same = {"owner": source.owner, "title": source.title, "model": source.model}
+    facts = {"id": new_id, "last_seq": last_seq, "said": said, "created_at": now, "updated_at": now}
+    number = _insert_session(connection, same | facts)
+    copied = [column for column in records.c if column is not records.c.session]
+    log = select(literal(number), *copied).where(kept)
+    connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
+
+
+def _delete(connection: Connection, session_id: str) -> None:
+    # The foreign key cascades to the records.
+    if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
+        raise session_not_found_error(connection, session_id)
+
+
+def _find(connection: Connection, session_id: str) -> Row[Any]:
+    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
+    if session is None:
+        raise session_not_found_error(connection, session_id)
+    return session
+
+
+def _summary(row: Row[Any]) -> SessionSummary:
+    return SessionSummary(row.id, row.title, row.owner, row.said, row.created_at, row.updated_at, row.model)

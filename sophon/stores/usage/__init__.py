@@ -1,0 +1,1 @@
+"""Budget reservations and usage totals; contract, in-memory and SQL store."""

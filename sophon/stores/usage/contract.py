@@ -1,0 +1,102 @@
+"""The usage store's contract: budget reservations per provider, and the usage of every attempt."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from sophon.messages import Usage
+from sophon.slotted_dataclass import slotted_dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderLimits:
+    """Budget limits of a provider: tokens per day, micro-USD per month. None means unlimited."""
+
+    daily_tokens: int | None = None
+    monthly_micros: int | None = None
+
+
+@slotted_dataclass
+class Spending:
+    """Usage of a provider, reservations included: tokens of this day, micro-USD of this month."""
+
+    tokens: int = 0
+    micros: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Day (`2026-01-31`) and month (`2026-01`) that usage is charged to, in the budget's time zone."""
+
+    day: str
+    month: str
+
+
+@slotted_dataclass
+class Reservation:
+    """Budget reserved for one attempt. Must be ended by exactly one `settle` or `release`."""
+
+    id: str
+    provider: str
+    period: Period
+    tokens: int
+    micros: int
+
+
+@slotted_dataclass
+class UsageRow:
+    """Usage record of one attempt."""
+
+    provider: str
+    model: str
+    purpose: str
+    session_id: str
+    run_id: str
+    usage: Usage
+    period: Period
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """Usage of one day, provider and model, for a report."""
+
+    day: str
+    provider: str
+    model: str
+    calls: int
+    usage: Usage
+
+
+class UsageStore(Protocol):
+    """Repository of usage and budget reservations.
+
+    `reserve` is atomic: concurrent callers never pass a limit together. A cancelled `reserve` leaves nothing reserved;
+    a `settle` or `release` completes even if it is cancelled.
+    """
+
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
+        """Reserve tokens and cost. Returns a Reservation, or the present usage if `worst_case` would pass a limit."""
+        ...
+
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
+        """Replace the reservation, if there is one, by the real usage and return the new totals."""
+        ...
+
+    async def release(self, reservation: Reservation) -> None:
+        """Cancel the reservation without usage."""
+        ...
+
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """Return usage plus open reservations."""
+        ...
+
+    async def reserved(self) -> int:
+        """Return the tokens of all open reservations; 0 when no attempt is in flight."""
+        ...
+
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """Return usage per day, provider and model, oldest first; `since` a day, of one session or of all."""
+        ...

@@ -1,0 +1,101 @@
+"""In-memory usage store. Keeps sums only, so its size does not grow with the number of calls."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from sophon.messages import Usage
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+
+_TotalKey: TypeAlias = tuple[str, str, str]
+"""Day, provider, model."""
+
+_UsageSums: TypeAlias = list[int]
+"""Calls, input tokens, output tokens, micro-USD, cached input tokens."""
+
+
+class InMemoryUsageStore:
+    """The usage and budget reservations of an `InMemoryStore`; see `UsageStore`."""
+
+    def __init__(self) -> None:
+        self._tokens: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._micros: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._open: dict[str, Reservation] = {}
+        self._ids = itertools.count(1)
+        self._totals: dict[_TotalKey, _UsageSums] = {}
+        self._by_session: defaultdict[str, dict[_TotalKey, _UsageSums]] = defaultdict(dict)
+
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
+        """See `UsageStore.reserve`."""
+        day, month = (provider, period.day), (provider, period.month)
+        claimed = worst_case.input_tokens + worst_case.output_tokens
+        tokens = self._tokens.get(day, 0) + claimed
+        micros = self._micros.get(month, 0) + worst_case.cost_micros
+        if _exceeds(tokens, limits.daily_tokens) or _exceeds(micros, limits.monthly_micros):
+            return Spending(tokens - claimed, micros - worst_case.cost_micros)
+        self._tokens[day], self._micros[month] = tokens, micros
+        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, worst_case.cost_micros)
+        self._open[reservation.id] = reservation
+        return reservation
+
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
+        """See `UsageStore.settle`."""
+        if reservation is not None:
+            self._release(reservation.id)
+        provider, usage, period = row.provider, row.usage, row.period
+        day, month = (provider, period.day), (provider, period.month)
+        self._tokens[day] += usage.input_tokens + usage.output_tokens
+        self._micros[month] += usage.cost_micros
+        key = (period.day, provider, row.model)
+        _add_usage(self._totals, key, usage)
+        _add_usage(self._by_session[row.session_id], key, usage)
+        return Spending(self._tokens[day], self._micros[month])
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        self._release(reservation.id)
+
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_spending`."""
+        return Spending(self._tokens.get((provider, period.day), 0), self._micros.get((provider, period.month), 0))
+
+    async def reserved(self) -> int:
+        """See `UsageStore.reserved`."""
+        return sum(reservation.tokens for reservation in self._open.values())
+
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.list_totals`."""
+        sums: Mapping[_TotalKey, _UsageSums] = (
+            self._totals if session_id is None else self._by_session.get(session_id, {})
+        )
+        return [_to_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
+
+    def _release(self, reservation_id: str) -> None:
+        reservation = self._open.pop(reservation_id, None)
+        if reservation is not None:
+            self._tokens[reservation.provider, reservation.period.day] -= reservation.tokens
+            self._micros[reservation.provider, reservation.period.month] -= reservation.micros
+
+
+def _exceeds(amount: int, limit: int | None) -> bool:
+    return limit is not None and amount > limit
+
+
+def _add_usage(sums: dict[_TotalKey, _UsageSums], key: _TotalKey, usage: Usage) -> None:
+    found = sums.get(key)
+    if found is None:
+        found = sums[key] = [0, 0, 0, 0, 0]
+    found[0] += 1
+    found[1] += usage.input_tokens
+    found[2] += usage.output_tokens
+    found[3] += usage.cost_micros
+    found[4] += usage.cached_input_tokens
+
+
+def _to_total(key: _TotalKey, found: _UsageSums) -> UsageTotal:
+    day, provider, model = key
+    calls, input_tokens, output_tokens, cost_micros, cached = found
+    return UsageTotal(day, provider, model, calls, Usage(input_tokens, output_tokens, cost_micros, cached))

@@ -1,0 +1,133 @@
+"""SQL usage store: a row per attempt, and running totals that reservations are compared with."""
+
+import asyncio
+import secrets
+from functools import partial
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select
+
+from sophon.clock import Clock
+from sophon.messages import Usage
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import attempts, reservations, spending
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+from sophon.stores.usage.sql_reservations import (
+    add_spending,
+    close_reservation,
+    release_reservation,
+    release_stale_reservations,
+    try_reserve,
+)
+
+_INSERT_ATTEMPT = PreparedStatement(
+    lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number]
+)
+
+
+class SqlUsageStore:
+    """The usage and budget reservations of an `SqlStore`; see `UsageStore`. Reservations hold across processes."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
+        """See `UsageStore.reserve`. A cancelled call leaves nothing reserved."""
+        wanted = Reservation(
+            f"rsv_{secrets.token_hex(10)}", provider, period, worst_case.total_tokens, worst_case.cost_micros
+        )
+        try:
+            return await self._database.write(partial(_reserve, wanted=wanted, limits=limits, clock=self._clock))
+        except asyncio.CancelledError:
+            # The reservation is or will be written; its release is queued behind it.
+            await self.release(wanted)
+            raise
+
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
+        """See `UsageStore.settle`."""
+        return await self._database.write(partial(_settle, reservation=reservation, row=row))
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        await self._database.write(
+            partial(
+                release_reservation,
+                reservation_id=reservation.id,
+                provider=reservation.provider,
+                period=reservation.period,
+            )
+        )
+
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_spending`."""
+        return await self._database.read(partial(_spent, provider=provider, period=period))
+
+    async def reserved(self) -> int:
+        """See `UsageStore.reserved`."""
+        query = select(func.coalesce(func.sum(reservations.c.tokens), 0))
+        return int(await self._database.read(lambda connection: connection.execute(query).scalar_one()))
+
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.list_totals`."""
+        return await self._database.read(partial(_totals, since=since, session_id=session_id))
+
+
+def _reserve(
+    connection: Connection, wanted: Reservation, limits: ProviderLimits, clock: Clock
+) -> Reservation | Spending:
+    if try_reserve(connection, wanted, limits, clock):
+        return wanted
+    if release_stale_reservations(connection, clock) and try_reserve(connection, wanted, limits, clock):
+        return wanted
+    return _spent(connection, wanted.provider, wanted.period)
+
+
+def _settle(connection: Connection, reservation: Reservation | None, row: UsageRow) -> Spending:
+    usage, period = row.usage, row.period
+    tokens, micros = close_reservation(connection, reservation.id) if reservation is not None else (0, 0)
+    if reservation is not None and (reservation.provider, reservation.period) != (row.provider, period):
+        add_spending(connection, reservation.provider, reservation.period, -tokens, -micros)
+        tokens = micros = 0
+    _INSERT_ATTEMPT.execute(
+        connection,
+        {
+            "day": period.day,
+            "month": period.month,
+            "provider": row.provider,
+            "model": row.model,
+            "purpose": row.purpose,
+            "session_id": row.session_id,
+            "run_id": row.run_id,
+            "at": row.at,
+            **usage.to_json(),
+        },
+    )
+    return add_spending(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
+
+
+def _spent(connection: Connection, provider: str, period: Period) -> Spending:
+    query = select(spending.c.period, spending.c.amount).where(
+        spending.c.provider == provider, spending.c.period.in_((period.day, period.month))
+    )
+    amounts = {row.period: row.amount for row in connection.execute(query)}
+    return Spending(amounts.get(period.day, 0), amounts.get(period.month, 0))
+
+
+def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
+    key = (attempts.c.day, attempts.c.provider, attempts.c.model)
+    sums = [_sum_of(attempts.c[name]) for name in Usage().to_json()]
+    query = select(*key, func.count().label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
+    wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
+    found = [
+        UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(row[at]) for at in range(4, 8))))
+        for row in connection.execute(wanted)
+    ]
+    # Sorted in Python: collations differ between databases.
+    return sorted(found, key=lambda total: (total.day, total.provider, total.model))
+
+
+def _sum_of(column: ColumnElement[int]) -> ColumnElement[int]:
+    return func.sum(column)

@@ -1,0 +1,159 @@
+"""Budget reservations in SQL: create, close, release; release stale ones of dead processes.
+
+The table `spending` holds usage plus open reservations. A row of `reservations` stores each reservation and the process
+that made it, so that another process can release it. A reservation is stale when it is older than an hour (it lasts for
+one attempt), or when its process no longer runs on this machine: a killed process can neither settle nor release. Stale
+reservations are released when the store is opened and before a reservation is refused.
+"""
+
+import os
+import platform
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select
+from sqlalchemy.sql.dml import UpdateBase
+
+from sophon.clock import Clock
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import reservations, spending
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
+
+MAX_RESERVATION_AGE = timedelta(hours=1)
+NO_LIMIT = 2**63 - 1
+
+_INSERT = PreparedStatement(lambda _: insert(reservations))
+_SELECT_AMOUNTS = PreparedStatement(
+    lambda _: select(reservations.c.tokens, reservations.c.micros).where(reservations.c.id == bindparam("which"))
+)
+_DELETE = PreparedStatement(lambda _: delete(reservations).where(reservations.c.id == bindparam("which")))
+_SELECT_SPENDING = PreparedStatement(
+    lambda _: select(spending.c.amount).where(
+        spending.c.provider == bindparam("provider"), spending.c.period == bindparam("period")
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationOwner:
+    """Process that made a reservation. `process` is a random id: a restarted container has the same host and pid."""
+
+    host: str
+    pid: int
+    process: str
+
+
+def current_process() -> ReservationOwner:
+    """Return the current process."""
+    return _owner_of_pid(os.getpid())
+
+
+def try_reserve(connection: Connection, wanted: Reservation, limits: ProviderLimits, clock: Clock) -> bool:
+    """Reserve tokens and cost if neither passes its limit; return whether it did."""
+    daily = NO_LIMIT if limits.daily_tokens is None else limits.daily_tokens
+    monthly = NO_LIMIT if limits.monthly_micros is None else limits.monthly_micros
+    if _add_amount(connection, wanted.provider, wanted.period.day, wanted.tokens, daily) is None:
+        return False
+    if _add_amount(connection, wanted.provider, wanted.period.month, wanted.micros, monthly) is None:
+        _add_amount(connection, wanted.provider, wanted.period.day, -wanted.tokens)
+        return False
+    owner = current_process()
+    _INSERT.execute(
+        connection,
+        {
+            "id": wanted.id,
+            "provider": wanted.provider,
+            "day": wanted.period.day,
+            "month": wanted.period.month,
+            "tokens": wanted.tokens,
+            "micros": wanted.micros,
+            "at": clock.now(),
+            "host": owner.host,
+            "pid": owner.pid,
+            "process": owner.process,
+        },
+    )
+    return True
+
+
+def close_reservation(connection: Connection, reservation_id: str) -> tuple[int, int]:
+    """Delete a reservation; return the tokens and micro-USD that it held, 0 if it was closed already."""
+    row = _SELECT_AMOUNTS.fetch_row(connection, {"which": reservation_id})
+    if row is None:
+        return 0, 0
+    _DELETE.execute(connection, {"which": reservation_id})
+    return row[0], row[1]
+
+
+def release_reservation(connection: Connection, reservation_id: str, provider: str, period: Period) -> None:
+    """Release a reservation without usage; does nothing if it was closed already."""
+    tokens, micros = close_reservation(connection, reservation_id)
+    if tokens or micros:
+        add_spending(connection, provider, period, -tokens, -micros)
+
+
+def add_spending(connection: Connection, provider: str, period: Period, tokens: int, micros: int) -> Spending:
+    """Add usage regardless of the limits, and return the new totals."""
+    spent_tokens = _add_amount(connection, provider, period.day, tokens)
+    spent_micros = _add_amount(connection, provider, period.month, micros)
+    return Spending(spent_tokens or 0, spent_micros or 0)
+
+
+def release_stale_reservations(connection: Connection, clock: Clock) -> int:
+    """Release every stale reservation; return how many."""
+    oldest, me = clock.now() - MAX_RESERVATION_AGE, current_process()
+    stale = [row for row in connection.execute(select(reservations)).all() if row.at < oldest or _is_orphan(row, me)]
+    for row in stale:
+        release_reservation(connection, row.id, row.provider, Period(row.day, row.month))
+    return len(stale)
+
+
+def _add_amount(connection: Connection, provider: str, period: str, amount: int, limit: int = NO_LIMIT) -> int | None:
+    """Add to the period's amount and return it; None, changing nothing, if it would pass the limit."""
+    key = {"provider": provider, "period": period}
+    found = _SELECT_SPENDING.fetch_row(connection, key)
+    total = amount + (found[0] if found is not None else 0)
+    if total > limit:
+        return None
+    # Atomic: a write transaction has exclusive access, so nobody writes between the two statements.
+    _UPSERT_SPENDING.execute(connection, {**key, "amount": total})
+    return total
+
+
+def _build_upsert(dialect: str) -> UpdateBase:
+    put = build_insert(dialect, spending)
+    key = [spending.c.provider, spending.c.period]
+    return put.on_conflict_do_update(index_elements=key, set_={"amount": put.excluded.amount})
+
+
+def _is_orphan(reservation: Row[Any], me: ReservationOwner) -> bool:
+    if reservation.host != me.host:
+        return False
+    if reservation.pid == me.pid:
+        return bool(reservation.process != me.process)
+    return not _is_process_alive(reservation.pid)
+
+
+def _is_process_alive(pid: int) -> bool:
+    if os.name != "posix":
+        # On Windows os.kill would terminate the process; only the age limit applies there.
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@cache
+def _owner_of_pid(pid: int) -> ReservationOwner:
+    return ReservationOwner(platform.node(), pid, secrets.token_hex(8))
+
+
+_UPSERT_SPENDING = PreparedStatement(_build_upsert)

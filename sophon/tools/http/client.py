@@ -1,0 +1,161 @@
+"""HTTP client for URLs from a model: SSRF-checked, connected to the checked IP address, limited in size and time."""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import httpx
+
+from sophon._version import __version__
+from sophon.clock import Clock, SystemClock
+from sophon.errors import ToolError
+from sophon.tools.http.request_headers import drop_body_headers, keep_cross_origin_headers, validate_headers
+from sophon.tools.http.response_body import decode_body, read_limited_body
+from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target
+
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+OWN_HEADERS = {"accept": "*/*", "user-agent": f"sophon/{__version__}"}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """Limits of one fetch: bytes of the decompressed body, seconds over all hops, redirects."""
+
+    max_bytes: int = 1_000_000
+    timeout_seconds: float = 30.0
+    max_redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedResponse:
+    """HTTP response: `url` is the last hop, `headers` have lower-case names, `truncated` means the body was cut."""
+
+    status: int
+    url: str
+    headers: dict[str, str]
+    text: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes | None
+
+
+class SafeHttpClient:
+    """HTTP client that fetches only URLs permitted by `guard`, from exactly the IP address that it checked.
+
+    The host is resolved once per hop, and the connection uses the original Host header, SNI and certificate name.
+    Every redirect is checked like the first URL; method and body change as in browsers (Fetch standard, "HTTP-redirect
+    fetch"), and only harmless headers are sent to another origin. Proxies and other environment settings are ignored,
+    cookies are not stored, and connections are not reused: a pool would share one between host names at the same
+    address, bypassing the second name's certificate check.
+
+    `tls` replaces the default context, for an operator's own certificate authority. Safe to share between turns.
+    """
+
+    def __init__(
+        self,
+        guard: SsrfGuard,
+        *,
+        clock: Clock | None = None,
+        limits: HttpLimits | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._guard = guard
+        self._clock = clock or SystemClock()
+        self._limits = limits or HttpLimits()
+        self._tls = tls
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | bytes | None = None
+    ) -> FetchedResponse:
+        """Send one request, follow its redirects and return the response of any status.
+
+        Raises SsrfBlocked if the guard blocks the URL or a redirect, and for too many redirects; ToolError for a method
+        or header that is not allowed, for a failed connection and at the timeout.
+        """
+        hop = _Hop(_validate_method(method), url, {**OWN_HEADERS, **validate_headers(headers or {})}, _as_bytes(body))
+        try:
+            async with self._clock.timeout(self._limits.timeout_seconds):
+                return await self._follow(hop)
+        except TimeoutError as error:
+            raise ToolError(f"{hop.method} {url!a} timed out after {self._limits.timeout_seconds:g} s") from error
+        except httpx.HTTPError as error:
+            raise ToolError(f"{hop.method} {url!a} failed: {type(error).__name__}: {error}") from error
+
+    async def _follow(self, hop: _Hop) -> FetchedResponse:
+        target = await self._guard.check(hop.url)
+        for _ in range(self._limits.max_redirects + 1):
+            response = await self._send(hop, target)
+            location = _location(response.status, response.headers)
+            if location is None:
+                return response
+            url, next_target = await self._guard.check_redirect(hop.url, location)
+            hop = _redirect(hop, response.status, url, same_origin=_origin(target) == _origin(next_target))
+            target = next_target
+        raise SsrfBlocked(hop.url, "redirect", f"more than {self._limits.max_redirects} redirects")
+
+    async def _send(self, hop: _Hop, target: Target) -> FetchedResponse:
+        original = httpx.URL(hop.url)
+        # Last, so that headers from a model cannot override them.
+        headers = hop.headers | {"host": original.netloc.decode(), "accept-encoding": "gzip", "connection": "close"}
+        request = httpx.Request(
+            hop.method,
+            original.copy_with(host=target.address),
+            headers=headers,
+            content=hop.body,
+            extensions={"sni_hostname": target.host},
+        )
+        # The transport alone: httpx.AsyncClient parses the Location header and fails on a strange one before the guard.
+        async with httpx.AsyncHTTPTransport(verify=self._tls_context(), trust_env=False) as transport:
+            response = await transport.handle_async_request(request)
+            try:
+                return await self._read(hop, response)
+            finally:
+                await response.aclose()
+
+    async def _read(self, hop: _Hop, response: httpx.Response) -> FetchedResponse:
+        headers = dict(response.headers)
+        if hop.method == "HEAD" or _location(response.status_code, headers) is not None:
+            return FetchedResponse(response.status_code, hop.url, headers, "", truncated=False)
+        encoding = headers.get("content-encoding", "")
+        body, truncated = await read_limited_body(response.aiter_raw(), encoding, self._limits.max_bytes)
+        text = decode_body(body, headers.get("content-type", ""), is_complete=not truncated)
+        return FetchedResponse(response.status_code, hop.url, headers, text, truncated)
+
+    def _tls_context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            # Created at the first fetch and reused: it reads some hundred certificates.
+            self._tls = httpx.create_ssl_context(trust_env=False)
+        return self._tls
+
+
+def _validate_method(method: str) -> str:
+    if method.upper() not in METHODS:
+        raise ToolError(f"the method {method!r} is not allowed; choose one of {', '.join(sorted(METHODS))}")
+    return method.upper()
+
+
+def _as_bytes(body: str | bytes | None) -> bytes | None:
+    return body.encode(errors="replace") if isinstance(body, str) else body
+
+
+def _location(status: int, headers: Mapping[str, str]) -> str | None:
+    return headers.get("location") if status in REDIRECTS else None
+
+
+def _origin(target: Target) -> tuple[str, str, int]:
+    return target.scheme, target.host, target.port
+
+
+def _redirect(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
+    headers = hop.headers if same_origin else keep_cross_origin_headers(hop.headers)
+    rewritten = (status in (301, 302) and hop.method == "POST") or (status == 303 and hop.method not in ("GET", "HEAD"))
+    if rewritten:
+        return _Hop("GET", url, drop_body_headers(headers), None)
+    return replace(hop, url=url, headers=headers)

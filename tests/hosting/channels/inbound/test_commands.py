@@ -1,0 +1,81 @@
+"""Commands in a chat: they skip queue and model."""
+
+from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.contract import ChatLocation, Person
+
+EVE = Person("2", "Eve")
+
+
+async def answer(running, text: str, part: str = "") -> str:
+    """What a command is answered with."""
+    before = len(running.channel.sent)
+    await running.channel.deliver_message(text)
+    await running.channel.wait_until(lambda: any(entry.kind == "note" for entry in running.channel.sent[before:]))
+    return next(str(entry.payload["text"]) for entry in running.channel.sent[before:] if entry.kind == "note")
+
+
+async def test_stop_stops_what_runs_and_what_waits(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    await running.channel.deliver_message("second")
+    assert "Stopp" in await answer(running, "/stop")
+    await running.channel.wait_until(lambda: sum("⏹ Stopped." in text for text in running.channel.sent_texts()) >= 2)
+    assert await answer(running, "/stop") == "Nothing is running."
+
+
+async def test_new_begins_a_new_conversation_once_however_often_it_comes(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("before")
+    await running.channel.wait_for_text("before")
+    order = await running.channel.deliver_message("/new")
+    await running.channel.wait_for_text("new conversation")
+    await running.channel.deliver_message("after")
+    await running.channel.wait_for_text("after")
+    await running.channel.deliver(order)
+    await running.channel.deliver_message("and then")
+    await running.channel.wait_for_text("and then")
+    sessions = {each.id: await running.texts(each.id) for each in await running.store.sessions.list()}
+    assert sorted(map(tuple, sessions.values())) == [("after", "and then"), ("before",)]
+    assert sum("new conversation" in text for text in running.channel.sent_texts()) == 1
+
+
+async def test_status_tells_while_a_turn_runs(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    assert (await answer(running, "/status")).startswith("runs: wait\n0 of 100 places")
+    running.brain.gate.set()
+
+
+async def test_model_shows_and_chooses(start) -> None:
+    running = await start()
+    assert await answer(running, "/model") == "The host chooses the model. There are: brain/brain"
+    assert await answer(running, "/model brain/brain") == "brain/brain answers from now on."
+    assert (await running.store.sessions.get("synthetic-10")).model == "brain/brain"
+    assert "⚠️" in await answer(running, "/model nobody/nothing")
+    assert await answer(running, "/model auto") == "The host chooses the model from now on."
+
+
+async def test_usage_tells_what_the_conversation_cost(start) -> None:
+    running = await start()
+    assert "nothing yet" in await answer(running, "/usage")
+    await running.channel.deliver_message("hello")
+    await running.channel.wait_for_text("You said: hello")
+    assert "tokens, $0.00" in await answer(running, "/usage")
+
+
+async def test_help_pending_and_what_is_no_command(start) -> None:
+    running = await start()
+    assert "/stop: stop the running tasks" in await answer(running, "/help")
+    assert await answer(running, "/pending") == "Nothing waits for a decision."
+    assert "no command /dance" in await answer(running, "/dance")
+    assert "Which one?" in await answer(running, "/approve")
+
+
+async def test_commands_of_strangers_are_not_answered(start) -> None:
+    running = await start(policy=AccessPolicy(direct_policy="AllowList", allow_from=frozenset("1")))
+    await running.channel.deliver_message("/status", person=EVE, location=ChatLocation("66"))
+    await running.channel.deliver_message("/help")
+    await running.channel.wait_for_text("/help")
+    assert running.channel.sent_texts(ChatLocation("66")) == []

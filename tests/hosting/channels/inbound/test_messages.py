@@ -1,0 +1,241 @@
+"""Messages from a channel: answered once, whatever is delivered how often; and what is not taken says so."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.contract import Attachment, ChatLocation, ChatMigrated, Person
+from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
+from sophon_hosting.host import RunRequest
+
+GROUP = ChatLocation("-20", "group")
+EVE = Person("2", "Eve")
+
+
+async def test_a_message_is_answered_where_it_was_written(start) -> None:
+    running = await start()
+    message = await running.channel.deliver_message("hello")
+    assert await running.channel.wait_for_text("You said: hello") == "You said: hello"
+    [entry] = running.channel.sent
+    assert (entry.payload["reply_to"], entry.kind) == (message.message_id, "answer")
+
+
+async def test_every_update_delivered_three_times_in_any_order_over_a_restart_has_one_answer(start) -> None:
+    first = await start()
+    messages = [await first.channel.deliver_message(f"number {number}") for number in range(4)]
+    for message in [*reversed(messages), *messages]:
+        await first.channel.deliver(message)
+    await first.channel.wait_for_text("number 3")
+    await first.end()
+    again = await start(store=first.store, brain=first.brain)
+    for message in reversed(messages):
+        await again.channel.deliver(message)
+    await again.channel.deliver_message("the last", external_id="last")
+    await again.channel.wait_for_text("the last")
+    sent = [*first.channel.sent_texts(), *again.channel.sent_texts()]
+    answers = [text for text in sent if text.startswith("You said")]
+    assert sorted(answers) == [*(f"You said: number {number}" for number in range(4)), "You said: the last"]
+
+
+async def test_an_answer_that_was_not_sent_before_a_restart_is_sent_after_it(start) -> None:
+    silent = SyntheticChannel(start_error="not yet")
+    first = await start(channel=silent)
+    origin = {"chat": "10", "kind": "direct", "place": {"chat": "10"}, "reply_to": "5"}
+    message = RunRequest("hello", "s", "synthetic:1", "synthetic", "bot", "w1", origin)
+    first.channel.send = _never  # type: ignore[method-assign] # a platform that does not answer
+    await first.host.accept(message)
+    async with _patience():
+        while not await first.store.outbound.list(channel="synthetic", status="sending"):
+            await _breath()
+    await first.end()
+    again = await start(store=first.store)
+    await again.channel.wait_for_text("You said: hello")
+    assert again.channel.sent[0].doubtful
+
+
+async def test_a_long_answer_comes_in_parts_and_in_order(start) -> None:
+    running = await start(channel=SyntheticChannel(max_message_length=64))
+    await running.channel.deliver_message("word " * 60)
+    await running.channel.wait_until(lambda: len(" ".join(running.channel.sent_texts()).split()) >= 62)
+    assert all(len(text) <= 64 for text in running.channel.sent_texts())
+    assert " ".join(" ".join(running.channel.sent_texts()).split()) == ("You said: " + "word " * 60).strip()
+
+
+async def test_what_fails_says_so_with_its_number(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("fail")
+    said = await running.channel.wait_for_text("This did not work")
+    assert "in the host's log)" in said
+
+
+async def test_a_group_is_told_of_an_error_once_a_minute(start) -> None:
+    running = await start()
+    for _ in range(3):
+        await running.channel.deliver_message("fail", location=GROUP, is_mention=True)
+    await running.channel.deliver_message("hello", location=GROUP, is_mention=True)
+    await running.channel.wait_for_text("You said: hello", GROUP)
+    assert sum("did not work" in text for text in running.channel.sent_texts(GROUP)) == 1
+
+
+async def test_strangers_in_groups_and_what_is_not_meant_for_the_bot_are_left_alone(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("psst", location=GROUP, person=EVE, is_mention=True)
+    await running.channel.deliver_message("not for you", location=GROUP)
+    await running.channel.deliver_message("for you", location=GROUP, is_mention=True)
+    await running.channel.wait_for_text("You said: for you", GROUP)
+    assert running.channel.sent_texts(GROUP) == ["You said: for you"]
+
+
+async def test_chats_and_threads_are_conversations_of_their_own(start) -> None:
+    running = await start()
+    other = ChatLocation("10", thread="7")
+    await running.channel.deliver_message("one")
+    await running.channel.deliver_message("two", location=other)
+    await running.channel.wait_for_text("You said: one")
+    await running.channel.wait_for_text("You said: two", other)
+    assert await running.texts("synthetic-10") == ["one"]
+    assert await running.texts("synthetic-10-7") == ["two"]
+    assert (await running.store.sessions.get("synthetic-10")).owner == "synthetic:1"
+
+
+async def test_a_group_that_moves_stays_in_its_conversation(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("before", location=GROUP, is_mention=True)
+    await running.channel.wait_for_text("before", GROUP)
+    moved = ChatLocation("-100", "group")
+    for _ in range(3):
+        await running.channel.deliver(ChatMigrated("m", "-20", "-100"))
+    await running.channel.deliver_message("after", location=moved, is_mention=True)
+    await running.channel.wait_for_text("after", moved)
+    assert await running.texts("synthetic--20") == ["before", "after"]
+
+
+async def test_a_full_queue_is_told_once_and_nothing_half_is_kept(start) -> None:
+    running = await start(capacity=1)
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    await running.channel.deliver_message("second")
+    refused = await running.channel.deliver_message("third")
+    await running.channel.deliver_message("fourth")
+    await running.channel.deliver(refused)
+    running.brain.gate.set()
+    await running.channel.wait_for_text("You said: second")
+    assert sum("not accepted" in text for text in running.channel.sent_texts()) == 1
+    assert await running.texts("synthetic-10") == ["wait", "second"]
+
+
+async def test_who_waits_is_told_how_many_are_ahead(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    await running.channel.deliver_message("second")
+    await running.channel.deliver_message("third")
+    assert await running.channel.wait_for_text("Queued") == "⏳ Queued, 1 ahead."
+    running.brain.gate.set()
+    await running.channel.wait_for_text("You said: third")
+
+
+async def test_an_album_is_one_message_with_its_files(start) -> None:
+    channel = SyntheticChannel(attachment_contents={"a": b"first", "b": b"second"})
+    await start(channel=channel)
+    pieces = [
+        await channel.deliver_message(
+            text,
+            media_group_id="album",
+            external_id=f"piece {number}",
+            attachments=(Attachment(name, "image", f"{name}.png"),),
+        )
+        for number, (text, name) in enumerate([("look", "a"), ("", "b")])
+    ]
+    for piece in pieces:
+        await channel.deliver(piece)
+    said = await channel.wait_for_text("You said: look")
+    assert "[attached: 1-a.png, image, 5 bytes, uploads/synthetic/" in said
+    assert "[attached: 2-b.png, image, 6 bytes, uploads/synthetic/" in said
+    for piece in pieces:
+        await channel.deliver(piece)
+    await channel.deliver_message("and now")
+    await channel.wait_for_text("and now")
+    assert len([text for text in channel.sent_texts() if "look" in text]) == 1
+
+
+async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(start) -> None:
+    first = await start()
+    first.switchboard._connected["synthetic"].inbound.media_groups._schedule = lambda album: None  # type: ignore[method-assign]
+    await first.channel.deliver_message("look", media_group_id="album", external_id="piece")
+    await first.end()
+    again = await start(store=first.store)
+    await again.channel.wait_for_text("You said: look")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", "a b\n.png", "x" * 300])
+async def test_a_file_lies_where_the_host_says_and_nowhere_else(start, tmp_path, name: str) -> None:
+    running = await start(channel=SyntheticChannel(attachment_contents={"f": b"content"}))
+    await running.channel.deliver_message("", attachments=(Attachment("f", "document", name),))
+    said = await running.channel.wait_for_text("a file without text")
+    place = said.rpartition(" bytes, ")[2].rstrip("]")
+    assert (tmp_path / place).read_bytes() == b"content"
+    assert (tmp_path / place).resolve().is_relative_to(tmp_path / "uploads" / "synthetic")
+
+
+async def test_a_file_that_cannot_be_fetched_is_told(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("look", attachments=(Attachment("gone", "image", "cat.png"),))
+    assert "but it could not be downloaded: the file no longer exists" in await running.channel.wait_for_text(
+        "You said: look"
+    )
+
+
+async def test_a_reply_carries_what_it_answers(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("why?", quoted_text="the sky is blue")
+    assert "> the sky is blue\nwhy?" in await running.channel.wait_for_text("why?")
+
+
+async def test_a_chat_shows_that_and_how_the_answer_is_made_and_the_answer_takes_its_place(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("tell")
+    await running.channel.wait_until(lambda: running.channel.previews != [])
+    assert running.channel.typing_chats == ["10"]
+    assert running.channel.previews == [("10", "so far")]
+    running.brain.gate.set()
+    await running.channel.wait_for_text("so far and further")
+    assert running.channel.sent[-1].payload["replaces"] == "m2"
+    assert not running.switchboard._typing._displays
+
+
+async def test_a_channel_that_refuses_leaves_the_rest_running(start) -> None:
+    running = await start(channel=SyntheticChannel(start_error="the token is missing"))
+    async with _patience():
+        while running.channel.health.state != "refused":
+            await _breath()
+    assert running.channel.health.detail == "the token is missing"
+    receipt = await running.host.accept(RunRequest("hello", "s", "local"))
+    async with _patience():
+        while not (await running.store.runs.get(receipt.task_id)).over:
+            await _breath()
+
+
+async def test_whoever_is_unknown_gets_a_code_and_nothing_else(start) -> None:
+    running = await start(policy=AccessPolicy())
+    await running.channel.deliver_message("hello", person=EVE, location=replace(DEFAULT_LOCATION, chat="66"))
+    said = await running.channel.wait_for_text("sophon pairing approve", ChatLocation("66"))
+    assert "hello" not in said
+    await running.channel.deliver_message("hello?", person=EVE, location=ChatLocation("66"))
+    assert len(running.channel.sent_texts(ChatLocation("66"))) == 1
+    assert await running.store.runs.list() == []
+    assert DEFAULT_PERSON.id == "1"
+
+
+def _patience() -> asyncio.Timeout:
+    return asyncio.timeout(30)
+
+
+async def _breath() -> None:
+    await asyncio.sleep(0)
+
+
+async def _never(entry: object) -> None:
+    await asyncio.Event().wait()

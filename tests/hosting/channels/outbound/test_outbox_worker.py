@@ -1,0 +1,160 @@
+"""What becomes of each part that is sent: every receipt of a platform has its documented reaction."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+
+import pytest
+
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.testing import VirtualClock
+from sophon_channels.contract import SendAmbiguous, SendChatMigrated, SendDeferred, SendResult, SendUndeliverable
+from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.outbound.outbox_worker import MAX_AMBIGUOUS_ATTEMPTS, MAX_ENTRY_AGE, OutboxWorker
+
+
+class Bench:
+    """A ledger that is worked off in virtual time."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.store = InMemoryStore(clock=self.clock)
+        self.channel = SyntheticChannel()
+        self.moves: list[tuple[str, str]] = []
+        self.delivery = OutboxWorker(
+            self.channel, self.store.outbox, self.clock, migrate_chat=self._moved, refresh_payload=self._ready
+        )
+
+    async def add(self, number: int, chat: str = "10") -> None:
+        payload = {"text": f"part {number}"}
+        entry = OutboundEntry(f"e{number}", None, "synthetic", "bot", chat, "note", payload, number)
+        await self.store.outbox.add([entry])
+        self.delivery.wake()
+
+    async def status(self, number: int) -> str:
+        return (await self.store.outbox.get(f"e{number}")).status
+
+    async def pass_time(self, until: Callable[[], bool]) -> None:
+        """Sleep in virtual time, second by second, until something is so.
+
+        A clock without sleepers fires a timeout only after a quarter of a real second, each time the work looks again.
+        """
+        async with asyncio.timeout(30):
+            while not until():
+                await self.clock.sleep(1)
+
+    async def _moved(self, old: str, new: str) -> None:
+        self.moves.append((old, new))
+
+    async def _ready(self, entry: OutboundEntry) -> None:
+        return
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    work = asyncio.create_task(bench.delivery.run())
+    yield bench
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
+async def sent(bench: Bench, *receipts: SendResult) -> list[str]:
+    """Send one part, whatever the platform says first."""
+    bench.channel.send_results.extend(receipts)
+    await bench.add(1)
+    await bench.channel.wait_until(lambda: bool(bench.channel.sent))
+    return [str(entry.payload["text"]) for entry in bench.channel.sent]
+
+
+async def test_what_is_refused_is_sent_when_the_platform_says_and_not_before(bench: Bench) -> None:
+    began = bench.clock.now()
+    assert await sent(bench, SendDeferred("too many", timedelta(seconds=17))) == ["part 1"]
+    assert timedelta(seconds=17) <= bench.clock.now() - began < timedelta(seconds=30)
+
+
+async def test_while_one_chat_waits_others_are_served(bench: Bench) -> None:
+    bench.channel.send_results.append(SendDeferred("too many", timedelta(hours=2)))
+    await bench.add(1)
+    await bench.add(2, chat="11")
+    await bench.channel.wait_until(lambda: len(bench.channel.sent) == 1)
+    assert bench.channel.sent[0].chat == "11"
+
+
+async def test_a_refusal_everywhere_holds_everything(bench: Bench) -> None:
+    bench.channel.send_results.append(SendDeferred("the bot is too fast", timedelta(minutes=5), is_account_wide=True))
+    began = bench.clock.now()
+    await bench.add(1)
+    await bench.channel.wait_until(lambda: not bench.channel.send_results)
+    await bench.add(2, chat="11")
+    await bench.pass_time(lambda: len(bench.channel.sent) == 2)
+    assert bench.clock.now() - began >= timedelta(minutes=5)
+
+
+async def test_what_may_have_arrived_is_sent_again_and_marked(bench: Bench) -> None:
+    await sent(bench, SendAmbiguous("no answer"))
+    assert bench.channel.sent[0].doubtful
+    await bench.channel.wait_until(lambda: True)
+
+
+async def test_after_three_doubtful_tries_it_is_given_up(bench: Bench) -> None:
+    bench.channel.send_results.extend([SendAmbiguous("no answer")] * 10)
+    await bench.add(1)
+    async with asyncio.timeout(30):
+        while await bench.status(1) != "dead":
+            await bench.clock.sleep(1)
+    assert len(bench.channel.send_results) == 10 - MAX_AMBIGUOUS_ATTEMPTS
+
+
+async def test_what_is_refused_for_a_day_is_given_up(bench: Bench) -> None:
+    bench.channel.send_results.extend([SendDeferred("too many", timedelta(hours=5))] * 10)
+    began = bench.clock.now()
+    await bench.add(1)
+    async with asyncio.timeout(30):
+        while await bench.status(1) != "dead":
+            await bench.clock.sleep(60)
+    assert MAX_ENTRY_AGE < bench.clock.now() - began < MAX_ENTRY_AGE + timedelta(hours=6)
+
+
+async def test_what_cannot_arrive_is_not_tried_again_and_the_next_is_sent(bench: Bench) -> None:
+    bench.channel.send_results.append(SendUndeliverable("blocked", is_chat_gone=True))
+    await bench.add(1)
+    await bench.add(2)
+    await bench.channel.wait_until(lambda: len(bench.channel.sent) == 1)
+    assert await bench.status(1) == "dead"
+    assert bench.channel.sent[0].id == "e2"
+
+
+async def test_a_chat_that_moved_gets_it_once_at_its_new_place(bench: Bench) -> None:
+    await sent(bench, SendChatMigrated("-100"))
+    assert [(entry.chat, entry.payload["text"]) for entry in bench.channel.sent] == [("-100", "part 1")]
+    assert bench.moves == [("10", "-100")]
+
+
+async def test_a_chat_that_says_it_moved_again_and_again_stops_nothing(bench: Bench) -> None:
+    bench.channel.send_results.extend([SendChatMigrated("-100"), SendChatMigrated("-100")])
+    await bench.add(1)
+    await bench.channel.wait_until(lambda: not bench.channel.send_results)
+    await bench.add(2)
+    await bench.channel.wait_until(lambda: len(bench.channel.sent) == 1)
+    assert bench.channel.sent[0].id == "e2"
+
+
+async def test_parts_of_a_chat_arrive_in_order_whatever_happens_to_the_first(bench: Bench) -> None:
+    bench.channel.send_results.append(SendDeferred("too many", timedelta(seconds=3)))
+    for number in range(1, 5):
+        await bench.add(number)
+    await bench.channel.wait_until(lambda: len(bench.channel.sent) == 4)
+    assert [entry.id for entry in bench.channel.sent] == ["e1", "e2", "e3", "e4"]
+
+
+async def test_what_a_killed_process_was_sending_is_sent_again_and_marked() -> None:
+    bench = Bench()
+    await bench.add(1)
+    await bench.store.outbox.mark_sending("e1")
+    work = asyncio.create_task(bench.delivery.run())
+    await bench.channel.wait_until(lambda: bool(bench.channel.sent))
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    assert bench.channel.sent[0].doubtful

@@ -1,0 +1,172 @@
+"""Files that the agent sends: once, into the chat that its turn came from, and from its own folder only."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon import ModelRequest, ModelResponse, Services, ToolCall
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import ChatLocation
+from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
+from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.outbound.send_file_tool import (
+    NO_CHAT_MESSAGE,
+    TOOL_NAME,
+    create_send_file_tool,
+    guess_media_type,
+)
+from sophon_hosting.host import RunRequest
+from sophon_middlewares.chains import twelve
+from tests.hosting.channels.conftest import Brain
+
+ELSEWHERE = ChatLocation("77")
+
+
+@dataclass
+class Sender(Brain):
+    """Sends the file that a message names, says what came of it, and can be stopped in between."""
+
+    halts: bool = False
+    told: list[str] = field(default_factory=list)
+
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        last = request.messages[-1]
+        if last.role == "user":
+            paths = last.content.removeprefix("send ").split(" and ")
+            calls = [
+                ToolCall(f"c{n}", TOOL_NAME, {"path": path, "caption": "**look**"}) for n, path in enumerate(paths)
+            ]
+            return ModelResponse("", calls)
+        self.told.append(last.content)
+        self.reached.set()
+        if self.halts:
+            await self.gate.wait()
+        return f"Done: {last.content}"
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "reports" / "march.txt"
+    path.parent.mkdir()
+    path.write_bytes(b"figures")
+    return path
+
+
+async def test_a_file_is_sent_with_its_caption_before_the_answer_and_nowhere_else(start, report: Path) -> None:
+    running = await start(brain=Sender())
+    await running.channel.deliver_message("send reports/march.txt", location=ELSEWHERE)
+    await running.channel.wait_for_text("Done", ELSEWHERE)
+    file, answer = running.channel.sent
+    assert running.channel.sent_files == [("march.txt", b"figures")]
+    assert (file.chat, file.kind, file.payload["text"]) == ("77", "file", "**look**")
+    assert file.payload["media_type"] == "text/plain"
+    assert answer.payload["text"].startswith("Done: reports/march.txt (7 bytes) is on its way")
+
+
+async def test_two_files_of_one_reply_are_both_sent(start, report: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(b"more")
+    running = await start(brain=Sender())
+    await running.channel.deliver_message("send reports/march.txt and b.txt")
+    await running.channel.wait_for_text("Done")
+    assert sorted(running.channel.sent_files) == [("b.txt", b"more"), ("march.txt", b"figures")]
+
+
+async def test_two_turns_send_the_same_file_twice(start, report: Path) -> None:
+    running = await start(brain=Sender())
+    for count in (1, 2):
+        await running.channel.deliver_message("send reports/march.txt")
+        await running.channel.wait_until(lambda count=count: len(running.channel.sent) == 2 * count)
+    assert running.channel.sent_files == [("march.txt", b"figures")] * 2
+
+
+async def test_a_turn_that_is_cut_off_after_its_call_sends_the_file_once(start, report: Path) -> None:
+    first = await start(brain=Sender(halts=True))
+    await first.channel.deliver_message("send reports/march.txt")
+    await first.brain.reached.wait()
+    await first.channel.wait_until(lambda: bool(first.channel.sent_files))
+    await first.end()
+    again = await start(store=first.store, brain=Sender())
+    await again.channel.wait_for_text("Done")
+    assert (len(first.channel.sent_files), len(again.channel.sent_files)) == (1, 0)
+
+
+async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start, report: Path) -> None:
+    store, kept = InMemoryStore(), asyncio.Event()
+    add = store.outbox.add
+
+    async def killed(entries: Sequence[OutboundEntry]) -> int:
+        await add(entries)
+        kept.set()
+        return await asyncio.Event().wait() or 0
+
+    store.outbox.add = killed  # type: ignore[method-assign] # the process ends before it hears that it is kept
+    first = await start(store=store, channel=SyntheticChannel(start_error="not yet"), brain=Sender())
+    origin = {"chat": "10", "kind": "direct", "place": {"chat": "10"}}
+    await first.host.accept(RunRequest("send reports/march.txt", "s", "synthetic:1", "synthetic", "bot", "w1", origin))
+    await kept.wait()
+    await first.end()
+    store.outbox.add = add  # type: ignore[method-assign]
+    again = await start(store=store, brain=Sender())
+    await again.channel.wait_for_text("Done")
+    sent = len(first.channel.sent_files) + len(again.channel.sent_files)
+    assert (sent, len(await store.outbox.list())) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../secret.txt", "'..' is not allowed"),
+        ("/etc/passwd", "give one relative to the files folder"),
+        ("link.txt", "it is a link"),
+        ("way/secret.txt", "a link, not a folder"),
+        ("reports", "it is a folder"),
+        ("gone.txt", "it does not exist"),
+        ("empty.txt", "0 bytes; an empty file cannot be sent"),
+        ("large.txt", "the maximum here is 1,000,000 bytes"),
+    ],
+)
+async def test_what_is_no_file_of_the_folder_is_not_sent(
+    start, report: Path, tmp_path: Path, tmp_path_factory: Any, path: str, said: str
+) -> None:
+    beside = tmp_path_factory.mktemp("beside")
+    (beside / "secret.txt").write_bytes(b"secret")
+    (tmp_path / "link.txt").symlink_to(beside / "secret.txt")
+    (tmp_path / "way").symlink_to(beside)
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    running = await start(brain=Sender())
+    await running.channel.deliver_message(f"send {path}")
+    assert said in await running.channel.wait_for_text("Done: error")
+    assert running.channel.sent_files == []
+
+
+async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path) -> None:
+    running = await start(brain=Sender())
+    await running.host.accept(RunRequest("send reports/march.txt", "s", "local"))
+    await running.brain.reached.wait()
+    services = running.host.services
+    await twelve(services).run(services.turn("send reports/march.txt"))
+    assert running.brain.told == [f"error: {NO_CHAT_MESSAGE}"] * 2
+    assert await running.store.outbound.list(channel="synthetic") == []
+
+
+def test_without_a_channel_there_is_no_such_tool() -> None:
+    services = Services()
+    assert ChannelSupervisor(services, []).channels == []
+    assert TOOL_NAME not in services.registry
+
+
+def test_the_tool_tells_the_person_in_the_chat_and_needs_no_approval() -> None:
+    tool = create_send_file_tool({}, lambda name: None)
+    assert "to the person in this chat" in tool.description
+    assert (tool.risk.label, tool.idempotent) == ("low", True)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("a.PDF", "application/pdf"), ("a.jpg", "image/jpeg"), ("README", "")])
+def test_a_file_is_of_the_type_that_its_ending_says(name: str, expected: str) -> None:
+    assert guess_media_type(Path(name)) == expected

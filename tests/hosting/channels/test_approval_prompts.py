@@ -1,0 +1,150 @@
+"""Questions in a chat: buttons, text, who may decide, once, over a kill, and everybody sees it."""
+
+import asyncio
+
+import pytest
+
+from sophon.approvals import Decision
+from sophon_channels.contract import ChatLocation, Person
+from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
+
+EVE, BOSS = Person("2", "Eve"), Person("9", "Grace")
+GROUP = ChatLocation("-20", "group")
+
+
+async def asked(running, text: str = "pay Bob", **more: object) -> tuple[str, str]:
+    """Have something asked; the data of approve and reject."""
+    await running.channel.deliver_message(text, **more)
+    await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+    approve, reject = running.channel.sent[-1].payload["buttons"]
+    return approve, reject
+
+
+def code_of(data: str) -> str:
+    return data.split(":")[1]
+
+
+async def test_a_button_lets_it_run_and_the_question_says_who_pressed(start) -> None:
+    running = await start()
+    approve, _ = await asked(running)
+    question = running.channel.sent[-1]
+    assert "May pay run? (high risk)" in question.payload["text"]
+    assert "  to: Bob" in question.payload["text"]
+    note = await running.channel.deliver_press(approve)
+    assert "Approved by Ada at " in note
+    await running.channel.wait_for_text("You said: paid Bob")
+    await running.channel.wait_for_text("✅ Approved by Ada at ")
+    decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
+    assert "✅ Approved by Ada at " in decided.payload["text"]
+    assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
+    assert running.brain.paid == ["Bob"]
+
+
+async def test_reject_by_text_has_a_reason_that_the_agent_reads(start) -> None:
+    running = await start()
+    _, reject = await asked(running)
+    await running.channel.deliver_message(f"/reject {code_of(reject).lower()} too expensive")
+    await running.channel.wait_for_text("❌ Rejected by Ada at ")
+    said = await running.channel.wait_for_text("You said: ")
+    assert "too expensive" in said
+    assert running.brain.paid == []
+
+
+async def test_pressing_again_tells_who_was_first(start) -> None:
+    running = await start()
+    approve, reject = await asked(running)
+    await running.channel.deliver_press(approve)
+    assert (await running.channel.deliver_press(reject)).startswith("already approved by Ada at ")
+    assert (await running.channel.deliver_press(approve)).startswith("already approved by Ada at ")
+    await running.channel.wait_for_text("You said: paid Bob")
+    assert running.brain.paid == ["Bob"]
+
+
+@pytest.mark.parametrize("text", ["continue", "yes", "approve", "ok, go on"])
+async def test_quiet_text_decides_nothing(start, text: str) -> None:
+    running = await start()
+    await asked(running)
+    await running.channel.deliver_message(text)
+    await running.channel.deliver_message("/pending")
+    assert "Run pay" in await running.channel.wait_for_text("/approve ID or /reject")
+    assert running.brain.paid == []
+
+
+async def test_a_stranger_decides_nothing_and_an_approver_does(start) -> None:
+    running = await start()
+    approve, _ = await asked(running, location=GROUP, is_mention=True)
+    assert await running.channel.deliver_press(approve, person=EVE, location=GROUP) == "you may not decide this"
+    assert "Approved by Grace" in await running.channel.deliver_press(approve, person=BOSS, location=GROUP)
+    await running.channel.wait_for_text("You said: paid Bob", GROUP)
+
+
+async def test_a_code_counts_in_its_own_chat_only(start) -> None:
+    running = await start()
+    approve, _ = await asked(running)
+    other = ChatLocation("77")
+    assert "not known here" in await running.channel.deliver_press(approve, location=other)
+    await running.channel.deliver_message(f"/approve {code_of(approve)}", location=other)
+    await running.channel.wait_for_text("not known here", other)
+    assert running.brain.paid == []
+
+
+async def test_of_two_who_press_at_once_one_decides(start) -> None:
+    running = await start()
+    approve, reject = await asked(running)
+    notes = await asyncio.gather(
+        running.channel.deliver_press(approve),
+        running.channel.deliver_press(reject, person=BOSS, location=DEFAULT_LOCATION),
+    )
+    assert sum(note.startswith("already") for note in notes) == 1
+    await running.channel.wait_until(lambda: any(entry.kind == "answer" for entry in running.channel.sent))
+    assert running.brain.paid in ([], ["Bob"])
+
+
+async def test_a_kill_between_the_question_and_the_press_changes_nothing(start) -> None:
+    first = await start()
+    approve, _ = await asked(first)
+    await first.end()
+    again = await start(store=first.store, brain=first.brain)
+    await again.channel.deliver_press(approve)
+    await again.channel.deliver_press(approve)
+    await again.channel.wait_for_text("You said: paid Bob")
+    assert first.brain.paid == ["Bob"]
+    assert not any("May pay run?" in text and "Approved" not in text for text in again.channel.sent_texts())
+
+
+async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(start) -> None:
+    first = await start(channel=SyntheticChannel())
+    first.host.feed.unsubscribe_all(first.switchboard._handle_event)
+    await first.channel.deliver_message("pay Bob")
+    async with asyncio.timeout(30):
+        while not await first.store.approvals.list():
+            await asyncio.sleep(0)
+    first.host.feed.watch(first.switchboard._handle_event)
+    await first.end()
+    again = await start(store=first.store)
+    await again.channel.wait_for_text("May pay run?")
+
+
+async def test_what_is_decided_elsewhere_is_told_in_the_chat(start) -> None:
+    running = await start()
+    await asked(running)
+    [record] = await running.store.approvals.list()
+    await running.host.approvals.decide(record.request.id, Decision.approve(), "synthetic:1")
+    await running.channel.wait_for_text("✅ Approved by Ada")
+
+
+async def test_what_expires_says_so_in_the_chat(start) -> None:
+    running = await start(Approval={"Timeout": "00:00:01"})
+    approve, _ = await asked(running)
+    await running.channel.wait_for_text("⌛ Expired: nobody decided in time.")
+    assert await running.channel.deliver_press(approve) == "already expired: nobody decided in time."
+
+
+async def test_where_a_button_shows_nothing_a_press_that_does_not_count_is_told_in_the_chat(start) -> None:
+    running = await start(channel=SyntheticChannel(supports_press_notes=False))
+    approve, reject = await asked(running)
+    await running.channel.deliver_press(approve)
+    await running.channel.wait_for_text("You said: paid Bob")
+    await running.channel.deliver_press(reject)
+    await running.channel.wait_for_text("already approved by Ada at ")
+    assert not any(entry.id.startswith("pressed:") and "✅" in entry.payload["text"] for entry in running.channel.sent)

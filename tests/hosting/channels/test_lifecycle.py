@@ -1,0 +1,126 @@
+"""What lasts: a failed start is tried again, what was not told is told later, no chat is in a foreign session."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon.approvals import Decision
+from sophon.errors import StoreError
+from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.runs.contract import Run
+from sophon.testing import VirtualClock
+from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.contract import Attachment, ChatLocation
+from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
+from sophon_hosting.channels import lifecycle as switchboard
+from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+
+GROUP = ChatLocation("-20", "group")
+
+
+async def asked(running: Any) -> None:
+    await running.channel.deliver_message("pay Bob")
+    await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+
+
+async def test_a_channel_begins_again_after_a_failure_of_the_store(start, monkeypatch) -> None:
+    monkeypatch.setattr(switchboard, "START_RETRY_SECONDS", 0)
+    store = InMemoryStore()
+    kept, failures = store.channel_state.expire, [StoreError("memory", "the disk is full")]
+
+    async def expire(*some: Any) -> int:
+        if failures:
+            raise failures.pop()
+        return await kept(*some)
+
+    store.channel_state.expire = expire  # type: ignore[method-assign] # a store that fails once
+    running = await start(store=store)
+    await running.channel.deliver_message("hello")
+    await running.channel.wait_for_text("You said: hello")
+
+
+async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypatch) -> None:
+    monkeypatch.setattr(switchboard, "PROMPT_CHECK_SECONDS", 0)
+    running = await start()
+    await asked(running)
+    [record] = await running.store.approvals.list()
+    now = running.host.services.clock.now()
+    await running.store.approvals.decide(record.request.id, replace(Decision.reject("no"), decided_by="local"), now)
+    await running.channel.wait_for_text("❌ Rejected by local")
+
+
+async def test_a_session_that_somebody_made_under_the_name_of_a_chat_hears_nothing_of_it(start) -> None:
+    store = InMemoryStore()
+    await store.sessions.get_or_create("synthetic-10", "bob")
+    running = await start(store=store)
+    await running.channel.deliver_message("a secret")
+    await running.channel.wait_for_text("You said: a secret")
+    await running.channel.deliver_message("another")
+    await running.channel.wait_for_text("You said: another")
+    assert await running.texts("synthetic-10") == []
+    [own] = await store.sessions.list("synthetic:1")
+    assert await running.texts(own.id) == ["a secret", "another"]
+
+
+async def test_a_stop_that_comes_days_late_stops_nothing_that_began_since(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    await running.channel.deliver_message("/stop", is_late=True)
+    await running.channel.wait_for_text("Nothing is running.")
+    running.brain.gate.set()
+    await running.channel.wait_for_text("You said: wait")
+
+
+class Torn(SyntheticChannel):
+    """Ends, or hangs, in the middle of a file."""
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        super().__init__(attachment_contents={"f": b"the whole file"})
+        self.hangs, self.torn = hangs, True
+
+    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
+        if not self.torn:
+            return await super().download_attachment(attachment, target, max_bytes=max_bytes)
+        await asyncio.to_thread(Path(target).write_bytes, b"the wh")
+        if self.hangs:
+            await asyncio.Event().wait()
+        raise asyncio.CancelledError
+
+
+@pytest.fixture
+def run() -> Run:
+    file = {"id": "f", "kind": "document", "name": "a.txt"}
+    return Run(
+        "r1", "s", channel="synthetic", text="look", origin={"chat": DEFAULT_LOCATION.key, "attachments": [file]}
+    )
+
+
+async def test_a_file_that_a_kill_tore_is_fetched_anew(run: Run, tmp_path: Path) -> None:
+    channel = Torn()
+    attachments = AttachmentDownloader({"synthetic": channel}, tmp_path, VirtualClock())
+    with pytest.raises(asyncio.CancelledError):
+        await attachments.prepare_run(run)
+    channel.torn = False
+    assert "14 bytes" in (await attachments.prepare_run(run)).text
+    assert (tmp_path / "uploads/synthetic/r1/1-a.txt").read_bytes() == b"the whole file"
+
+
+async def test_a_platform_that_hangs_at_a_file_gives_the_worker_back(run: Run, tmp_path: Path) -> None:
+    attachments = AttachmentDownloader({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
+    waiting = asyncio.create_task(attachments.prepare_run(run))
+    assert "could not be downloaded: the download took longer than 60 s" in (await waiting).text
+
+
+async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
+    running = await start(policy=AccessPolicy(allow_from=frozenset({"1"}), group_policy="All"))
+    await running.channel.deliver_message("wait", location=GROUP)
+    await running.brain.reached.wait()
+    await running.channel.deliver_message("/stop@other_bot", location=GROUP)
+    running.brain.gate.set()
+    await running.channel.wait_for_text("You said: wait", GROUP)
+    await running.channel.deliver_message("/help@sophon_bot", location=GROUP, is_mention=True)
+    await running.channel.wait_for_text("/stop: stop the running tasks", GROUP)

@@ -1,0 +1,122 @@
+"""A turn on the screen."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from sophon.events import (
+    AgentStatus,
+    ApprovalRequested,
+    Event,
+    ModelAttempt,
+    PlanProposed,
+    PlanStepChanged,
+    StreamChunk,
+    StreamReset,
+    TaskCompleted,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from sophon.messages import Response, Usage
+from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
+from sophon_hosting.cli.console.output import create_console
+
+PLAN = {"id": "p", "goal": "both", "steps": [{"id": "s1", "description": "write", "estimated_risk": "medium"}]}
+
+
+def shown(*events: Event, response: Response | None = None, terminal: bool = False) -> str:
+    stream = io.StringIO()
+    screen = Console(
+        file=stream,
+        force_terminal=terminal,
+        width=80,
+        color_system=None,
+        legacy_windows=False,
+        _environ={"TERM": "xterm"},
+    )
+    view = TerminalRenderer(screen)
+    view.start_turn()
+    for event in events:
+        view.emit(event)
+    if response is not None:
+        view.finish_turn(response, "main")
+    return stream.getvalue()
+
+
+def chunk(text: str) -> StreamChunk:
+    return StreamChunk(epoch=1, text=text)
+
+
+def tool(call_id: str = "1", *, run_id: str = "run") -> tuple[Event, Event]:
+    began = ToolCallStarted(
+        run_id=run_id, call_id=call_id, tool="calculator", arguments_digest="", arguments={"e": "1+1"}
+    )
+    return began, ToolCallCompleted(
+        run_id=run_id, call_id=call_id, tool="calculator", outcome="completed", duration_ms=3, result="2"
+    )
+
+
+def test_text_comes_in_pieces_and_a_tool_between_has_its_own_line() -> None:
+    text = shown(chunk("Let me "), chunk("see."), *tool(), chunk("2"))
+    assert text == "Let me see.\n  ✓ calculator (1+1) → 2 · 3 ms\n2"
+
+
+def test_what_was_streamed_is_not_shown_again_at_the_end() -> None:
+    done = TaskCompleted(text="hi", finish_reason="stop", usage=Usage(), duration_ms=12)
+    attempt = ModelAttempt(purpose="reply", model="a/b", outcome="ok", duration_ms=1)
+    text = shown(attempt, chunk("hi"), done, response=Response("hi"))
+    assert text == "hi\n  a/b · 12 ms · session main\n"
+
+
+def test_what_was_not_streamed_is_shown_at_the_end() -> None:
+    assert shown(*tool(), response=Response("two")).splitlines()[1] == "two"
+
+
+def test_markup_and_escapes_of_a_model_are_text() -> None:
+    text = shown(chunk("[bold red]x[/] :smile: \x1b[31m\x1b]0;t\x07"))
+    assert text == "[bold red]x[/] :smile: ␛[31m␛]0;t␇"
+
+
+def test_a_plan_is_shown_when_it_begins_to_run() -> None:
+    lines = shown(PlanProposed(plan=PLAN), PlanStepChanged(step_id="s1", status="running")).splitlines()
+    assert lines == ["  Plan of 1 steps: both", "    1. s1: write (risk medium)", "  ▸ s1: write"]
+
+
+def test_a_plan_that_a_question_shows_is_not_shown_twice() -> None:
+    asked = ApprovalRequested(approval_id="a", kind="plan", tool="plan", risk="medium", arguments={}, preview="")
+    text = shown(PlanProposed(plan=PLAN), asked, PlanStepChanged(step_id="s1", status="running"))
+    assert text == "  ▸ s1: write\n"
+
+
+def test_a_reply_that_begins_anew_says_so() -> None:
+    text = shown(chunk("half"), StreamReset(epoch=2, reason="restart"), chunk("x"))
+    assert text == "half\n  · the answer restarts: restart\nx"
+
+
+def test_a_terminal_tells_what_goes_on_and_takes_it_back() -> None:
+    text = shown(AgentStatus(status="thinking"), chunk("hi"), terminal=True)
+    assert text == "  thinking …\r\x1b[2Khi"
+
+
+def test_a_pipe_is_told_no_passing_status() -> None:
+    assert shown(AgentStatus(status="thinking"), chunk("hi")) == "hi"
+
+
+def test_a_failover_has_a_line() -> None:
+    line = shown(AgentStatus(status="retrying", detail="a/b failed (overloaded); asking c/d"))
+    assert line == "  · retrying: a/b failed (overloaded); asking c/d\n"
+
+
+def test_quiet_lines_keep_to_the_width_of_a_terminal() -> None:
+    completed = ToolCallCompleted(call_id="1", tool="t" * 30, outcome="failed", result="word " * 60)
+    assert max(len(line) for line in shown(completed, terminal=True).splitlines()) <= 80
+
+
+def test_a_cancelled_turn_says_that_it_stopped() -> None:
+    assert shown(chunk("ha"), response=Response(finish_reason="cancelled")) == "ha\n  – stopped\n"
+
+
+def test_no_color_means_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert create_console().color_system is None

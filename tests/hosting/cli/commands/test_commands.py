@@ -1,0 +1,183 @@
+"""The commands besides the chat."""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon_hosting.cli.commands.usage import first_day
+
+Command = Callable[..., Any]
+Start = Callable[..., Any]
+
+
+def test_the_chain_is_a_table_of_twelve(sophon: Command) -> None:
+    done = sophon("chain")
+    assert done.out == sophon("chain", "twelve").out
+    assert " 1  SessionEvents" in done.out
+    assert "12  LlmInvoker" in done.out
+    names = [each["name"] for each in sophon("chain", "--json").json]
+    assert names[0] == "SessionEvents"
+    assert len(names) == 12
+
+
+def test_a_chain_of_ones_own_is_shown_and_run(sophon: Command, folder: Path) -> None:
+    (folder / "own.py").write_text(
+        "from sophon import Pipeline, Response\n"
+        "async def hello(ctx, next):\n"
+        '    """Says hello."""\n'
+        '    ctx.response = Response("hello from my own chain")\n'
+        "def chain(services):\n"
+        "    return Pipeline.compose(hello)\n"
+    )
+    (folder / "appsettings.json").write_text('{"Sophon": {"Chain": {"Factory": "own:chain"}}}')
+    assert "Says hello." in sophon("chain").out
+    assert "hello from my own chain" in sophon("chat", "hi").out
+
+
+def test_sessions_are_listed_shown_renamed_copied_exported_and_deleted(sophon: Command, folder: Path) -> None:
+    sophon("chat", "What is 17 * 23?")
+    assert sophon("sessions", "rename", "main", "[bold]Sums\x1b").code == 0
+    assert "[bold]Sums␛" in sophon("sessions", "list").out
+    shown = sophon("sessions", "show", "main").out
+    assert shown.startswith("> What is 17 * 23?\n  · calculator (17 * 23)\n  → 391\n17 * 23 = 391.")
+    assert sophon("sessions", "fork", "main", "copy", "--upto", "1").out == "copy\n"
+    assert sophon("sessions", "show", "copy", "--json").json["session"]["messages"] == 1
+    assert sophon("sessions", "export", "main", "-o", "main.json").code == 0
+    assert json.loads((folder / "main.json").read_text()) == sophon("sessions", "show", "main", "--json").json
+    assert "exists already" in sophon("sessions", "export", "main", "-o", "main.json").err
+    assert sophon("sessions", "delete", "copy", "--yes").code == 0
+    assert [each["id"] for each in sophon("sessions", "list", "--json").json] == ["main"]
+
+
+def test_nothing_is_deleted_without_a_yes(sophon: Command, process: Command) -> None:
+    sophon("chat", "2 + 2")
+    assert "nothing was deleted" in sophon("sessions", "delete", "main").err
+    assert len(sophon("sessions", "list", "--json").json) == 1
+    assert process("sessions", "delete", "main", lines="yes\n").code == 0
+    assert sophon("sessions", "list", "--json").json == []
+
+
+def test_usage_is_summed_by_day_and_model(sophon: Command) -> None:
+    assert "There is no usage" in sophon("usage").out
+    sophon("chat", "What is 17 * 23?")
+    (row,) = sophon("usage", "--json").json
+    assert (row["provider"], row["model"], row["cost_micros"]) == ("offline", "offline", 0)
+    assert row["calls"] == 2
+    assert sophon("usage", "--session", "main", "--json").json == [row]
+    assert "total" in sophon("usage").out
+
+
+def test_the_first_day_counts_in_the_time_zone_of_the_books() -> None:
+    late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    assert first_day(late, "UTC", 1) == "2026-03-01"
+    assert first_day(late, "UTC", 3) == "2026-02-27"
+
+
+def test_config_shows_what_is_in_force_without_secrets(sophon: Command) -> None:
+    token = 'Hub.Users=[{"Id": "me", "Token": "very-secret"}]'
+    done = sophon("config", "show", "--set", "Hub.Port=8081", "--set", "Hub.Port=8082", "--set", token)
+    assert done.json["Sophon"]["Hub"]["Port"] == 8082
+    assert "very-secret" not in done.out
+
+
+def test_config_validates_and_describes(sophon: Command) -> None:
+    assert sophon("config", "validate").out == "The settings are valid.\n"
+    done = sophon("config", "validate", "--json", "--set", "Hub.Prot=1")
+    assert done.code == 1
+    assert done.json["valid"] is False
+    assert "did you mean Port?" in done.json["problems"][0]
+    assert sophon("config", "schema").json["properties"]["Sophon"]["properties"]["Hub"]
+
+
+def test_init_writes_a_valid_file_once(sophon: Command, folder: Path) -> None:
+    assert sophon("init").code == 0
+    written = (folder / "appsettings.json").read_text()
+    (folder / "appsettings.json").write_text(written.replace("5.0", "7.0"))
+    assert "not changed" in sophon("init").out
+    assert "7.0" in (folder / "appsettings.json").read_text()
+    assert sophon("config", "validate").code == 0
+
+
+def test_settings_in_another_folder_are_relative_to_it(sophon: Command, folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "my.json").write_text("{}")
+    sophon("--settings", "other/my.json", "chat", "2 + 2")
+    assert (folder / "other" / "data" / "sophon.db").exists()
+    assert not (folder / "data").exists()
+
+
+def test_the_doctor_finds_nothing_wrong_on_a_healthy_machine(sophon: Command) -> None:
+    done = sophon("doctor")
+    assert done.code == 0
+    assert "No problems found." in done.out
+    found = {each["id"]: each for each in sophon("doctor", "--json").json}
+    assert {"python", "settings", "providers", "chain", "tools", "files", "store", "terminal"} <= set(found)
+    assert found["chain"]["text"] == "twelve: 12 middlewares"
+
+
+def test_the_doctor_names_each_fault_and_its_fix(sophon: Command, folder: Path) -> None:
+    (folder / "broken.db").write_text("this is no database, and long enough to be looked at as one" * 20)
+    (folder / "file").write_text("")
+    faults = ["Chain.Name=nope", "Store.Url=sqlite:///broken.db", "Tools.FilesRoot=file"]
+    done = sophon("doctor", "--json", *(word for fault in faults for word in ("--set", fault)))
+    assert done.code == 1
+    failed = {each["id"]: each for each in done.json if each["grade"] == "failed"}
+    assert set(failed) == {"chain", "store", "files"}
+    assert all(each["fix"] for each in failed.values())
+
+
+def test_the_doctor_tells_wrong_settings_and_missing_keys(sophon: Command) -> None:
+    wrong = sophon("doctor", "--json", "--set", "Hub.Prot=1")
+    assert wrong.code == 1
+    assert any("did you mean Port?" in each["text"] for each in wrong.json)
+    provider = 'Providers=[{"Id": "openai", "Type": "openai", "Models": ["gpt-5-mini"], "Keys": [{"$env": "NO_KEY"}]}]'
+    missing = sophon("doctor", "--json", "--set", provider)
+    assert missing.code == 1
+    assert any(each["id"] == "keys" and "NO_KEY" in each["text"] for each in missing.json)
+
+
+def test_help_and_version_load_nothing_heavy(sophon: Command) -> None:
+    program = (
+        "import sys\n"
+        "from sophon_hosting.cli.app import run\n"
+        "run(['--help'])\n"
+        "heavy = {'sophon', 'litellm', 'sqlalchemy', 'httpx', 'networkx', 'pydantic', 'rich', 'asyncio', 'anyio'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "chat       Chat with the agent" in done.stdout
+    assert sophon("--version").out.startswith("sophon 0.")
+
+
+def test_without_a_command_and_a_terminal_there_is_help(process: Command) -> None:
+    done = process()
+    assert done.code == 0
+    assert "Usage: sophon" in done.out
+
+
+def test_a_table_breaks_no_id_in_a_narrow_terminal_and_no_cell_over_a_pipe(process: Command, terminal: Start) -> None:
+    name = "a-session-with-a-rather-long-name-of-its-own"
+    process("chat", "2 + 2", "--session", name)
+    process("sessions", "rename", name, f"{'sums ' * 20}end")
+    assert f"{'sums ' * 20}end" in process("sessions", "list", COLUMNS="40").out
+    it = terminal("sessions", "list")
+    it.wait_for(f"\n{name} ")
+    assert it.ends() == 0
+
+
+@pytest.mark.parametrize("command", ["config", "sessions"])
+def test_the_help_of_a_group_cuts_no_sentence(sophon: Command, command: str) -> None:
+    assert "..." not in sophon(command, "--help").out.partition("Commands:")[2]
+
+
+def test_the_help_brackets_an_argument_once(sophon: Command) -> None:
+    assert "[MESSAGE]..." in sophon("chat", "--help").out
+    assert "[[" not in "".join(sophon(*words, "--help").out for words in (["chat"], ["chain"], ["sessions", "fork"]))

@@ -1,0 +1,276 @@
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from sophon.errors import NotFound, StoreError
+from sophon.events import AgentStatus, Event, Progress, StreamChunk, StreamReset, TaskCompleted, TaskQueued
+from sophon.events import Message as MessageAdded
+from sophon.messages import Usage
+from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.runs.contract import FinishResult, Run, RunOutcome
+from sophon.testing import EventRecorder, VirtualClock
+from sophon_hosting.events.event_bus import EventBus
+
+
+def of(event: Event, task: str = "t", session: str = "s") -> Event:
+    event.session_id, event.task_id, event.run_id = session, task, task
+    return event
+
+
+def progress(iteration: int, **whose: str) -> Event:
+    return of(Progress(iteration=iteration, tool_calls=0, usage=Usage()), **whose)
+
+
+def chunk(text: str, epoch: int = 0, **whose: str) -> Event:
+    return of(StreamChunk(epoch=epoch, text=text), **whose)
+
+
+def completed(text: str = "done") -> Event:
+    return TaskCompleted(text=text, finish_reason="stop", usage=Usage(), duration_ms=1)
+
+
+async def test_events_are_heard_in_order_with_chunks_in_their_place(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    for event in (progress(1), chunk("a"), progress(2), chunk("b"), progress(3)):
+        feed.emit(event)
+    await feed.flush("s")
+
+    assert ear.names == ["progress", "stream_chunk", "progress", "stream_chunk", "progress"]
+    assert ear.seqs == [1, 2, 3]
+
+
+async def test_what_is_heard_is_in_the_log_already(feed: EventBus, store: Store) -> None:
+    seen: list[tuple[int | None, int]] = []
+    kept: list[int] = []
+
+    class Log:
+        def __getattr__(self, name: str):
+            return getattr(store.events, name)
+
+        async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+            last = await store.events.append(session_id, events)
+            kept.append(last)
+            return last
+
+    own = EventBus(Log(), VirtualClock())  # type: ignore[arg-type]
+    await own.join_session("s", 0, lambda frame: seen.append((frame.seq, kept[-1])))
+    for n in range(5):
+        own.emit(progress(n))
+        await asyncio.sleep(0)
+    await own.flush("s")
+
+    assert all(seq <= last for seq, last in seen)
+    assert len(seen) == 5
+
+
+async def test_who_joins_while_events_come_misses_none_and_hears_none_twice(feed: EventBus, make_ear) -> None:
+    joins: list[asyncio.Task] = []
+    ears = []
+    for n in range(60):
+        feed.emit(progress(n))
+        if n % 7 == 0:
+            ears.append(make_ear())
+            joins.append(asyncio.create_task(feed.join_session("s", 0, ears[-1])))
+        await asyncio.sleep(0)
+    joined = [await join for join in joins]
+    await feed.flush("s")
+
+    for each, ear in zip(joined, ears, strict=True):
+        assert [frame.seq for frame in each.events] + ear.seqs == list(range(1, 61))
+
+
+async def test_a_chunk_with_nothing_in_front_of_it_is_heard_at_once(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    feed.emit(chunk("now"))
+    assert [frame.data["text"] for frame in ear.frames] == ["now"]
+
+
+async def test_sessions_do_not_wait_for_each_other_and_watchers_hear_all(feed: EventBus, make_ear) -> None:
+    one, all_of_them = make_ear(), make_ear()
+    await feed.join_session("s", 0, one)
+    feed.subscribe_all(all_of_them)
+    feed.emit(progress(1))
+    feed.emit(progress(1, session="other"))
+    await feed.flush("s")
+    await feed.flush("other")
+
+    assert [frame.session_id for frame in one.frames] == ["s"]
+    assert sorted(frame.session_id for frame in all_of_them.frames) == ["other", "s"]
+
+
+async def test_who_left_hears_nothing_and_a_silent_session_costs_nothing(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    feed.unsubscribe("s", ear)
+    feed.emit(progress(1))
+    await feed.flush("s")
+
+    assert ear.frames == []
+    await settled(feed)
+
+
+async def settled(feed: EventBus) -> None:
+    async with asyncio.timeout(10):
+        while len(feed):
+            await asyncio.sleep(0)
+
+
+async def test_a_broken_listener_breaks_nothing(feed: EventBus, ear) -> None:
+    def broken(frame: object) -> None:
+        raise RuntimeError("broken")
+
+    await feed.join_session("s", 0, broken)
+    await feed.join_session("s", 0, ear)
+    feed.emit(progress(1))
+    await feed.flush("s")
+    assert ear.seqs == [1]
+
+
+async def test_who_joins_in_mid_stream_gets_the_text_so_far(feed: EventBus, ear) -> None:
+    for event in (chunk("old"), of(StreamReset(epoch=1, reason="again")), chunk("He", 1), chunk("llo", 1)):
+        feed.emit(event)
+    joined = await feed.join_session("s", 0, ear)
+    feed.emit(chunk("!", 1))
+    await feed.flush("s")
+
+    assert [(frame.name, frame.data.get("text")) for frame in joined.events] == [
+        ("stream_reset", None),
+        ("stream_chunk", "Hello"),
+    ]
+    assert (ear.frames[0].data["text"], ear.frames[0].data["offset"]) == ("!", 5)
+
+
+async def test_the_reply_of_a_task_that_is_over_is_not_replayed(feed: EventBus, ear) -> None:
+    feed.emit(of(TaskQueued()))
+    feed.emit(chunk("text"))
+    feed.emit(of(completed()))
+    await feed.flush("s")
+    assert [frame.name for frame in (await feed.join_session("s", 0, ear)).events] == ["task_queued", "task_completed"]
+    feed.unsubscribe("s", ear)
+    await settled(feed)
+
+
+async def test_a_task_tells_nothing_twice(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    said = MessageAdded(message_id="s:1", role="user", content="hello")
+    for event in (of(TaskQueued()), of(said), of(TaskQueued(position=3)), of(said), progress(1), progress(1)):
+        feed.emit(event)
+    await feed.flush("s")
+    assert ear.names == ["task_queued", "message", "progress", "progress"]
+
+
+async def test_another_process_knows_what_was_told(feed: EventBus, store: Store, clock: VirtualClock, ear) -> None:
+    said = MessageAdded(message_id="s:1", role="user", content="hello")
+    for event in (of(TaskQueued()), of(said), of(TaskQueued(), task="u")):
+        feed.emit(event)
+    await feed.flush("s")
+    next_process = EventBus(store.events, clock)
+    await next_process.load_run_events(Run("t", "s"))
+
+    await next_process.join_session("s", 99, ear)
+    next_process.emit(of(said))
+    next_process.emit(of(MessageAdded(message_id="s:2", role="assistant", content="hi")))
+    await next_process.flush("s")
+
+    assert next_process.has_emitted(Run("t", "s"), "task_queued")
+    assert not next_process.has_emitted(Run("u", "s"), "task_queued")
+    assert [frame.data["role"] for frame in ear.frames] == ["assistant"]
+
+
+async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, store: Store, ear) -> None:
+    await store.runs.accept(Run("t", "s", "ada"))
+    await feed.join_session("s", 0, ear)
+    feed.emit(of(TaskQueued()))
+    outcome = RunOutcome("completed", {"text": "done"})
+    ending = feed.commit_outcome(
+        "s", lambda recorded: [of(completed())], lambda rows: store.runs.finish("t", outcome, events=rows)
+    )
+    finished, _ = await asyncio.gather(ending, emit_later(feed, progress(9, task="u")))
+    await feed.flush("s")
+
+    assert (ear.names[0], ear.seqs) == ("task_queued", [1, 2, 3])
+    assert ear.names[finished.seq - 1] == "task_completed"
+
+
+async def emit_later(feed: EventBus, event: Event) -> None:
+    feed.emit(event)
+
+
+async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store: Store, ear) -> None:
+    await store.runs.accept(Run("t", "s", "ada"))
+    await feed.join_session("s", 0, ear)
+
+    async def end() -> FinishResult:
+        return await feed.commit_outcome(
+            "s",
+            lambda recorded: [of(completed())],
+            lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
+        )
+
+    assert [(await end()).is_first for _ in range(2)] == [True, False]
+    assert ear.seqs == [1]
+
+
+class Refusing:
+    """A log that takes nothing the first `times` times."""
+
+    def __init__(self, store: Store, times: int) -> None:
+        self.store, self.times = store, times
+
+    def __getattr__(self, name: str):
+        return getattr(self.store.events, name)
+
+    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+        if self.times > 0:
+            self.times -= 1
+            raise StoreError("memory://", "it is full")
+        return await self.store.events.append(session_id, events)
+
+
+async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: Store, clock: VirtualClock, ear) -> None:
+    feed = EventBus(Refusing(store, 3), clock)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
+    for event in (progress(1), chunk("a"), chunk("b"), progress(2)):
+        feed.emit(event)
+    while ear.seqs != [1, 2]:
+        await clock.sleep(0.1)
+
+    assert ear.names == ["progress", "stream_chunk", "progress"]
+    assert ear.frames[1].data["text"] == "ab"
+
+
+async def test_an_end_is_not_written_before_what_the_store_refuses(store: Store, clock: VirtualClock) -> None:
+    await store.runs.accept(Run("t", "s", "ada"))
+    feed = EventBus(Refusing(store, 1), clock)  # type: ignore[arg-type]
+    feed.emit(progress(1))
+    with pytest.raises(StoreError):
+        await feed.commit_outcome(
+            "s",
+            lambda recorded: [of(completed())],
+            lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
+        )
+    assert not (await store.runs.get("t")).is_finished
+    await feed.flush("s")
+    assert await store.events.last_seq("s") == 1
+
+
+async def test_the_events_of_a_deleted_session_are_dropped(feed: EventBus, store: Store) -> None:
+    await store.sessions.delete("s")
+    feed.emit(progress(1))
+    await settled(feed)
+
+
+async def test_joining_a_session_that_is_gone_is_empty(feed: EventBus, store: Store, ear) -> None:
+    joined = await feed.join_session("nobody", 0, ear)
+    assert (joined.seq, list(joined.events), joined.is_partial) == (0, [], False)
+    feed.emit(progress(1, session="nobody"))
+    with pytest.raises(NotFound):
+        await feed.flush("nobody")
+
+
+async def test_the_outlet_hears_numbered_events(feed: EventBus, recorder: EventRecorder) -> None:
+    feed.emit(of(AgentStatus(status="thinking")))
+    feed.emit(progress(1))
+    await feed.flush("s")
+    assert [(type(event).__name__, event.seq) for event in recorder.events] == [("AgentStatus", None), ("Progress", 1)]

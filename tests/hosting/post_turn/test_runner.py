@@ -1,0 +1,170 @@
+"""After an answer: beside the turns, never in their way."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from sophon import ModelRequest, Services
+from sophon.errors import RateLimited
+from sophon.events import ModelAttempt, SessionTitled, TaskCompleted
+from sophon.testing import EventRecorder, FunctionModel
+from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_middlewares.chains import twelve
+
+Answer = Callable[[ModelRequest], Awaitable[str]]
+
+
+class Here:
+    """A host whose model answers in capitals, and titles and remembers as a test says."""
+
+    def __init__(self, internal: Answer, settings: dict | None = None) -> None:
+        async def answer(request: ModelRequest) -> str:
+            if request.purpose in ("title", "memory"):
+                self.asked.append(request)
+                return await internal(request)
+            return request.messages[-1].content.upper()
+
+        self.asked: list[ModelRequest] = []
+        self.events = EventRecorder()
+        self.services = Services(models=FunctionModel(answer), events=self.events, settings=settings)
+        self.host = Host(self.services, twelve(self.services))
+        self.afterwards = PostTurnRunner(self.services, self.host.event_bus)
+
+    async def say(self, text: str = "hello", session: str = "s") -> None:
+        """One message, until its answer."""
+        receipt = await self.host.accept(RunRequest(text, session, "ada"))
+        await self.until(lambda: any(each.task_id == receipt.task_id for each in self.events.of(TaskCompleted)))
+
+    async def until(self, found: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not found():
+                await asyncio.sleep(0)
+
+    async def idle(self, done: int) -> None:
+        await self.until(lambda: self.afterwards.statistics().done + self.afterwards.statistics().failed >= done)
+
+    async def title(self) -> str:
+        return (await self.services.store.sessions.get("s")).title
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Callable[..., Awaitable[Here]]]:
+    made: list[Here] = []
+
+    async def make(internal: Answer, settings: dict | None = None) -> Here:
+        here = Here(internal, settings)
+        made.append(here)
+        await here.host.__aenter__()
+        here.afterwards.start()
+        return here
+
+    yield make
+    for here in made:
+        await here.afterwards.stop()
+        await here.host.__aexit__(None, None, None)
+
+
+async def named(request: ModelRequest) -> str:
+    return '"About greetings"'
+
+
+async def failing(request: ModelRequest) -> str:
+    raise RateLimited("too often")
+
+
+async def test_the_first_answer_gives_the_session_a_title_and_the_next_does_not(make) -> None:
+    here = await make(named)
+    await here.say()
+    await here.idle(1)
+    await here.say("again")
+    await here.idle(2)
+    assert await here.title() == "About greetings"
+    assert len(here.asked) == 1
+    await here.host.feed.flush("s")
+    [event] = here.events.of(SessionTitled)
+    assert (event.title, event.session_id) == ("About greetings", "s")
+    assert event.seq is not None
+
+
+async def test_without_a_models_help_the_persons_words_are_the_title(make) -> None:
+    here = await make(failing, {"Providers": []})
+    await here.say("what is a cat, and why")
+    await here.idle(1)
+    assert await here.title() == "what is a cat, and why"
+
+
+async def test_a_title_that_a_person_gave_stays(make) -> None:
+    here = await make(named)
+    await here.services.store.sessions.ensure("s", "ada")
+    await here.services.store.sessions.rename("s", "Mine")
+    await here.say()
+    await here.idle(1)
+    assert (await here.title(), here.asked) == ("Mine", [])
+
+
+async def test_a_slow_title_keeps_nobody_waiting(make) -> None:
+    gate = asyncio.Event()
+
+    async def slow(request: ModelRequest) -> str:
+        await gate.wait()
+        return "Slow"
+
+    here = await make(slow)
+    for number in range(5):
+        await here.say(str(number))
+    assert await here.title() == ""
+    gate.set()
+    await here.idle(5)
+    assert await here.title() == "Slow"
+
+
+async def test_it_is_metered_and_told_as_a_part_of_its_task(make) -> None:
+    here = await make(named)
+    await here.say()
+    await here.idle(1)
+    await here.host.feed.flush("s")
+    [attempt] = [each for each in here.events.of(ModelAttempt) if each.purpose == "title"]
+    assert attempt.task_id == here.events.of(TaskCompleted)[0].task_id
+    assert sum(total.calls for total in await here.services.store.usage.totals(session_id="s")) == 2
+    assert await here.services.store.usage.reserved() == 0
+
+
+async def test_titles_can_be_switched_off(make) -> None:
+    here = await make(named, {"AgentExecution": {"Titles": False}})
+    await here.say()
+    await here.idle(1)
+    assert (await here.title(), here.asked) == ("", [])
+
+
+def remembering(*texts: str) -> Answer:
+    async def answer(request: ModelRequest) -> str:
+        return json.dumps([{"text": text} for text in texts]) if request.purpose == "memory" else "Title"
+
+    return answer
+
+
+async def test_nothing_is_learned_unless_it_is_asked_for(make) -> None:
+    here = await make(remembering("Their cat is called Ada."))
+    await here.say()
+    await here.idle(1)
+    assert await here.services.store.memory.all() == []
+
+
+async def test_what_a_person_says_of_themselves_is_kept_once_and_is_theirs(make) -> None:
+    here = await make(remembering("Their cat is called Ada."), {"Memory": {"Learn": True}})
+    await here.say("my cat is called Ada")
+    await here.say("as I said, my cat is called Ada")
+    await here.idle(2)
+    [entry] = await here.services.store.memory.all()
+    assert (entry.text, entry.scope, entry.origin) == ("Their cat is called Ada.", "ada", "learned/s")
+
+
+async def test_only_the_persons_own_words_are_read(make) -> None:
+    here = await make(remembering(), {"Memory": {"Learn": True}})
+    await here.say("hello")
+    await here.idle(1)
+    memory = next(each for each in here.asked if each.purpose == "memory")
+    assert [message.content for message in memory.messages if message.role != "system"] == ["hello"]

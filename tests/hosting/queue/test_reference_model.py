@@ -1,0 +1,308 @@
+"""Every queue against a model so simple that it is plainly right: lists, searched from end to end."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from sophon.errors import QueueFull
+from sophon.testing import VirtualClock
+from sophon_hosting.queue.contract import Delivery, QueueEntry, ReservedSlot
+
+CAPACITY, MAX_DELIVERIES = 4, 2
+SESSIONS = "abc"
+TASKS = [session + str(n) for session in SESSIONS for n in range(4)]
+
+tasks = st.sampled_from(TASKS)
+kinds = st.sampled_from(["run", "run", "resume"])
+picks = st.integers(0, 10)
+
+
+@dataclass(eq=False)
+class Item:
+    task: str
+    kind: str
+    ticket: int
+    count: int = 0
+
+    @property
+    def session(self) -> str:
+        return self.task[0]
+
+
+@dataclass
+class Model:
+    """`waiting` holds all that wait, by lane in the order of the lane; `ready` the sessions in turn."""
+
+    waiting: list[Item] = field(default_factory=list)
+    running: list[Item] = field(default_factory=list)
+    dead: list[Item] = field(default_factory=list)
+    holders: dict[str, str] = field(default_factory=dict)
+    ready: list[str] = field(default_factory=list)
+    takers: int = 0
+    places: int = 0
+    paused: bool = False
+    tickets: int = 0
+
+    def full(self) -> bool:
+        return len(self.waiting) + self.places >= CAPACITY
+
+    def find(self, items: list[Item], task: str) -> Item | None:
+        return next((item for item in items if item.task == task), None)
+
+    def here(self, task: str) -> bool:
+        return any(self.find(items, task) for items in (self.waiting, self.dead, self.running))
+
+    def put(self, task: str, kind: str) -> int | None:
+        if item := self.find(self.waiting, task):
+            if kind == "resume":
+                item.kind = kind
+                self.waiting.remove(item)
+                self.waiting.insert(0, item)
+            return self.position(task)
+        if item := self.find(self.dead, task):
+            item.kind = "resume" if kind == "resume" else item.kind
+            return 0
+        if kind == "run" and self.find(self.running, task):
+            return 0
+        return self.enter(task, kind)
+
+    def enter(self, task: str, kind: str) -> int | None:
+        self.tickets += 1
+        self.waiting.insert(0 if kind == "resume" else len(self.waiting), Item(task, kind, self.tickets))
+        self.settle()
+        return self.position(task)
+
+    def position(self, task: str) -> int | None:
+        mine = self.find(self.waiting, task)
+        return None if mine is None else sum(1 for other in self.waiting if other.ticket < mine.ticket)
+
+    def next(self, session: str) -> Item | None:
+        if any(item.session == session for item in self.running):
+            return None
+        lane = [item for item in self.waiting if item.session == session]
+        if session in self.holders:
+            lane = [item for item in lane if item.task == self.holders[session]]
+        return lane[0] if lane else None
+
+    def settle(self) -> None:
+        self.ready = [session for session in self.ready if self.next(session)]
+        self.ready += [session for session in SESSIONS if self.next(session) and session not in self.ready]
+
+    def deliver(self) -> list[Item]:
+        """What the takers who wait get."""
+        delivered = []
+        while self.takers and self.ready and not self.paused:
+            item = self.next(self.ready[0])
+            self.waiting.remove(item)
+            item.count += 1
+            self.running.append(item)
+            delivered.append(item)
+            self.takers -= 1
+            self.settle()
+        return delivered
+
+    def give_back(self, item: Item) -> str:
+        self.running.remove(item)
+        if twin := self.find(self.waiting, item.task):
+            self.waiting.remove(twin)
+            item.kind = twin.kind
+        dies = item.count >= MAX_DELIVERIES
+        if dies:
+            self.dead.append(item)
+            if self.holders.get(item.session) == item.task:
+                del self.holders[item.session]
+        else:
+            self.waiting.insert(0, item)
+        self.settle()
+        return "dead" if dies else "waiting"
+
+
+class QueueAndModel(RuleBasedStateMachine):
+    """Both get the same, and must show the same."""
+
+    construct = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.queue = type(self).construct(CAPACITY, MAX_DELIVERIES, VirtualClock(auto=False))
+        self.model = Model()
+        self.takers: list[asyncio.Task[Delivery]] = []
+        self.open: list[tuple[Delivery, Item]] = []
+        self.ended: list[Delivery] = []
+        self.places: list[ReservedSlot] = []
+
+    def ask(self, work):
+        return self.loop.run_until_complete(work)
+
+    def compare_deliveries(self) -> None:
+        expected = self.model.deliver()
+        self.ask(self.spin())
+        done = sorted(
+            (taker.result() for taker in self.takers if taker.done()), key=lambda delivery: delivery.fencing_token
+        )
+        self.takers = [taker for taker in self.takers if not taker.done()]
+        seen = [(d.entry.task_id, d.entry.kind, d.delivery_count) for d in done]
+        assert seen == [(item.task, item.kind, item.count) for item in expected]
+        self.open += zip(done, expected, strict=True)
+
+    async def spin(self) -> None:
+        for _ in range(8):
+            await asyncio.sleep(0)
+
+    @rule(task=tasks, kind=kinds, force=st.booleans())
+    def put(self, task: str, kind: str, force: bool) -> None:
+        entry = QueueEntry(task, task[0], kind)
+        refused = self.model.full() and not (force or kind == "resume" or self.model.here(task))
+        if refused:
+            with pytest.raises(QueueFull):
+                self.ask(self.queue.put(entry))
+        else:
+            assert self.ask(self.queue.put(entry, force=force)) == self.model.put(task, kind)
+        self.compare_deliveries()
+
+    @rule()
+    def reserve(self) -> None:
+        if self.model.full():
+            with pytest.raises(QueueFull):
+                self.queue.reserve()
+        else:
+            self.places.append(self.queue.reserve())
+            self.model.places += 1
+
+    @precondition(lambda self: self.places)
+    @rule(task=tasks, kind=kinds, used=st.booleans())
+    def end_place(self, task: str, kind: str, used: bool) -> None:
+        place = self.places.pop()
+        self.model.places -= 1
+        if used:
+            position = self.ask(place.put(QueueEntry(task, task[0], kind)))
+            assert position == self.model.put(task, kind)
+        place.release()
+        self.compare_deliveries()
+
+    @rule()
+    def begin_to_take(self) -> None:
+        self.takers.append(self.loop.create_task(self.queue.take()))
+        self.model.takers += 1
+        self.compare_deliveries()
+
+    @precondition(lambda self: self.takers)
+    @rule(pick=picks)
+    def cancel_a_taker(self, pick: int) -> None:
+        taker = self.takers.pop(pick % len(self.takers))
+        taker.cancel()
+        self.model.takers -= 1
+        self.compare_deliveries()
+        assert taker.cancelled()
+
+    @precondition(lambda self: self.open)
+    @rule(pick=picks)
+    def ack(self, pick: int) -> None:
+        delivery, item = self.open.pop(pick % len(self.open))
+        assert self.ask(self.queue.ack(delivery))
+        self.model.running.remove(item)
+        self.model.settle()
+        self.ended.append(delivery)
+        self.compare_deliveries()
+
+    @precondition(lambda self: self.open)
+    @rule(pick=picks)
+    def give_back(self, pick: int) -> None:
+        delivery, item = self.open.pop(pick % len(self.open))
+        assert self.ask(self.queue.give_back(delivery)) == self.model.give_back(item)
+        self.ended.append(delivery)
+        self.compare_deliveries()
+
+    @precondition(lambda self: self.ended)
+    @rule(pick=picks)
+    def come_too_late(self, pick: int) -> None:
+        delivery = self.ended[pick % len(self.ended)]
+        assert not self.ask(self.queue.ack(delivery))
+        assert self.ask(self.queue.give_back(delivery)) == "stale"
+        assert not self.ask(self.queue.renew(delivery))
+
+    @rule(task=tasks)
+    def hold(self, task: str) -> None:
+        held = self.ask(self.queue.hold(task[0], task))
+        assert held == (self.model.holders.setdefault(task[0], task) == task)
+        self.model.settle()
+        self.compare_deliveries()
+
+    @rule(task=tasks)
+    def free(self, task: str) -> None:
+        is_held = self.model.holders.get(task[0]) == task
+        assert self.ask(self.queue.free(task[0], task)) == is_held
+        if is_held:
+            del self.model.holders[task[0]]
+        self.model.settle()
+        self.compare_deliveries()
+
+    @rule(task=tasks)
+    def remove(self, task: str) -> None:
+        items = next((i for i in (self.model.waiting, self.model.dead) if self.model.find(i, task)), None)
+        assert self.ask(self.queue.remove(task)) == (items is not None)
+        if items is not None:
+            items.remove(self.model.find(items, task))
+        self.model.settle()
+
+    @rule(task=tasks)
+    def retry(self, task: str) -> None:
+        letter = self.model.find(self.model.dead, task)
+        assert self.ask(self.queue.retry(task)) == (letter is not None)
+        if letter is not None:
+            self.model.dead.remove(letter)
+            self.model.enter(task, letter.kind)
+        self.compare_deliveries()
+
+    @rule()
+    def pause(self) -> None:
+        self.ask(self.queue.pause())
+        self.model.paused = True
+
+    @rule()
+    def resume(self) -> None:
+        self.ask(self.queue.resume())
+        self.model.paused = False
+        self.compare_deliveries()
+
+    @rule()
+    def drain(self) -> None:
+        drain = self.loop.create_task(self.queue.drain())
+        self.ask(self.spin())
+        assert drain.done() == (not self.open)
+        drain.cancel()
+        self.ask(self.spin())
+        self.model.paused = True
+
+    @invariant()
+    def statistics_agree(self) -> None:
+        seen = self.ask(self.queue.statistics())
+        model = self.model
+        assert (seen.waiting, seen.in_flight, seen.dead) == (len(model.waiting), len(model.running), len(model.dead))
+        assert (seen.reserved, seen.held_lanes, seen.paused) == (model.places, len(model.holders), model.paused)
+
+    @invariant()
+    def positions_agree(self) -> None:
+        for task in TASKS:
+            assert self.ask(self.queue.position(task)) == self.model.position(task)
+
+    @invariant()
+    def the_dead_agree(self) -> None:
+        seen = [(letter.entry.task_id, letter.entry.kind) for letter in self.ask(self.queue.dead())]
+        assert seen == [(item.task, item.kind) for item in self.model.dead]
+
+    def teardown(self) -> None:
+        for taker in self.takers:
+            taker.cancel()
+        self.ask(self.spin())
+        self.loop.close()
+
+
+def test_a_queue_does_what_its_model_does(construct):
+    machine = type("Machine", (QueueAndModel,), {"construct": staticmethod(construct)})
+    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))

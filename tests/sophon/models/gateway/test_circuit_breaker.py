@@ -1,0 +1,81 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon.models.gateway.circuit_breaker import CircuitBreaker
+
+
+def tripped_at(now: float) -> CircuitBreaker:
+    breaker = CircuitBreaker()
+    for _ in range(3):
+        breaker.record_failure(now)
+    return breaker
+
+
+def test_it_opens_at_the_third_failure_within_a_minute() -> None:
+    breaker = CircuitBreaker()
+    breaker.record_failure(0)
+    breaker.record_failure(30)
+    assert breaker.state(30) == "closed"
+    breaker.record_failure(60)
+    assert breaker.state(60) == "open"
+    assert not breaker.allows_call(60)
+
+
+def test_failures_more_than_a_minute_apart_do_not_add_up() -> None:
+    breaker = CircuitBreaker()
+    for now in (0, 31, 62, 93):
+        breaker.record_failure(now)
+    assert breaker.state(93) == "closed"
+
+
+def test_it_is_half_open_after_a_minute() -> None:
+    breaker = tripped_at(10)
+    assert breaker.state(69.9) == "open"
+    assert breaker.state(70) == "half_open"
+    assert breaker.allows_call(70)
+
+
+def test_half_open_lets_one_probe_through() -> None:
+    breaker = tripped_at(0)
+    breaker.start_call(60)
+    assert not breaker.allows_call(61)
+
+
+def test_a_probe_that_succeeds_closes_it_and_forgets_the_past() -> None:
+    breaker = tripped_at(10)
+    breaker.start_call(70)
+    breaker.record_success()
+    breaker.record_failure(70)
+    assert breaker.state(70) == "closed"
+
+
+def test_a_probe_that_fails_opens_it_for_another_minute() -> None:
+    breaker = tripped_at(0)
+    breaker.start_call(60)
+    breaker.record_failure(61)
+    assert breaker.state(120) == "open"
+    assert breaker.state(121) == "half_open"
+
+
+def test_a_probe_without_a_verdict_makes_room_for_another() -> None:
+    breaker = tripped_at(0)
+    breaker.start_call(60)
+    breaker.abandon_call()
+    assert breaker.allows_call(60)
+
+
+def test_a_late_failure_of_an_older_call_does_not_prolong_the_bench() -> None:
+    breaker = tripped_at(0)
+    breaker.record_failure(50)
+    assert breaker.state(60) == "half_open"
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["begin", "succeed", "fail", "abandon"]))))
+def test_whatever_happens_it_lets_a_call_through_again(history: list[tuple[int, str]]) -> None:
+    breaker, now = CircuitBreaker(), 0
+    for pause, event in history:
+        now += pause
+        method = getattr(breaker, event)
+        method(now) if event in ("begin", "fail") else method()
+    breaker.abandon_call()
+    assert breaker.allows_call(now + 60)

@@ -1,0 +1,220 @@
+import asyncio
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from sophon.errors import (
+    AuthenticationFailed,
+    BadRequest,
+    BudgetExceeded,
+    ContextOverflow,
+    ModelError,
+    ModelTimeout,
+    Overloaded,
+    ProviderUnavailable,
+    RateLimited,
+    SophonError,
+)
+from sophon.models.gateway.error_classification import classify_error, parse_retry_after
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class ProviderError(Exception):
+    def __init__(self, text: str = "it failed", **facts: Any) -> None:
+        super().__init__(text)
+        for name, value in facts.items():
+            setattr(self, name, value)
+
+
+class APITimeoutError(Exception):
+    pass
+
+
+class APIConnectionError(Exception):
+    pass
+
+
+def of(error: Exception) -> SophonError:
+    return classify_error(error, "openai", "gpt", now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, BadRequest),
+        (401, AuthenticationFailed),
+        (402, RateLimited),
+        (403, AuthenticationFailed),
+        (404, BadRequest),
+        (408, ModelTimeout),
+        (413, ContextOverflow),
+        (422, BadRequest),
+        (429, RateLimited),
+        (500, ProviderUnavailable),
+        (502, ProviderUnavailable),
+        (503, ProviderUnavailable),
+        (504, ModelTimeout),
+        (529, Overloaded),
+    ],
+)
+def test_a_status_decides(status: int, kind: type[ModelError]) -> None:
+    assert type(of(ProviderError(status_code=status))) is kind
+    assert type(of(ProviderError(status=str(status)))) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TimeoutError(), ModelTimeout),
+        (ConnectionResetError(), ProviderUnavailable),
+        (OSError("no route to host"), ProviderUnavailable),
+        (httpx.ReadTimeout("slow"), ModelTimeout),
+        (httpx.ConnectError("refused"), ProviderUnavailable),
+        (httpx.RemoteProtocolError("cut off"), ProviderUnavailable),
+        (APITimeoutError(), ModelTimeout),
+        (APIConnectionError(), ProviderUnavailable),
+        (ValueError("no JSON"), ModelError),
+        (ExceptionGroup("tasks", [ConnectionResetError()]), ProviderUnavailable),
+    ],
+)
+def test_a_type_decides_where_there_is_no_status(error: Exception, kind: type[ModelError]) -> None:
+    assert type(of(error)) is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This model's maximum context length is 8192 tokens",
+        "context_length_exceeded",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "too many tokens in the request",
+        "the request exceeds the available context size",
+    ],
+)
+def test_a_text_about_the_window_is_an_overflow(text: str) -> None:
+    assert type(of(ProviderError(text, status_code=400))) is ContextOverflow
+    assert type(of(ValueError(text))) is ContextOverflow
+
+
+def test_too_many_tokens_per_minute_is_a_rate_limit_and_no_overflow() -> None:
+    assert type(of(ProviderError("too many tokens, please wait", status_code=429))) is RateLimited
+
+
+def test_a_503_that_speaks_of_overload_is_overload() -> None:
+    assert type(of(ProviderError("the model is overloaded", status_code=503))) is Overloaded
+
+
+@pytest.mark.parametrize(("text", "kind"), [("Overloaded", Overloaded), ("rate limit reached", RateLimited)])
+def test_a_bare_text_decides_last(text: str, kind: type[ModelError]) -> None:
+    assert type(of(ProviderError(text))) is kind
+
+
+def test_an_httpx_answer_is_read_through_its_response() -> None:
+    request = httpx.Request("POST", "http://localhost/")
+    response = httpx.Response(429, headers={"Retry-After": "7"}, request=request)
+    failure = of(httpx.HTTPStatusError("limited", request=request, response=response))
+    assert isinstance(failure, RateLimited)
+    assert (failure.status, failure.retry_after) == (429, 7)
+
+
+@pytest.mark.parametrize(
+    ("facts", "seconds"),
+    [
+        ({"retry_after": 5}, 5),
+        ({"retry_after": "2.5"}, 2.5),
+        ({"response": SimpleNamespace(headers={"retry-after": "9"})}, 9),
+        ({"response": SimpleNamespace(headers={"Retry-After": "Thu, 01 Jan 2026 00:01:00 GMT"})}, 60),
+        ({"headers": {"Retry-After": "3"}}, 3),
+        ({"body": {"error": {"resets_at": 1767225720}}}, 120),
+        ({"body": {"error": {"resets_in_seconds": 90}}}, 90),
+        ({}, None),
+    ],
+)
+def test_the_time_to_wait_is_found_where_providers_put_it(facts: dict[str, Any], seconds: float | None) -> None:
+    failure = of(ProviderError("limited", status_code=429, **facts))
+    assert isinstance(failure, RateLimited)
+    assert failure.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Please try again in 20s.", 20),
+        ("Please try again in 6m5.5s.", 365.5),
+        ("try again in 250ms", 0.25),
+        ("try again in 5 minutes", 300),
+        ("please retry in 2 hours", 7200),
+        ("weekly limit, resets in 3d4h", 3 * 86400 + 4 * 3600),
+        ("the limit resets at 2026-01-02T00:00:00Z", 86400),
+        ("slow down", None),
+    ],
+)
+def test_the_time_to_wait_is_read_from_the_text(text: str, seconds: float | None) -> None:
+    failure = of(ProviderError(text, status_code=429))
+    assert isinstance(failure, RateLimited)
+    assert failure.retry_after == seconds
+
+
+@pytest.mark.parametrize("facts", [{"status_code": 402}, {"status_code": 429, "body": {"code": "insufficient_quota"}}])
+def test_a_spent_quota_is_not_asked_again_soon(facts: dict[str, Any]) -> None:
+    failure = of(ProviderError("pay first", **facts))
+    assert isinstance(failure, RateLimited)
+    assert failure.retry_after == 3600
+
+
+def test_the_original_is_the_cause_and_the_facts_are_kept() -> None:
+    error = ProviderError("boom", status_code=500)
+    failure = of(error)
+    assert isinstance(failure, ModelError)
+    assert failure.__cause__ is error
+    assert (failure.provider, failure.model, failure.status) == ("openai", "gpt", 500)
+
+
+@pytest.mark.parametrize("error", [RateLimited("ours"), BudgetExceeded("Budget.Turn.Tokens", 2, 1)])
+def test_errors_of_our_own_pass_as_they_are(error: SophonError) -> None:
+    assert of(error) is error
+
+
+def test_an_error_of_our_own_learns_where_it_happened() -> None:
+    error = Overloaded("busy")
+    of(error)
+    assert (error.provider, error.model) == ("openai", "gpt")
+
+
+def test_a_failed_assertion_is_never_wrapped() -> None:
+    with pytest.raises(AssertionError, match="the script"):
+        of(AssertionError("the script has ended"))
+    with pytest.raises(AssertionError, match="inside"):
+        of(ExceptionGroup("tasks", [AssertionError("inside")]))
+
+
+def test_cancellation_is_no_exception_to_classify() -> None:
+    assert not issubclass(asyncio.CancelledError, Exception)
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(str(of(ProviderError("x" * 100_000)))) < 2100
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        (-3, 0),
+        ("Wed, 31 Dec 2025 23:00:00 GMT", 0),
+        ("Thu, 01 Jan 2026 01:00:00 GMT", 3600),
+        ("soon", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: object, seconds: float | None) -> None:
+    assert parse_retry_after(value, NOW) == seconds
+
+
+def test_a_date_without_a_clock_is_ignored() -> None:
+    assert parse_retry_after("Thu, 01 Jan 2026 01:00:00 GMT") is None

@@ -1,0 +1,92 @@
+"""What only the native adapter does."""
+
+from typing import Any
+
+import pytest
+
+from sophon.messages import Message, ToolCall
+from sophon.models.model import ModelInfo, ModelRequest
+from sophon.models.providers.openai.model import OpenAIModel
+
+
+@pytest.fixture
+async def model(server: Any) -> Any:
+    model = OpenAIModel(ModelInfo("small", "openai"), base_url=f"{server.url}/v1/")
+    yield model
+    await model.aclose()
+
+
+async def test_a_stream_that_was_read_to_its_end_leaves_its_connection_to_the_next_call(
+    model: Any, server: Any, kit: Any
+) -> None:
+    ports: set[int] = set()
+    for _ in range(3):
+        server.streams("Good", kit.stop)
+        handler = server.script.pop()
+
+        async def noting(request: Any, handler: Any = handler) -> Any:
+            ports.add(request.transport.get_extra_info("peername")[1])
+            return await handler(request)
+
+        server.script.append(noting)
+        await model.complete(kit.request(model, on_text=lambda _: None))
+    assert len(ports) == 1
+
+
+async def test_a_whole_answer_in_place_of_a_stream_is_heard_in_one_piece(model: Any, server: Any, kit: Any) -> None:
+    heard: list[str] = []
+    server.says("Good day")
+    response = await model.complete(kit.request(model, on_text=heard.append))
+    assert (response.text, heard) == ("Good day", ["Good day"])
+
+
+async def test_without_a_key_none_is_sent(model: Any, server: Any, kit: Any) -> None:
+    server.says("Good day")
+    await model.complete(kit.request(model, key=None))
+    assert "Authorization" not in server.seen[0].headers
+
+
+async def test_a_reasoning_model_is_asked_in_its_own_dialect(server: Any, kit: Any) -> None:
+    model = OpenAIModel(ModelInfo("gpt-5-mini", "openai"), base_url=server.url)
+    server.says("Good day")
+    await model.complete(kit.request(model, max_tokens=99, temperature=0.0))
+    await model.aclose()
+    body = server.seen[0].body
+    assert body["max_completion_tokens"] == 99
+    assert not {"max_tokens", "temperature"} & set(body)
+
+
+async def test_fields_of_an_event_other_than_its_data_are_passed_over(model: Any, server: Any, kit: Any) -> None:
+    server.streams(b"event: ping\r\nid: 7\r\n\r\n", "Good", b"retry: 10\n\n", kit.stop)
+    assert (await model.complete(kit.request(model, on_text=lambda _: None))).text == "Good"
+
+
+async def test_a_message_is_made_into_json_once(model: Any, server: Any, kit: Any) -> None:
+    message = Message("assistant", "", [ToolCall("a", "time.now", {"zone": "UTC"})])
+    for _ in range(2):
+        server.says("Good day")
+        await model.complete(kit.request(model, messages=[message]))
+    first, second = (seen.raw for seen in server.seen)
+    assert first == second
+    assert message.wire is not None
+    assert message.wire in first
+
+
+async def test_an_error_page_that_is_no_json_is_told_in_short(model: Any, server: Any, kit: Any) -> None:
+    from aiohttp import web
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=502, text="<html>" + "x" * 200_000)
+
+    server.script.append(answer)
+    request: ModelRequest = kit.request(model)
+    with pytest.raises(Exception, match="HTTP 502: <html>x") as caught:
+        await model.complete(request)
+    assert len(str(caught.value)) < 2100
+
+
+async def test_a_key_never_stands_in_an_error(model: Any, server: Any, kit: Any) -> None:
+    server.refuses(401, "Incorrect API key")
+    with pytest.raises(Exception) as caught:
+        await model.complete(kit.request(model, key="sk-very-secret"))
+    assert "sk-very-secret" not in repr(caught.value)

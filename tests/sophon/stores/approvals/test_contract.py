@@ -1,0 +1,87 @@
+"""What every store promises about questions and answers."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.errors import NotFound
+from sophon.messages import ToolCall
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.contract import Store
+from sophon.tools.tool import Risk
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def question(name: str = "c1", session_id: str = "s") -> ApprovalRequest:
+    call = ToolCall(name, "mail.send", {"to": "Ada \ud83d", "n": {"deep": [1, None]}})
+    expires_at = NOON + timedelta(minutes=5, microseconds=1)
+    return ApprovalRequest.from_call(
+        call, "run", Risk.HIGH, editable=True, expires_at=expires_at, session_id=session_id
+    )
+
+
+async def test_a_question_is_kept_as_it_was_asked(store: Store):
+    record = ApprovalRecord(question(), NOON)
+    assert await store.approvals.get_or_create(question(), NOON) == record
+    assert await store.approvals.get(question().id) == record
+
+
+async def test_asking_again_gives_the_first_question_with_its_answer(store: Store):
+    await store.approvals.get_or_create(question(), NOON)
+    decided = await store.approvals.decide(question().id, Decision.approve(decided_by="ada"), NOON)
+    assert await store.approvals.get_or_create(question(), NOON + timedelta(hours=1)) == decided
+    assert decided.decision == Decision.approve(decided_by="ada")
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [Decision.approve(), Decision.reject("too \ud83d risky", decided_by="ada"), Decision.edit({"to": "Bob"})],
+)
+async def test_an_answer_is_kept_as_it_was_given(store: Store, decision: Decision):
+    await store.approvals.get_or_create(question(), NOON)
+    later = NOON + timedelta(seconds=9)
+    record = await store.approvals.decide(question().id, decision, later)
+    assert (record.decision, record.decided_at) == (decision, later)
+    assert await store.approvals.get(question().id) == record
+
+
+async def test_the_first_decision_wins(store: Store):
+    await store.approvals.get_or_create(question(), NOON)
+    first = await store.approvals.decide(question().id, Decision.reject("no"), NOON)
+    assert await store.approvals.decide(question().id, Decision.approve(), NOON + timedelta(hours=1)) == first
+
+
+async def test_of_fifty_decisions_at_once_one_wins(store: Store):
+    await store.approvals.get_or_create(question(), NOON)
+    decisions = [Decision.reject(str(n)) if n % 2 else Decision.approve(decided_by=str(n)) for n in range(50)]
+    answers = await asyncio.gather(*(store.approvals.decide(question().id, each, NOON) for each in decisions))
+    kept = await store.approvals.get(question().id)
+    assert kept.decision in decisions
+    assert all(answer == kept for answer in answers)
+
+
+async def test_unknown_approvals_are_not_found(store: Store):
+    with pytest.raises(NotFound):
+        await store.approvals.get("apr_x")
+    with pytest.raises(NotFound):
+        await store.approvals.decide("apr_x", Decision.approve(), NOON)
+
+
+async def test_open_questions_are_listed_oldest_first(store: Store):
+    await store.approvals.get_or_create(question("late"), NOON + timedelta(hours=1))
+    await store.approvals.get_or_create(question("early"), NOON)
+    await store.approvals.get_or_create(question("answered", "t"), NOON)
+    await store.approvals.decide(question("answered", "t").id, Decision.approve(), NOON)
+    assert [r.request.call_id for r in await store.approvals.list()] == ["early", "late"]
+    every = await store.approvals.list(open_only=False)
+    assert [r.request.call_id for r in every] == ["early", "answered", "late"]
+    of_session = await store.approvals.list(open_only=False, session_id="t")
+    assert [r.request.call_id for r in of_session] == ["answered"]
+
+
+async def test_a_question_of_any_characters_is_found_by_its_session(store: Store):
+    await store.approvals.get_or_create(question(session_id="\ud83d\x00"), NOON)
+    assert len(await store.approvals.list(session_id="\ud83d\x00")) == 1

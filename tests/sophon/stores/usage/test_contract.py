@@ -1,0 +1,136 @@
+"""What every store promises about the books."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from sophon.messages import Usage
+from sophon.stores.contract import Store
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+
+TODAY = Period("2026-01-31", "2026-01")
+TOMORROW = Period("2026-02-01", "2026-02")
+FREE = ProviderLimits()
+
+
+def row(usage: Usage, **changes: object) -> UsageRow:
+    facts: dict[str, object] = {"provider": "p", "model": "m", "purpose": "reply", "session_id": "s", "run_id": "r"}
+    facts |= {"usage": usage, "period": TODAY, "at": datetime(2026, 1, 31, tzinfo=UTC)}
+    return UsageRow(**(facts | changes))  # type: ignore[arg-type]
+
+
+async def reserved(store: Store, usage: Usage, limits: ProviderLimits = FREE) -> Reservation:
+    claim = await store.usage.reserve("p", TODAY, usage, limits)
+    assert isinstance(claim, Reservation)
+    return claim
+
+
+async def test_a_claim_counts_as_spent_until_it_is_released(store: Store):
+    claim = await reserved(store, Usage(60, 40, 500))
+    assert (claim.provider, claim.period, claim.tokens, claim.micros) == ("p", TODAY, 100, 500)
+    assert await store.usage.get_spending("p", TODAY) == Spending(100, 500)
+    assert await store.usage.reserved() == 100
+    await store.usage.release(claim)
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)
+    assert await store.usage.reserved() == 0
+
+
+async def test_settling_replaces_the_claim_by_what_was_used(store: Store):
+    claim = await reserved(store, Usage(60, 40, 500))
+    assert await store.usage.settle(claim, row(Usage(10, 5, 70))) == Spending(15, 70)
+    assert await store.usage.get_spending("p", TODAY) == Spending(15, 70)
+    assert await store.usage.reserved() == 0
+
+
+async def test_usage_without_a_claim_is_counted_all_the_same(store: Store):
+    assert await store.usage.settle(None, row(Usage(10, 5, 70))) == Spending(15, 70)
+    assert await store.usage.get_spending("p", TODAY) == Spending(15, 70)
+    assert await store.usage.list_totals() == [UsageTotal("2026-01-31", "p", "m", 1, Usage(10, 5, 70))]
+
+
+async def test_more_may_be_used_than_was_claimed(store: Store):
+    claim = await reserved(store, Usage(1, 0, 1))
+    assert await store.usage.settle(claim, row(Usage(50, 50, 900))) == Spending(100, 900)
+
+
+@pytest.mark.parametrize(
+    ("claim", "limits", "passes"),
+    [
+        (Usage(5, 5, 10), ProviderLimits(100, 100), True),
+        (Usage(45, 5, 50), ProviderLimits(100, 100), True),
+        (Usage(46, 5, 0), ProviderLimits(100, 100), False),
+        (Usage(0, 0, 51), ProviderLimits(100, 100), False),
+        (Usage(10**9, 0, 51), ProviderLimits(None, 101), True),
+        (Usage(10, 0, 10**9), ProviderLimits(100, None), True),
+        (Usage(10**12, 0, 10**12), FREE, True),
+    ],
+)
+async def test_a_claim_may_meet_a_limit_and_not_pass_it(
+    store: Store, claim: Usage, limits: ProviderLimits, passes: bool
+):
+    await reserved(store, Usage(25, 25, 50))
+    answer = await store.usage.reserve("p", TODAY, claim, limits)
+    assert answer == Spending(50, 50) if not passes else isinstance(answer, Reservation)
+
+
+async def test_a_refused_claim_leaves_nothing_behind(store: Store):
+    assert await store.usage.reserve("p", TODAY, Usage(5, 5, 999), ProviderLimits(100, 10)) == Spending(0, 0)
+    assert await store.usage.reserve("p", TODAY, Usage(500, 5, 1), ProviderLimits(100, 10)) == Spending(0, 0)
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)
+    assert await store.usage.reserved() == 0
+
+
+async def test_tokens_are_counted_by_day_and_cost_by_month(store: Store):
+    await reserved(store, Usage(10, 0, 70))
+    assert await store.usage.get_spending("p", Period("2026-01-01", "2026-01")) == Spending(0, 70)
+    assert await store.usage.get_spending("p", TOMORROW) == Spending(0, 0)
+    assert await store.usage.get_spending("other", TODAY) == Spending(0, 0)
+
+
+async def test_a_claim_is_given_back_to_the_period_that_it_was_taken_from(store: Store):
+    claim = await reserved(store, Usage(10, 0, 70))
+    assert await store.usage.settle(claim, row(Usage(3, 0, 20), period=TOMORROW)) == Spending(3, 20)
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)
+
+
+async def test_a_claim_that_has_ended_ends_only_once(store: Store):
+    claim = await reserved(store, Usage(10, 0, 70))
+    await store.usage.settle(claim, row(Usage(3, 0, 20)))
+    await store.usage.release(claim)
+    assert await store.usage.get_spending("p", TODAY) == Spending(3, 20)
+
+
+async def test_of_fifty_claims_at_once_with_room_for_one_one_gets_through(store: Store):
+    limits = ProviderLimits(daily_tokens=100)
+    claim = Usage(60, 0, 5)
+    answers = await asyncio.gather(*(store.usage.reserve("p", TODAY, claim, limits) for _ in range(50)))
+    (winner,) = [answer for answer in answers if isinstance(answer, Reservation)]
+    assert answers.count(Spending(60, 5)) == 49
+    await store.usage.release(winner)
+    assert await store.usage.reserved() == 0
+    assert await store.usage.get_spending("p", TODAY) == Spending(0, 0)
+
+
+async def test_totals_are_per_day_provider_and_model(store: Store):
+    rows = [
+        row(Usage(1, 2, 3, 1)),
+        row(Usage(10, 20, 30)),
+        row(Usage(5, 5, 5), model="z"),
+        row(Usage(7, 7, 7), period=TOMORROW, session_id="t"),
+    ]
+    for each in rows:
+        await store.usage.settle(await reserved(store, Usage(1, 1, 1)), each)
+    assert await store.usage.list_totals() == [
+        UsageTotal("2026-01-31", "p", "m", 2, Usage(11, 22, 33, 1)),
+        UsageTotal("2026-01-31", "p", "z", 1, Usage(5, 5, 5)),
+        UsageTotal("2026-02-01", "p", "m", 1, Usage(7, 7, 7)),
+    ]
+
+
+async def test_totals_since_a_day_and_of_a_session(store: Store):
+    for each in (row(Usage(1)), row(Usage(2), period=TOMORROW), row(Usage(4), session_id="t")):
+        await store.usage.settle(await reserved(store, Usage(1)), each)
+    assert [total.usage.input_tokens for total in await store.usage.list_totals(since="2026-02-01")] == [2]
+    assert [total.usage.input_tokens for total in await store.usage.list_totals(session_id="t")] == [4]
+    assert await store.usage.list_totals(session_id="nobody") == []
