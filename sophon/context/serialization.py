@@ -85,7 +85,7 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
         "pending": [ToolCall.from_json(call) for call in state["pending"]],
         "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
         "grants": {call: Grant(grant["digest"], grant["edited"]) for call, grant in state["grants"].items()},
-        "tally": _tally_from_json(state["tally"]),
+        "totals": _tally_from_json(state["tally"]),
         "extensions": Extensions.from_json(dict(state["extensions"])),
     }
     if "compaction" in state:

@@ -111,4 +111,4 @@ def test_a_broken_listener_is_logged_and_the_turn_goes_on(event: Any, caplog: py
     with caplog.at_level(logging.ERROR):
         Services(events=Broken()).turn("go").emit(event)
 
-    assert "a listener failed" in caplog.text
+    assert "an event listener failed" in caplog.text

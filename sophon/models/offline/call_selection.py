@@ -49,7 +49,7 @@ def track_clauses(transcript: ParsedTranscript, tools: Mapping[str, Tool]) -> li
     for clause in split_clauses(transcript.question):
         progress = _track_clause(clause.text, tuple(previous_results), transcript, tools)
         if progress.pending_call is not None and _must_wait(progress, tracked):
-            progress = replace(progress, waits=True)
+            progress = replace(progress, is_blocked=True)
         if progress.result is not None and not progress.result.failure:
             previous_results.append(intent_for_result(progress).describe_result(progress.result))
         tracked.append(progress)

@@ -120,7 +120,7 @@ async def test_what_is_given_back_to_a_full_queue_is_kept(make_queue, take):
     await queue.put(run("a1"))
     delivery = await take(queue)
     await queue.put(run("b1"))
-    assert await queue.give_back(delivery) == "waiting"
+    assert await queue.nack(delivery) == "waiting"
     assert (await queue.statistics()).waiting == 2
 
 

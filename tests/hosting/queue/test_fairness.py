@@ -39,15 +39,15 @@ async def test_a_session_with_a_hundred_tasks_does_not_starve_the_others(queue, 
 async def test_what_comes_again_and_again_does_not_starve_the_others(queue, take):
     await queue.put(run("a1"))
     await queue.put(run("b1"))
-    assert await queue.give_back(await take(queue)) == "waiting"
+    assert await queue.nack(await take(queue)) == "waiting"
     assert (await take(queue)).entry == run("b1")
 
 
 async def test_a_freed_lane_stands_behind_those_that_are_ready(queue, take):
-    await queue.hold("a", "a0")
+    await queue.hold_lane("a", "a0")
     await queue.put(run("a1"))
     await queue.put(run("b1"))
-    await queue.free("a", "a0")
+    await queue.release_lane("a", "a0")
     assert await sequence(queue, take, 2) == "ba"
 
 

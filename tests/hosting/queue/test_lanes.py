@@ -45,24 +45,24 @@ async def test_later_messages_wait_while_the_turn_is_suspended(queue, take, taki
     await queue.put(run("a1"))
     await queue.put(run("a2"))
     first = await take(queue)
-    assert await queue.hold("a", "a1")
+    assert await queue.hold_lane("a", "a1")
     await queue.ack(first)
     later = taking(queue)
     await settled()
     assert not later.done()
-    assert await queue.free("a", "a1")
+    assert await queue.release_lane("a", "a1")
     assert (await later).entry == run("a2")
 
 
 async def test_a_held_lane_keeps_nobody_else_waiting(queue, take):
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     await queue.put(run("a2"))
     await queue.put(run("b1"))
     assert (await take(queue)).entry == run("b1")
 
 
 async def test_a_lane_can_be_held_before_anything_of_it_is_here(queue, taking, settled):
-    assert await queue.hold("a", "a1")
+    assert await queue.hold_lane("a", "a1")
     await queue.put(run("a2"))
     later = taking(queue)
     await settled()
@@ -71,14 +71,14 @@ async def test_a_lane_can_be_held_before_anything_of_it_is_here(queue, taking, s
 
 async def test_a_hold_stops_what_was_ready_already(queue, taking, settled):
     await queue.put(run("a2"))
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     later = taking(queue)
     await settled()
     assert not later.done()
 
 
 async def test_the_resume_of_the_held_task_passes_the_others_of_its_lane(queue, take, taking, settled):
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     await queue.put(run("a2"))
     await queue.put(resume("a1"))
     delivery = await take(queue)
@@ -87,7 +87,7 @@ async def test_the_resume_of_the_held_task_passes_the_others_of_its_lane(queue, 
     later = taking(queue)
     await settled()
     assert not later.done()  # the turn may have been suspended once more; only `free` ends the hold
-    await queue.free("a", "a1")
+    await queue.release_lane("a", "a1")
     assert (await later).entry == run("a2")
 
 
@@ -98,7 +98,7 @@ async def test_a_resume_stands_before_the_others_also_where_no_lane_is_held(queu
 
 
 async def test_only_the_held_tasks_resume_passes_a_hold(queue, take):
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     await queue.put(resume("a1"))
     await queue.put(resume("a0"))
     assert (await take(queue)).entry == resume("a1")
@@ -109,7 +109,7 @@ async def test_a_decision_that_is_faster_than_the_suspension_is_not_lost(queue, 
     await queue.put(run("a2"))
     first = await take(queue)
     await queue.put(resume("a1"))
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     await queue.ack(first)
     assert (await take(queue)).entry == resume("a1")
 
@@ -118,8 +118,8 @@ async def test_a_held_task_that_was_given_back_comes_again(queue, take):
     await queue.put(run("a1"))
     await queue.put(run("a2"))
     first = await take(queue)
-    await queue.hold("a", "a1")
-    await queue.give_back(first)
+    await queue.hold_lane("a", "a1")
+    await queue.nack(first)
     assert (await take(queue)).entry == run("a1")
 
 
@@ -132,23 +132,23 @@ async def test_a_resume_for_a_task_that_waits_again_is_one_entry_at_the_front(qu
 
 
 async def test_the_hold_of_another_task_stands(queue):
-    assert await queue.hold("a", "a1")
-    assert not await queue.hold("a", "a2")
-    assert not await queue.free("a", "a2")
-    assert await queue.hold("a", "a1")
-    assert await queue.free("a", "a1")
+    assert await queue.hold_lane("a", "a1")
+    assert not await queue.hold_lane("a", "a2")
+    assert not await queue.release_lane("a", "a2")
+    assert await queue.hold_lane("a", "a1")
+    assert await queue.release_lane("a", "a1")
 
 
 @pytest.mark.parametrize("session", ["a", "never"])
 async def test_freeing_what_nobody_holds_is_told(queue, session: str):
     await queue.put(run("a1"))
-    assert not await queue.free(session, "a1")
+    assert not await queue.release_lane(session, "a1")
 
 
 async def test_a_held_task_can_be_cancelled(queue, take):
-    await queue.hold("a", "a1")
+    await queue.hold_lane("a", "a1")
     await queue.put(resume("a1"))
     await queue.put(run("a2"))
     assert await queue.remove("a1")
-    assert await queue.free("a", "a1")
+    assert await queue.release_lane("a", "a1")
     assert (await take(queue)).entry == run("a2")

@@ -8,7 +8,7 @@ from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.queue.position_index import MIN_CAPACITY
 
-KEPT = ("Item", "Lane", "Ticket")
+KEPT = ("QueueItem", "Lane", "Ticket")
 
 
 def kept() -> Counter[str]:
@@ -32,7 +32,7 @@ async def test_tasks_that_are_done_leave_nothing_behind():
         await queue.ack(await queue.take())
         await queue.release_lane(f"s{n}", f"t{n}")
     left = kept() - before
-    assert (left["Item"], left["Lane"]) == (0, 0)
+    assert (left["QueueItem"], left["Lane"]) == (0, 0)
     assert left["Ticket"] <= MIN_CAPACITY
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sophon_hosting.queue.position_index import MIN_CAPACITY, PositionIndex, Ticket
 
 OPERATIONS = st.lists(
-    st.tuples(st.sampled_from(["join", "join", "leave", "come_back", "close"]), st.integers(0, 10**6))
+    st.tuples(st.sampled_from(["append", "append", "mark_inactive", "mark_waiting", "remove"]), st.integers(0, 10**6))
 )
 
 
@@ -25,12 +25,12 @@ def test_as_many_stand_before_a_ticket_as_were_accepted_before_and_wait(operatio
     churn(acceptance, gone)
     tickets: list[Ticket] = []
     for operation, pick in operations:
-        if operation == "join":
+        if operation == "append":
             tickets.append(acceptance.append())
         elif tickets:
             ticket = tickets[pick % len(tickets)]
             getattr(acceptance, operation)(ticket)
-            if operation == "close":
+            if operation == "remove":
                 tickets.remove(ticket)
     assert [acceptance.count_waiting_before(ticket) for ticket in tickets] == [
         counted(tickets, ticket) for ticket in tickets

@@ -36,18 +36,18 @@ async def test_what_is_given_back_keeps_the_moment_of_its_acceptance(queue, take
     await queue.put(run("a1"))
     delivery = await take(queue)
     await queue.put(run("b1"))
-    await queue.give_back(delivery)
+    await queue.nack(delivery)
     assert await positions(queue, "a1", "b1") == [0, 1]
 
 
 async def test_what_stands_in_a_held_lane_is_counted(queue):
-    await queue.hold("a", "a0")
+    await queue.hold_lane("a", "a0")
     await queue.put(run("a1"))
     assert await queue.put(run("b1")) == 1
 
 
 async def test_positions_hold_through_thousands_of_tasks(queue, take):
-    await queue.hold("a", "a0")
+    await queue.hold_lane("a", "a0")
     await queue.put(run("a1"))
     for n in range(3000):
         assert await queue.put(QueueEntry(f"t{n}", "b")) == 1

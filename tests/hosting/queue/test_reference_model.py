@@ -105,7 +105,7 @@ class Model:
             self.settle()
         return delivered
 
-    def give_back(self, item: Item) -> str:
+    def nack(self, item: Item) -> str:
         self.running.remove(item)
         if twin := self.find(self.waiting, item.task):
             self.waiting.remove(twin)
@@ -212,9 +212,9 @@ class QueueAndModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.open)
     @rule(pick=picks)
-    def give_back(self, pick: int) -> None:
+    def nack(self, pick: int) -> None:
         delivery, item = self.open.pop(pick % len(self.open))
-        assert self.ask(self.queue.give_back(delivery)) == self.model.give_back(item)
+        assert self.ask(self.queue.nack(delivery)) == self.model.nack(item)
         self.ended.append(delivery)
         self.compare_deliveries()
 
@@ -223,12 +223,12 @@ class QueueAndModel(RuleBasedStateMachine):
     def come_too_late(self, pick: int) -> None:
         delivery = self.ended[pick % len(self.ended)]
         assert not self.ask(self.queue.ack(delivery))
-        assert self.ask(self.queue.give_back(delivery)) == "stale"
+        assert self.ask(self.queue.nack(delivery)) == "stale"
         assert not self.ask(self.queue.renew(delivery))
 
     @rule(task=tasks)
     def hold(self, task: str) -> None:
-        held = self.ask(self.queue.hold(task[0], task))
+        held = self.ask(self.queue.hold_lane(task[0], task))
         assert held == (self.model.holders.setdefault(task[0], task) == task)
         self.model.settle()
         self.compare_deliveries()
@@ -236,7 +236,7 @@ class QueueAndModel(RuleBasedStateMachine):
     @rule(task=tasks)
     def free(self, task: str) -> None:
         is_held = self.model.holders.get(task[0]) == task
-        assert self.ask(self.queue.free(task[0], task)) == is_held
+        assert self.ask(self.queue.release_lane(task[0], task)) == is_held
         if is_held:
             del self.model.holders[task[0]]
         self.model.settle()
@@ -253,7 +253,7 @@ class QueueAndModel(RuleBasedStateMachine):
     @rule(task=tasks)
     def retry(self, task: str) -> None:
         letter = self.model.find(self.model.dead, task)
-        assert self.ask(self.queue.retry(task)) == (letter is not None)
+        assert self.ask(self.queue.retry_dead_letter(task)) == (letter is not None)
         if letter is not None:
             self.model.dead.remove(letter)
             self.model.enter(task, letter.kind)
@@ -293,7 +293,7 @@ class QueueAndModel(RuleBasedStateMachine):
 
     @invariant()
     def the_dead_agree(self) -> None:
-        seen = [(letter.entry.task_id, letter.entry.kind) for letter in self.ask(self.queue.dead())]
+        seen = [(letter.entry.task_id, letter.entry.kind) for letter in self.ask(self.queue.list_dead_letters())]
         assert seen == [(item.task, item.kind) for item in self.model.dead]
 
     def teardown(self) -> None:

@@ -25,10 +25,10 @@ async def test_everything_is_counted_where_it_is(make_queue, take, clock):
     queue = await make_queue(capacity=10, max_deliveries=1)
     for task in ("a1", "b1", "c1", "a2"):
         await queue.put(run(task))
-    await queue.give_back(await take(queue))
+    await queue.nack(await take(queue))
     await queue.ack(await take(queue))
     await take(queue)
-    await queue.hold("c", "c1")
+    await queue.hold_lane("c", "c1")
     queue.reserve()
     await queue.pause()
     await clock.advance(2)
@@ -54,7 +54,7 @@ async def test_the_oldest_is_the_one_that_waits_longest_now(queue, take, clock):
     delivery = await take(queue)
     ages.append((await queue.statistics()).oldest_waiting_seconds)
     await clock.advance(5)
-    await queue.give_back(delivery)
+    await queue.nack(delivery)
     await queue.remove("b1")
     await clock.advance(1)
     ages.append((await queue.statistics()).oldest_waiting_seconds)
@@ -64,17 +64,17 @@ async def test_the_oldest_is_the_one_that_waits_longest_now(queue, take, clock):
 async def test_repeated_deliveries_are_counted_and_stale_endings_are_not(queue, take):
     await queue.put(run("a1"))
     first = await take(queue)
-    await queue.give_back(first)
+    await queue.nack(first)
     await take(queue)
-    await queue.give_back(first)
+    await queue.nack(first)
     statistics = await queue.statistics()
     assert (statistics.delivered_total, statistics.in_flight) == (2, 1)
 
 
 async def test_a_lane_is_held_once_however_often_it_is_asked_for(queue):
-    await queue.hold("a", "a1")
-    await queue.hold("a", "a1")
-    await queue.hold("a", "a2")
+    await queue.hold_lane("a", "a1")
+    await queue.hold_lane("a", "a1")
+    await queue.hold_lane("a", "a2")
     assert (await queue.statistics()).held_lanes == 1
-    await queue.free("a", "a1")
+    await queue.release_lane("a", "a1")
     assert (await queue.statistics()).held_lanes == 0

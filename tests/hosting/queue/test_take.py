@@ -53,7 +53,7 @@ async def test_a_taker_cancelled_at_any_point_loses_nothing(queue, take, taking,
     taker.cancel()
     await asyncio.wait([taker])
     delivery = await take(queue) if taker.cancelled() else taker.result()
-    assert (delivery.entry, delivery.count) == (run("a1"), 1)
+    assert (delivery.entry, delivery.delivery_count) == (run("a1"), 1)
     assert (await queue.statistics()).in_flight == 1
 
 
@@ -141,7 +141,7 @@ async def test_what_is_in_flight_ends_while_the_queue_is_paused(queue, take):
     first, second = await take(queue), await take(queue)
     await queue.pause()
     assert await queue.ack(first)
-    assert await queue.give_back(second) == "waiting"
+    assert await queue.nack(second) == "waiting"
 
 
 async def test_a_drain_of_an_idle_queue_is_done_at_once_and_leaves_it_paused(queue):
@@ -161,7 +161,7 @@ async def test_a_drain_waits_for_all_that_is_in_flight_and_lets_nothing_begin(qu
     await queue.ack(first)
     await settled()
     assert not drain.done()
-    await queue.give_back(second)
+    await queue.nack(second)
     assert await asyncio.wait_for(drain, 5)
     assert not taker.done()
     assert (await queue.statistics()).waiting == 2

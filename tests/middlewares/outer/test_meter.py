@@ -136,7 +136,7 @@ async def test_of_two_steps_that_ask_at_the_same_time_no_more_get_through_than_t
 
     claims = await asyncio.gather(*(meter.reserve(request(500), 100) for _ in range(2)), return_exceptions=True)
 
-    assert [type(claim).__name__ for claim in claims] == ["Claim", "BudgetExceeded"]
+    assert [type(claim).__name__ for claim in claims] == ["AttemptReservation", "BudgetExceeded"]
 
 
 async def test_a_claim_that_the_provider_refuses_or_a_cancellation_stops_takes_no_room_from_the_turn() -> None:

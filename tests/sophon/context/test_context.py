@@ -62,7 +62,7 @@ def test_a_child_is_a_turn_of_its_own_within_the_turn() -> None:
     assert (child.run_id, child.task_id, child.depth) == (f"{ctx.run_id}/a", ctx.run_id, 1)
     assert [m.content for m in child.messages] == ["Be brief.", "find it, knowing this"]
     assert child.text == "find it"
-    for shared in ("services", "watch", "places", "tally", "meter", "principal", "session_id", "channel"):
+    for shared in ("services", "stopwatch", "tool_limiter", "totals", "meter", "principal", "session_id", "channel"):
         assert getattr(child, shared) is getattr(ctx, shared), shared
     assert child.excluded_providers == ctx.excluded_providers
     assert child.excluded_providers is not ctx.excluded_providers
@@ -86,7 +86,7 @@ def test_a_step_that_was_written_out_shares_again_what_a_child_shares() -> None:
 
     assert (back.run_id, back.step, back.depth) == (child.run_id, child.step, 1)
     assert [m.content for m in back.messages] == ["x", "so far"]
-    for shared in ("watch", "places", "tally", "meter"):
+    for shared in ("stopwatch", "tool_limiter", "totals", "meter"):
         assert getattr(back, shared) is getattr(ctx, shared), shared
 
 

@@ -83,7 +83,7 @@ WRITTEN = [
     "grants",
     "iteration",
     "epoch",
-    "tally",
+    "totals",
     "compaction",
 ]
 
@@ -209,7 +209,7 @@ REQUIRED = [name for name in full().state() if name not in ("version", "compacti
         having(results=[{}]),
         having(grants=[]),
         having(grants={"c": "digest"}),
-        having(totals={}),
+        having(tally={}),
         having(active_seconds="long"),
         having(extensions=[1]),
         having(compaction={"covers": 1}),

@@ -60,7 +60,7 @@ def test_an_override_that_is_no_field_is_refused() -> None:
 
 def test_neither_the_catalogue_nor_the_gateway_imports_litellm_tenacity_or_tiktoken() -> None:
     code = (
-        "import sys; from sophon.models import catalog, gateway; catalog.model_info('openai', 'gpt-5-mini');"
+        "import sys; from sophon.models import catalog, gateway; catalog.lookup_model_info('openai', 'gpt-5-mini');"
         "sys.exit(' '.join({'litellm', 'tenacity', 'tiktoken'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from sophon_channels.telegram.api.errors import EDIT_METHOD, TelegramApiError, s
 
 def failure(status: int | None, problem: str = "no", *, went_out: bool = True, **facts: int) -> TelegramApiError:
     made = TelegramApiError("sendMessage", problem, status=status, may_have_arrived=went_out)
-    made.retry_after, made.migrated_chat_id = facts.get("retry_after"), facts.get("migrate_to")
+    made.retry_after, made.migrated_chat_id = facts.get("retry_after"), facts.get("migrated_chat_id")
     return made
 
 

@@ -45,9 +45,9 @@ async def test_a_turn_that_is_suspended_in_its_plan_is_recorded_once(waiting):
 async def test_the_journal_of_the_steps_is_forgotten_with_the_turn(waiting):
     ctx = waiting.turn()
     await waiting.go(ctx)
-    assert await waiting.services.store.journal.entries(f"{ctx.run_id}/a") == {}
+    assert await waiting.services.store.journal.load_entries(f"{ctx.run_id}/a") == {}
     await waiting.resume(ctx)
-    assert await waiting.services.store.journal.entries(f"{ctx.run_id}/a") == {}
+    assert await waiting.services.store.journal.load_entries(f"{ctx.run_id}/a") == {}
 
 
 async def test_steps_and_plan_calls_count_against_the_budget_of_the_turn(stage, plan):

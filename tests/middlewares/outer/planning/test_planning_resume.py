@@ -136,7 +136,7 @@ async def test_the_state_of_a_plan_that_runs_holds_the_steps_that_run(stage, pla
     await s.go(ctx)
     work = s.services.restore(states[0]).get(PLAN_STATE)
     assert [step.id for step in work.progress.list_running()] == ["a"]
-    assert work.written["a"]["run_id"] == f"{ctx.run_id}/a"
+    assert work.saved_turns["a"]["run_id"] == f"{ctx.run_id}/a"
     assert (await s.go(s.services.restore(states[0]))).text == "the answer"
 
 
@@ -173,7 +173,7 @@ async def test_a_step_that_comes_back_shares_all_that_a_new_one_shares(stage):
     ctx.excluded_providers["dear"] = "over its limit"
     child = ctx.child("do a", Step("a", ("note",), "code", Risk.HIGH))
     adopted = ctx.restore_child(json.loads(json.dumps(child.state())))
-    for name in ("services", "watch", "places", "tally", "meter"):
+    for name in ("services", "stopwatch", "tool_limiter", "totals", "meter"):
         assert getattr(adopted, name) is getattr(ctx, name)
     assert adopted.excluded_providers == ctx.excluded_providers
     assert (adopted.run_id, adopted.step, adopted.depth, adopted.resumed) == (child.run_id, child.step, 1, True)

@@ -161,7 +161,7 @@ async def test_what_asking_again_cannot_cure_leaves_at_once(
 
 
 async def test_when_all_fail_the_last_error_carries_the_record(clock: VirtualClock) -> None:
-    gateway = door(clock, scripted("a", Failure(500)), scripted("b", Failure(529)), retries=0)
+    gateway = door(clock, scripted("a", Failure(500)), scripted("b", Failure(529)), max_retries=0)
     with pytest.raises(Overloaded) as caught:
         await gateway.call(ask(gateway), gateway.candidates())
     assert [(attempt.model, attempt.outcome) for attempt in caught.value.attempts] == [
@@ -188,7 +188,7 @@ async def test_a_time_limit_of_an_attempt_is_a_time_out(clock: VirtualClock) -> 
         await clock.sleep(100)
         return "late"
 
-    gateway = door(clock, FunctionModel(slow, name="a"), scripted("b", "from b"), timeout_seconds=10.0, retries=1)
+    gateway = door(clock, FunctionModel(slow, name="a"), scripted("b", "from b"), attempt_timeout_seconds=10.0, max_retries=1)
     assert (await gateway.call(ask(gateway), gateway.candidates())).text == "from b"
 
 
@@ -331,7 +331,7 @@ class TestKeys:
 class TestBreaker:
     async def test_a_provider_that_failed_three_calls_is_left_alone_for_a_minute(self, clock: VirtualClock) -> None:
         first = scripted("a", *[Failure(503)] * 3, "back again")
-        gateway = door(clock, first, scripted("b", *["from b"] * 4), retries=0)
+        gateway = door(clock, first, scripted("b", *["from b"] * 4), max_retries=0)
         for _ in range(4):
             assert (await gateway.call(ask(gateway), gateway.candidates())).text == "from b"
         assert [candidate.provider.id for candidate in gateway.candidates()] == ["b"]
@@ -346,14 +346,14 @@ class TestBreaker:
 
     @pytest.mark.parametrize("status", [400, 401, 429])
     async def test_a_refusal_is_no_failure_of_the_provider(self, clock: VirtualClock, status: int) -> None:
-        gateway = door(clock, scripted("a", *[Failure(status)] * 4), retries=0)
+        gateway = door(clock, scripted("a", *[Failure(status)] * 4), max_retries=0)
         for _ in range(4):
             with pytest.raises(ModelError):
                 await gateway.call(ask(gateway), gateway.candidates())
         assert gateway.statistics()[0].health == "active"
 
     async def test_a_benched_provider_is_asked_when_the_turn_has_no_other(self, clock: VirtualClock) -> None:
-        gateway = door(clock, scripted("a", *[Failure(503)] * 3, "hello"), retries=0)
+        gateway = door(clock, scripted("a", *[Failure(503)] * 3, "hello"), max_retries=0)
         route = gateway.candidates()
         for _ in range(3):
             with pytest.raises(ProviderUnavailable):
@@ -363,7 +363,7 @@ class TestBreaker:
         assert gateway.candidates() == route
 
     async def test_a_probe_that_is_refused_shows_that_the_provider_is_back(self, clock: VirtualClock) -> None:
-        gateway = door(clock, scripted("a", *[Failure(503)] * 3, Failure(400)), retries=0)
+        gateway = door(clock, scripted("a", *[Failure(503)] * 3, Failure(400)), max_retries=0)
         route = gateway.candidates()
         for _ in range(3):
             with pytest.raises(ProviderUnavailable):
@@ -374,7 +374,7 @@ class TestBreaker:
         assert not gateway.providers[0].breaker.is_tripped
 
     async def test_a_cancelled_probe_makes_room_for_another(self, clock: VirtualClock) -> None:
-        gateway = door(clock, scripted("a", *[Failure(503)] * 3, asyncio.CancelledError()), retries=0)
+        gateway = door(clock, scripted("a", *[Failure(503)] * 3, asyncio.CancelledError()), max_retries=0)
         route = gateway.candidates()
         for _ in range(3):
             with pytest.raises(ProviderUnavailable):
@@ -422,7 +422,7 @@ class TestStreaming:
 
     async def test_before_visible_text_a_stream_is_repeated(self, clock: VirtualClock) -> None:
         heard: list[str] = []
-        gateway = door(clock, self.breaking(error=Failure(503)), scripted("b", "from b"), retries=1)
+        gateway = door(clock, self.breaking(error=Failure(503)), scripted("b", "from b"), max_retries=1)
         await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates())
         assert heard == ["from b"]
 
@@ -434,7 +434,7 @@ class TestStreaming:
             return response
 
         heard: list[str] = []
-        gateway = door(clock, self.breaking("secret", error=Failure(503)), scripted("b", "from b"), retries=0)
+        gateway = door(clock, self.breaking("secret", error=Failure(503)), scripted("b", "from b"), max_retries=0)
         await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates(), layers=[hold_back])
         assert heard == ["FROM B"]
 
@@ -476,7 +476,7 @@ class TestStreaming:
                 raise BudgetExceeded("ActiveTime", 31, 30)
 
         first, last = scripted("a", Failure(503)), scripted("c")
-        gateway = door(clock, first, scripted("b", "one two", stream=True), last, retries=0)
+        gateway = door(clock, first, scripted("b", "one two", stream=True), last, max_retries=0)
         with pytest.raises(BudgetExceeded):
             await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates(), check=check)
         assert heard == ["one "]
@@ -661,7 +661,7 @@ class TestWatching:
 
     async def test_a_wait_and_a_change_of_provider_are_told(self, clock: VirtualClock) -> None:
         recorder = EventRecorder()
-        gateway = door(clock, scripted("a", Failure(529, 2), Failure(529)), scripted("b", "hello"), retries=1)
+        gateway = door(clock, scripted("a", Failure(529, 2), Failure(529)), scripted("b", "hello"), max_retries=1)
         await gateway.call(ask(gateway), gateway.candidates(), emit=recorder.emit)
         assert [(event.status, event.detail) for event in recorder.of(AgentStatus)] == [
             ("retrying", "a/a: overloaded; retrying in 2.0 s"),

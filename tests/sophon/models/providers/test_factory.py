@@ -258,5 +258,5 @@ def test_what_was_found_is_told_with_its_reason() -> None:
     "each", [each for each in PROVIDER_DEFAULTS if each.id != "openrouter"], ids=lambda each: each.id
 )
 def test_the_model_to_begin_with_is_one_that_litellms_table_knows(each: Any) -> None:
-    assert lookup_model_info(each.type, each.model).prices is not None, "it was renamed or retired"
+    assert lookup_model_info(each.type, each.default_model).prices is not None, "it was renamed or retired"
     assert each.type in list_provider_types()

@@ -392,4 +392,4 @@ async def test_the_last_events_are_made_of_the_seq_of_the_last_record(store):
         "r", COMPLETED, records=[said("one"), said("two")], events=lambda recorded: [LoggedEvent("e", {"at": recorded})]
     )
 
-    assert [event.data for event in await store.events.after("s", 0)] == [{"at": 3}]
+    assert [event.data for event in await store.events.list_after("s", 0)] == [{"at": 3}]

@@ -88,7 +88,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
-from sophon.stores.contract import SessionRecord
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql import SqlStore
 
 async def write(store, name):

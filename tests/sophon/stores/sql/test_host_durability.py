@@ -152,10 +152,10 @@ async def test_a_kill_leaves_every_outcome_whole_or_not_at_all(tmp_path: Path):
 
 SENDING = """
 async def sending(store):
-    await store.outbound.add([OutboundEntry(str(n), None, "telegram", "", str(n), "text", {}) for n in range(3)])
+    await store.outbox.add([OutboundEntry(str(n), None, "telegram", "", str(n), "text", {}) for n in range(3)])
     for n in range(3):
-        await store.outbound.sending(str(n))
-    await store.outbound.sent("1", "msg-1")
+        await store.outbox.mark_sending(str(n))
+    await store.outbox.mark_sent("1", "msg-1")
     print("sending", flush=True)
     await asyncio.Event().wait()
 

@@ -135,7 +135,7 @@ OPENER = """
 import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
-from sophon.stores.contract import SessionRecord
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql import SqlStore
 
 async def main():

@@ -35,7 +35,7 @@ CLAIMANT = """
 import asyncio, os, sys
 from pathlib import Path
 from sophon.messages import Usage
-from sophon.stores.contract import Limits, Period, Reservation
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
 from sophon.stores.sql import SqlStore
 from sophon.testing import VirtualClock
 
@@ -43,7 +43,7 @@ async def main():
     store = SqlStore("sqlite:///s.db", folder=Path(sys.argv[1]), clock=VirtualClock(auto=False))
     await store.open()
     claims = [
-        store.usage.reserve("p", Period("2026-01-31", "2026-01"), Usage(60, 0, 5), Limits(daily_tokens=100))
+        store.usage.reserve("p", Period("2026-01-31", "2026-01"), Usage(60, 0, 5), ProviderLimits(daily_tokens=100))
         for _ in range(10)
     ]
     answers = await asyncio.gather(*claims)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sophon.errors import SettingsError
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target, resolve_system_addresses
 
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "cases" / "ssrf.json").read_text())
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[3] / "cases" / "ssrf.json").read_text())
 PUBLIC = "93.184.216.34"
 
 # Set here, while pytest collects: tests/conftest.py marks too late for tables and for hypothesis.

@@ -15,7 +15,7 @@ from sophon.models.gateway.error_classification import classify_error
 from sophon.models.model import ModelInfo
 from sophon.models.providers.litellm.model import LiteLLMModel
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[5]
 
 
 @pytest.fixture
