@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 import httpx
 import socketio
 
@@ -129,7 +130,11 @@ class Listener:
         self._asked: set[str] = set()
         self._waiting: set[asyncio.Future[dict[str, Any]]] = set()
         self._connected = asyncio.Event()
-        self._socket = socketio.AsyncClient(reconnection_delay=0.02, reconnection_delay_max=0.1)
+        # Its own session: python-engineio forgets to close one if a connection comes back while the last is cleaned up.
+        self._http = aiohttp.ClientSession()
+        self._socket = socketio.AsyncClient(
+            reconnection_delay=0.02, reconnection_delay_max=0.1, http_session=self._http
+        )
         self._socket.on("connect", self._join)
         self._socket.on("disconnect", self._lose)
         self._socket.on("*", self._hear)
@@ -139,6 +144,7 @@ class Listener:
 
     async def close(self) -> None:
         await self._socket.disconnect()
+        await self._http.close()
 
     def outcomes(self) -> int:
         """How many tasks have ended, as far as was heard."""
