@@ -10,7 +10,7 @@ PAGE := hosting/sophon_hosting/web/index.html
 # Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve chat page test check fix bench docs clean help
+.PHONY: run serve chat page test soak check fix bench docs clean help
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,9 @@ page: $(PAGE) ## build the web page
 
 test: $(VENV)/.dev $(PAGE) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+soak: $(VENV)/.dev ## kill hosts and cancel turns at random, again and again: make soak SEED=123 ROUNDS=25
+	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	$(BIN)/ruff check $(SOURCES)

@@ -1,4 +1,4 @@
-"""Starts `sophon` in processes that are forked from one that has imported it.
+"""Starts `sophon`, or a script that uses it, in processes that are forked from one that has imported it.
 
 An interpreter and its imports take 0.8 s of a processor, and the tests start a hundred hosts. A forked process is one
 of its own in every other respect: folder, environment, signals, standard streams, exit code. What an interpreter does
@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -40,8 +40,11 @@ POLL_SECONDS = 0.005
 class ForkedProcess:
     """What `subprocess.Popen` gives, as far as tests use it."""
 
-    def __init__(self, arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, script: Path | None = None
+    ) -> None:
         order = {
+            "script": script and str(script),
             "arguments": arguments,
             "folder": str(folder),
             "environment": dict(environment),
@@ -124,8 +127,11 @@ def _server() -> socket.socket:
     return ours
 
 
-def serve(control: socket.socket) -> None:
-    """Fork for every order, and tell how each ends; returns in a process that was forked, ready to be the program."""
+def serve(control: socket.socket) -> str | None:
+    """Fork for every order, and report how each process ends.
+
+    Returns in a process that was forked, once it has what a program is started with: the script to run, if any.
+    """
     ended, wakes = os.pipe2(os.O_NONBLOCK)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes)
@@ -144,8 +150,7 @@ def serve(control: socket.socket) -> None:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            become(json.loads(order), given[1:])
-            return
+            return become(json.loads(order), given[1:])
         os.write(given[0], f"{pid}\n".encode())
         running[pid] = given[0]
         for each in given[1:]:
@@ -163,8 +168,8 @@ def report_ends(running: dict[int, int]) -> None:
             os.close(news)
 
 
-def become(order: dict[str, Any], streams: list[int]) -> None:
-    """Give this process what a program is started with."""
+def become(order: dict[str, Any], streams: list[int]) -> str | None:
+    """Give this process what a program is started with; returns the script to run."""
     for number in INHERITED:
         default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN if number in order["ignored"] else default)
@@ -181,6 +186,7 @@ def become(order: dict[str, Any], streams: list[int]) -> None:
     )
     sys.argv[1:] = order["arguments"]
     sys.path[0] = order["folder"]
+    return order["script"]
 
 
 def import_all() -> None:
@@ -198,5 +204,8 @@ def import_all() -> None:
 
 if __name__ == "__main__":
     import_all()
-    serve(socket.socket(fileno=int(sys.argv.pop())))
-    runpy.run_module("sophon_hosting.cli", run_name="__main__", alter_sys=True)
+    script = serve(socket.socket(fileno=int(sys.argv.pop())))
+    if script is None:
+        runpy.run_module("sophon_hosting.cli", run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(script, run_name="__main__")

@@ -11,15 +11,17 @@ from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
-from aiogram import methods
-from aiogram.types.base import TelegramObject
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from sophon_channels.text.utf16 import utf16_length
 from tests.channels.telegram.telegram_html import Unreadable, read
+
+if TYPE_CHECKING:
+    from aiogram.types.base import TelegramObject
 
 TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
 BOT = {"id": 123456, "is_bot": True, "first_name": "Sophon", "username": "sophon_bot", "can_join_groups": True}
@@ -105,6 +107,8 @@ class BotApi:
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Self]:
+        # Four seconds: before any clock runs, and not in every test process that only collects the tests.
+        import_module("aiogram")
         app = web.Application(client_max_size=64 * MEGABYTE)
         app.router.add_post(f"/bot{TOKEN}/{{method}}", self._handle)
         app.router.add_get(f"/file/bot{TOKEN}/{{path:.+}}", self._give)
@@ -142,7 +146,7 @@ class BotApi:
     async def _read(self, name: str, request: web.Request) -> dict[str, Any]:
         form = await request.post()
         attached = {key: value for key, value in form.items() if isinstance(value, web.FileField)}
-        model = getattr(methods, name[0].upper() + name[1:])
+        model = getattr(import_module("aiogram.methods"), name[0].upper() + name[1:])
         fields = {
             key: value if key in TEXTS else json.loads(str(value)) for key, value in form.items() if key not in attached
         }
@@ -251,7 +255,7 @@ def _response(answer: Answer) -> web.Response:
     return web.Response(status=answer.status, body=answer.body, content_type="application/json")
 
 
-def _extras(model: TelegramObject) -> Iterator[str]:
+def _extras(model: "TelegramObject") -> Iterator[str]:
     """What aiogram kept only because it tolerates the unknown."""
     yield from (f"{type(model).__name__} has no {key}" for key in model.model_extra or ())
     for name in type(model).model_fields:
@@ -259,7 +263,7 @@ def _extras(model: TelegramObject) -> Iterator[str]:
 
 
 def _extras_of(value: object) -> Iterator[str]:
-    if isinstance(value, TelegramObject):
+    if isinstance(value, import_module("aiogram.types.base").TelegramObject):
         yield from _extras(value)
     elif isinstance(value, list):
         for item in value:

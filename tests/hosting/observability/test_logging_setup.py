@@ -49,7 +49,7 @@ def test_an_error_has_its_type_and_stack(lines) -> None:
         log.exception("it failed")
     [line] = lines()
     assert line["error"]["type"] == "ValueError"
-    assert "test_logs.py" in line["error"]["stack"]
+    assert "test_logging_setup.py" in line["error"]["stack"]
     assert "abcdefgh" not in json.dumps(line)
 
 

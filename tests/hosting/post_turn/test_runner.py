@@ -83,7 +83,7 @@ async def test_the_first_answer_gives_the_session_a_title_and_the_next_does_not(
     await here.idle(2)
     assert await here.title() == "About greetings"
     assert len(here.asked) == 1
-    await here.host.feed.flush("s")
+    await here.host.event_bus.flush("s")
     [event] = here.events.of(SessionTitled)
     assert (event.title, event.session_id) == ("About greetings", "s")
     assert event.seq is not None
@@ -98,7 +98,7 @@ async def test_without_a_models_help_the_persons_words_are_the_title(make) -> No
 
 async def test_a_title_that_a_person_gave_stays(make) -> None:
     here = await make(named)
-    await here.services.store.sessions.ensure("s", "ada")
+    await here.services.store.sessions.get_or_create("s", "ada")
     await here.services.store.sessions.rename("s", "Mine")
     await here.say()
     await here.idle(1)
@@ -125,10 +125,10 @@ async def test_it_is_metered_and_told_as_a_part_of_its_task(make) -> None:
     here = await make(named)
     await here.say()
     await here.idle(1)
-    await here.host.feed.flush("s")
+    await here.host.event_bus.flush("s")
     [attempt] = [each for each in here.events.of(ModelAttempt) if each.purpose == "title"]
     assert attempt.task_id == here.events.of(TaskCompleted)[0].task_id
-    assert sum(total.calls for total in await here.services.store.usage.totals(session_id="s")) == 2
+    assert sum(total.calls for total in await here.services.store.usage.list_totals(session_id="s")) == 2
     assert await here.services.store.usage.reserved() == 0
 
 
@@ -150,7 +150,7 @@ async def test_nothing_is_learned_unless_it_is_asked_for(make) -> None:
     here = await make(remembering("Their cat is called Ada."))
     await here.say()
     await here.idle(1)
-    assert await here.services.store.memory.all() == []
+    assert await here.services.store.memories.list_all() == []
 
 
 async def test_what_a_person_says_of_themselves_is_kept_once_and_is_theirs(make) -> None:
@@ -158,7 +158,7 @@ async def test_what_a_person_says_of_themselves_is_kept_once_and_is_theirs(make)
     await here.say("my cat is called Ada")
     await here.say("as I said, my cat is called Ada")
     await here.idle(2)
-    [entry] = await here.services.store.memory.all()
+    [entry] = await here.services.store.memories.list_all()
     assert (entry.text, entry.scope, entry.origin) == ("Their cat is called Ada.", "ada", "learned/s")
 
 

@@ -77,7 +77,7 @@ async def test_a_task_that_is_done_may_be_put_again(queue, take):
     await queue.put(run("a1"))
     await queue.ack(await take(queue))
     await queue.put(run("a1"))
-    assert (await take(queue)).count == 1
+    assert (await take(queue)).delivery_count == 1
 
 
 async def test_a_full_queue_does_not_refuse_what_is_here_already(make_queue, take):

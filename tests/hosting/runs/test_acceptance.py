@@ -94,7 +94,7 @@ async def test_what_can_never_be_answered_is_not_accepted(world, message: RunReq
 async def test_the_answer_and_its_way_out_are_one_transaction(world, host: Host) -> None:
     receipt = await world.send(host, "hello", channel="telegram", origin={"chat": "42", "account": "bot"})
     await world.ended(receipt)
-    entries = await world.store.outbound.list(run_id=receipt.task_id)
+    entries = await world.store.outbox.list(run_id=receipt.task_id)
     assert [(entry.channel, entry.chat, entry.account, entry.payload["text"]) for entry in entries] == [
         ("telegram", "42", "bot", "HELLO")
     ]

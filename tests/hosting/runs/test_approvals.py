@@ -120,7 +120,7 @@ async def test_after_expiry_a_decision_is_refused_even_before_the_sweep(world) -
     host = world.host()
     await host.start()
     approval = await world.suspended(host, await world.send(host, "Pay Bob"))
-    await host.stop()
+    await host.shutdown()
     await world.clock.advance(301)
     assert (await refusal(host, approval, APPROVE, "ada")).code == "expired"
 
@@ -141,7 +141,7 @@ async def test_asked_again_after_a_restart_it_keeps_its_expiry(world) -> None:
     receipt = await world.send(first, "Pay Bob")
     approval = await world.suspended(first, receipt)
     expiry = (await world.store.approvals.get(approval)).request.expires_at
-    await first.stop()
+    await first.shutdown()
     await world.clock.advance(60)
     second = world.host()
     await second.start()

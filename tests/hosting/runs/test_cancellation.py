@@ -20,7 +20,7 @@ async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> Non
     await host.resume()
     await world.ended(await world.send(host, "next"))
     assert (run.status, run.starts) == ("cancelled", 0)
-    records = await world.store.sessions.records("s")
+    records = await world.store.sessions.list_records("s")
     assert [(record.kind, record.data) for record in records[:1]] == [("cancelled", {"text": "hello"})]
     assert await world.said("s") == ["next", "NEXT"]
     assert len(world.events.of(TaskCancelled)) == 1
@@ -39,7 +39,7 @@ async def test_a_running_tool_is_stopped_and_nothing_starts_after_it(world, host
     await world.ended(await world.send(host, "next"))
     assert len(world.events.of(ToolCallStarted)) == 1
     assert len(world.events.of(TaskCancelled)) == 1
-    kinds = [record.kind for record in await world.store.sessions.records("s") if record.run_id == receipt.task_id]
+    kinds = [record.kind for record in await world.store.sessions.list_records("s") if record.run_id == receipt.task_id]
     assert kinds == ["message", "message", "message", "cancelled"]
 
 
@@ -81,7 +81,7 @@ async def test_of_many_who_cancel_at_once_all_are_told_and_one_is_recorded(world
     runs = await asyncio.gather(*(host.cancel(receipt.task_id) for _ in range(5)))
     assert {run.status for run in runs} == {"cancelled"}
     assert len(world.events.of(TaskCancelled)) == 1
-    kinds = [record.kind for record in await world.store.sessions.records("s")]
+    kinds = [record.kind for record in await world.store.sessions.list_records("s")]
     assert kinds == ["message", "cancelled"]
 
 
@@ -93,7 +93,7 @@ async def test_at_any_moment_it_has_one_outcome(world, host: Host, turns: int) -
     run = await host.cancel(receipt.task_id)
     await world.ended(await world.send(host, "next"))
     assert run.status == "cancelled"
-    ends = [record.kind for record in await world.store.sessions.records("s") if record.kind == "cancelled"]
+    ends = [record.kind for record in await world.store.sessions.list_records("s") if record.kind == "cancelled"]
     assert (ends, len(world.events.of(TaskCancelled)), world.paid) == (["cancelled"], 1, [])
 
 

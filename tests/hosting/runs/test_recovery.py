@@ -70,7 +70,7 @@ async def test_by_setting_what_was_cut_off_is_marked_as_failed(world) -> None:
     assert run.error is not None
     assert (run.status, run.error.code) == ("failed", "interrupted")
     assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["interrupted"]
-    assert [record.kind for record in await world.store.sessions.records("s")] == ["message", "failed"]
+    assert [record.kind for record in await world.store.sessions.list_records("s")] == ["message", "failed"]
 
 
 async def test_a_suspended_turn_holds_its_lane_and_is_resumed_by_the_decision(world) -> None:
@@ -79,7 +79,7 @@ async def test_a_suspended_turn_holds_its_lane_and_is_resumed_by_the_decision(wo
     asking = await world.send(first, "Pay Bob")
     approval = await world.suspended(first, asking)
     later = await world.send(first, "hello")
-    await first.stop()
+    await first.shutdown()
     second = world.host()
     await second.start()
     await world.ended(await world.send(second, "other", "t"))
@@ -94,7 +94,7 @@ async def test_a_decision_that_nobody_heard_of_is_carried_out(world) -> None:
     await first.start()
     receipt = await world.send(first, "Pay Bob")
     approval = await world.suspended(first, receipt)
-    await first.stop()
+    await first.shutdown()
     await world.store.approvals.decide(approval, Decision.approve(), world.clock.now())
     await world.host().start()
     assert ((await world.ended(receipt)).status, world.paid) == ("completed", ["Bob"])
@@ -105,7 +105,7 @@ async def test_a_question_that_is_gone_is_asked_again(world) -> None:
     await first.start()
     receipt = await world.send(first, "Pay Bob")
     await world.suspended(first, receipt)
-    await first.stop()
+    await first.shutdown()
     run = await world.run(receipt)
     await world.store.runs.begin(run.id, world.clock.now())
     await world.store.runs.suspend(run.id, run.checkpoint, ["apr_gone"])
@@ -118,7 +118,7 @@ async def test_what_expired_while_nobody_was_there_is_decided_by_time(world) -> 
     await first.start()
     receipt = await world.send(first, "Pay Bob")
     await world.suspended(first, receipt)
-    await first.stop()
+    await first.shutdown()
     await world.clock.advance(3600)
     await world.host().start()
     run = await world.ended(receipt)
@@ -148,7 +148,7 @@ async def test_stopped_gracefully_what_runs_is_done(world) -> None:
         return bool(world.begun)
 
     await world.until(begun)
-    stopping = asyncio.create_task(host.stop())
+    stopping = asyncio.create_task(host.shutdown())
     await asyncio.sleep(0)
     world.release.set()
     await stopping

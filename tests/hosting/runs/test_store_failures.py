@@ -34,7 +34,7 @@ def store(clock: VirtualClock) -> InMemoryStore:
 async def waited_out(world, receipt):
     async def over() -> bool:
         await world.clock.advance(10)
-        return (await world.run(receipt)).over
+        return (await world.run(receipt)).is_finished
 
     await world.until(over)
     return await world.run(receipt)

@@ -52,7 +52,7 @@ async def test_a_failure_is_the_outcome_and_the_session_goes_on(world, host: Hos
     assert run.error is not None
     assert "the model broke" in run.error.message
     assert (await world.ended(next_one)).status == "completed"
-    records = await world.store.sessions.records("s")
+    records = await world.store.sessions.list_records("s")
     assert [record.kind for record in records if record.run_id == failing.task_id] == ["message", "failed"]
     assert len(world.events.of(TaskFailed)) == 1
 
@@ -71,7 +71,7 @@ async def test_a_turn_without_end_fails_with_timeout(world) -> None:
     assert run.error is not None
     assert (run.status, run.error.code) == ("failed", "timeout")
     assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["timeout"]
-    kinds = [record.kind for record in await world.store.sessions.records("s")]
+    kinds = [record.kind for record in await world.store.sessions.list_records("s")]
     assert kinds == ["message", "failed"]
 
 
@@ -127,5 +127,5 @@ async def test_events_leave_after_the_outcome_is_stored(world, host: Host) -> No
     receipt = await world.send(host, "hello")
     await world.ended(receipt)
     await world.rest(host)
-    records = await world.store.sessions.records("s")
+    records = await world.store.sessions.list_records("s")
     assert [event.message_id for event in world.events.of(Message)] == [f"s:{record.seq}" for record in records]
