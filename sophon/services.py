@@ -24,7 +24,7 @@ from sophon.plugins.tool_modules import tools_from_modules
 from sophon.settings import Settings, load_settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.builtin import builtin_tools
 from sophon.tools.registry import ToolRegistry, validate_tools

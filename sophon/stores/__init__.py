@@ -1,13 +1,13 @@
 """Stores: the contracts of everything that outlives a turn, and the in-memory store.
 
 The SQL store is not exported here, because importing it loads SQLAlchemy. Use
-`sophon.stores.factory.store_from_url`, or `sophon.stores.sql.SqlStore`.
+`sophon.stores.factory.store_from_url`, or `sophon.stores.sql_store.SqlStore`.
 """
 
 from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import EventLog, LoggedEvent
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.journal.contract import Journal, JournalEntry
 from sophon.stores.memories.contract import MemoryEntry, MemoryStore
 from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox

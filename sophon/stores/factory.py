@@ -6,7 +6,7 @@ from typing import cast
 
 from sophon.clock import Clock
 from sophon.stores.contract import Store
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 
 MEMORY_SCHEME = "memory://"
 
@@ -19,5 +19,5 @@ def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Sto
     if url == MEMORY_SCHEME:
         return InMemoryStore(clock=clock)
     # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which the in-memory store does not need.
-    sql = import_module("sophon.stores.sql")
+    sql = import_module("sophon.stores.sql_store")
     return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

@@ -26,11 +26,11 @@ async def test_every_accepted_message_has_one_outcome(program, seed: int) -> Non
         assert [run.text for run in mine] == texts
         assert {run.status for run in mine} == {"completed"}
         # Answered once: the conversation has each message and its answer, in order.
-        history = (await store.sessions.history(session)).messages
+        history = (await store.sessions.load_history(session)).messages
         said = [(each.role, each.content) for each in history if each.role != "tool" and not each.tool_calls]
         assert said == [line for text in texts for line in (("user", text), ("assistant", f"Done: {text}"))]
         # Visible once: who listened all the time has heard what the host keeps, each event once and in order.
-        events = await store.events.after(session, 0, 100_000)
+        events = await store.events.list_after(session, 0, 100_000)
         heard = traffic.listener.heard[session]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert [(data["seq"], name) for name, data in heard] == [(event.seq, event.name) for event in events]

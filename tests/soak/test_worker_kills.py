@@ -1,4 +1,4 @@
-"""The scenario of tests/hosting/runs/test_killed.py at its full size: killed twenty times during 500 messages."""
+"""The scenario of tests/hosting/runs/test_process_kill.py at its full size: killed twenty times during 500 messages."""
 
 from pathlib import Path
 

@@ -10,7 +10,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores.contract import Store
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel

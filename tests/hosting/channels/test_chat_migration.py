@@ -7,7 +7,7 @@ import pytest
 
 from sophon.errors import StoreError
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel

@@ -9,7 +9,7 @@ import pytest
 
 from sophon.approvals import Decision
 from sophon.errors import StoreError
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, Person

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.errors import StoreError
 from sophon.events import TaskCompleted, TaskFailed
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 
 

@@ -9,7 +9,7 @@ from sophon import ModelRequest, Services, Usage
 from sophon.errors import BudgetExceeded
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings, Settings
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import VirtualClock

@@ -30,7 +30,7 @@ from sophon.events import Event, StreamChunk, StreamReset, TaskCancelled, TaskCo
 from sophon.events import Message as MessageAdded
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.journal.in_memory import InMemoryJournal
 from sophon.stores.sessions.contract import Compaction, History, SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore

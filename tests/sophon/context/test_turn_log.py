@@ -8,7 +8,7 @@ from sophon import Pipeline, Response, Services
 from sophon.context import TurnFacts
 from sophon.context.turn_log import SessionLog, TurnEnd
 from sophon.events import Emit, Message, TaskCompleted, TaskFailed
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_middlewares import SessionEvents

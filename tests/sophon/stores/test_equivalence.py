@@ -25,7 +25,7 @@ from sophon.stores import (
     Store,
     UsageRow,
 )
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from tests.databases import copy_database

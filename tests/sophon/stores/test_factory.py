@@ -10,7 +10,7 @@ import pytest
 from sophon.errors import StoreError
 from sophon.stores import InMemoryStore
 from sophon.stores.factory import store_from_url
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 
@@ -53,7 +53,7 @@ def test_a_url_that_leads_nowhere_gets_one_clear_line(url: str, problem: str, tm
 
 def test_the_stores_package_does_not_load_sqlalchemy():
     program = (
-        "import sys, sophon.stores, sophon.stores.contract, sophon.stores.in_memory, sophon.stores.factory\n"
+        "import sys, sophon.stores, sophon.stores.contract, sophon.stores.in_memory_store, sophon.stores.factory\n"
         "print(sorted({'sqlalchemy', 'alembic', 'sqlite3'} & set(sys.modules)))"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

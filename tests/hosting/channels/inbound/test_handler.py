@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import StoreError
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Attachment, ButtonPress, ChatLocation, InboundMessage, OutboundMessage, Person

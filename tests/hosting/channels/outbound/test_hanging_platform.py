@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.errors import NotFound, StoreError
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import SendChatMigrated, SendResult

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from sophon.stores.in_memory import InMemoryStore
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock

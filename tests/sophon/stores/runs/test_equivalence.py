@@ -25,7 +25,7 @@ from sophon.stores import (
     SessionRecord,
     Store,
 )
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from tests.databases import copy_database
 

@@ -15,7 +15,7 @@ from sophon.errors import NotFound, StoreError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
@@ -89,7 +89,7 @@ import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 
 async def write(store, name):
     while True:

@@ -14,7 +14,7 @@ import pytest
 from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -136,7 +136,7 @@ import asyncio, sys
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 
 async def main():
     store = SqlStore("sqlite:///new/s.db", folder=Path(sys.argv[1]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sophon.messages import Usage
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
 from sophon.testing import VirtualClock
 
@@ -36,7 +36,7 @@ import asyncio, os, sys
 from pathlib import Path
 from sophon.messages import Usage
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation
-from sophon.stores.sql import SqlStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 async def main():
