@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from sophon.approvals import ApprovalGate, RejectingGate
+from sophon.builtin_tools import builtin_tools
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
 from sophon.context.stopwatch import Stopwatch
@@ -26,7 +27,6 @@ from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
-from sophon.tools.builtin import builtin_tools
 from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 

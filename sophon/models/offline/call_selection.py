@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sophon.messages import ToolCall
-from sophon.models.offline.intents.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.intents.registry import intent_for_tool, match_intent
 from sophon.models.offline.language.clauses import split_clauses
 from sophon.models.offline.small_talk import is_small_talk

@@ -10,7 +10,7 @@ from sophon.memory.search import tokenize
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.models.offline.call_selection import refers_to_previous_results
-from sophon.models.offline.intents.intent import Intent, IntentInput
+from sophon.models.offline.intent import Intent, IntentInput
 from sophon.models.offline.intents.registry import intent_for_tool, match_intent
 from sophon.models.offline.language.clauses import Clause, split_clauses
 from sophon.models.offline.language.english import capitalise, extract_content_words

@@ -7,7 +7,7 @@ from itertools import pairwise
 from sophon.messages import ToolCall
 from sophon.models.model import ModelRequest
 from sophon.models.offline.call_selection import ClauseProgress, intent_for_result, select_tool_calls, track_clauses
-from sophon.models.offline.intents.intent import CallResult, PlannedCall
+from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.intents.memory import filter_matching_hits
 from sophon.models.offline.intents.registry import intent_for_tool
 from sophon.models.offline.introduction import OFFLINE_NOTE

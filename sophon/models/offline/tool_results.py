@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.models.offline.intents.intent import CallFailure, CallResult, PlannedCall
+from sophon.models.offline.intent import CallFailure, CallResult, PlannedCall
 from sophon.models.offline.language.english import ensure_full_stop
 from sophon.tools.untrusted_text import unfence_text
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sophon.messages import Message, ToolCall
-from sophon.models.offline.intents.intent import CallResult, PlannedCall
+from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.tool_results import parse_tool_result
 
 _STEP_RESULTS = "\n\nResults of the steps before this one:\n\n"

@@ -26,6 +26,7 @@ from sophon import (
     tool,
 )
 from sophon.approvals import ApprovalRequest
+from sophon.builtin_tools import builtin_tools
 from sophon.context import Step
 from sophon.errors import ModelError
 from sophon.events import BudgetAlert, ModelAttempt, TaskCompleted
@@ -33,7 +34,6 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
-from sophon.tools.builtin import builtin_tools
 from sophon_middlewares import (
     AgenticLoop,
     Approval,

@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.models.offline.intents.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.tools.tool import Risk
 
 _SMALL_NUMBER_WORDS = """zero one two three four five six seven eight nine ten

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, timedelta
 
-from sophon.models.offline.intents.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import capitalise
 from sophon.tools.tool import Risk
 

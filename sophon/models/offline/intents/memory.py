@@ -3,7 +3,7 @@
 import re
 
 from sophon.memory.search import tokenize
-from sophon.models.offline.intents.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.intents.memory_results import MemoryHit, parse_memory_hits
 from sophon.models.offline.language.english import (
     capitalise,

@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.models.offline.intents.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import strip_quotes
 from sophon.models.offline.tool_results import format_block
 from sophon.tools.tool import Risk

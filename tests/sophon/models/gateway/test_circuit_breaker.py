@@ -70,7 +70,13 @@ def test_a_late_failure_of_an_older_call_does_not_prolong_the_bench() -> None:
     assert breaker.state(60) == "half_open"
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["start_call", "record_success", "record_failure", "abandon_call"]))))
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 50), st.sampled_from(["start_call", "record_success", "record_failure", "abandon_call"])
+        )
+    )
+)
 def test_whatever_happens_it_lets_a_call_through_again(history: list[tuple[int, str]]) -> None:
     breaker, now = CircuitBreaker(), 0
     for pause, event in history:

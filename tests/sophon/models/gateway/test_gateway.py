@@ -188,7 +188,9 @@ async def test_a_time_limit_of_an_attempt_is_a_time_out(clock: VirtualClock) -> 
         await clock.sleep(100)
         return "late"
 
-    gateway = door(clock, FunctionModel(slow, name="a"), scripted("b", "from b"), attempt_timeout_seconds=10.0, max_retries=1)
+    gateway = door(
+        clock, FunctionModel(slow, name="a"), scripted("b", "from b"), attempt_timeout_seconds=10.0, max_retries=1
+    )
     assert (await gateway.call(ask(gateway), gateway.candidates())).text == "from b"
 
 

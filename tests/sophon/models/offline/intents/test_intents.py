@@ -2,8 +2,8 @@
 
 import pytest
 
+from sophon.models.offline.intent import IntentInput
 from sophon.models.offline.intents.arithmetic import extract_expression
-from sophon.models.offline.intents.intent import IntentInput
 from sophon.models.offline.intents.registry import match_intent
 from sophon.tools.tool import Risk, tool
 

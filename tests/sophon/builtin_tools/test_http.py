@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from sophon import Context, Risk, Services
+from sophon.builtin_tools.http import http_request, http_send
 from sophon.errors import InvalidArguments, ToolError
 from sophon.testing import VirtualClock
-from sophon.tools.builtin.http import http_request, http_send
 
 
 @dataclass

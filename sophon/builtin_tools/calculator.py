@@ -1,6 +1,6 @@
 """Built-in tool `calculator`: exact arithmetic with bounded run time."""
 
-from sophon.tools.builtin.arithmetic_evaluator import evaluate_expression, format_number
+from sophon.builtin_tools.arithmetic_evaluator import evaluate_expression, format_number
 from sophon.tools.tool import Risk, tool
 
 

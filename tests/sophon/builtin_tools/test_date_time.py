@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 
 from sophon import Context, Services, ToolRegistry
+from sophon.builtin_tools import builtin_tools
+from sophon.builtin_tools.date_time import CITIES_BY_ZONE, datetime_now, find_time_zone
 from sophon.errors import ToolError
 from sophon.testing import VirtualClock
-from sophon.tools.builtin import builtin_tools
-from sophon.tools.builtin.date_time import CITIES_BY_ZONE, datetime_now, find_time_zone
 
 NOON = 12 * 3600
 

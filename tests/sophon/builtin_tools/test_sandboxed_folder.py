@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sophon.builtin_tools.sandboxed_folder import MAX_FILE_BYTES, FolderEntry, SandboxedFolder
 from sophon.errors import ToolError
-from sophon.tools.builtin.sandboxed_folder import MAX_FILE_BYTES, FolderEntry, SandboxedFolder
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Context, Risk
-from sophon.errors import InvalidArguments, ToolError
-from sophon.tools.builtin.files import (
+from sophon.builtin_tools.files import (
     DEFAULT_PAGE_CHARACTERS,
     decode_text_file,
     files_list,
@@ -15,6 +14,7 @@ from sophon.tools.builtin.files import (
     files_write,
     format_page,
 )
+from sophon.errors import InvalidArguments, ToolError
 
 
 async def test_a_file_is_written_read_and_listed(ctx: Context, root: Path) -> None:

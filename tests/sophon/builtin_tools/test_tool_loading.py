@@ -3,9 +3,9 @@
 import pytest
 
 from sophon import Context, Services
+from sophon.builtin_tools.tool_loading import load_tools
 from sophon.errors import ToolError
 from sophon.messages import ToolCall
-from sophon.tools.builtin.tool_loading import load_tools
 
 
 async def test_a_group_is_added_to_what_the_turn_is_offered(services: Services, ctx: Context) -> None:

@@ -1,12 +1,12 @@
 """Built-in tools: time, arithmetic, memory, files, HTTP, shell, and loading of tool groups."""
 
-from sophon.tools.builtin.calculator import calculator
-from sophon.tools.builtin.date_time import datetime_now
-from sophon.tools.builtin.files import files_list, files_read, files_write
-from sophon.tools.builtin.http import http_request, http_send
-from sophon.tools.builtin.memory import memory_forget, memory_search, memory_write
-from sophon.tools.builtin.shell import system_execute
-from sophon.tools.builtin.tool_loading import load_tools
+from sophon.builtin_tools.calculator import calculator
+from sophon.builtin_tools.date_time import datetime_now
+from sophon.builtin_tools.files import files_list, files_read, files_write
+from sophon.builtin_tools.http import http_request, http_send
+from sophon.builtin_tools.memory import memory_forget, memory_search, memory_write
+from sophon.builtin_tools.shell import system_execute
+from sophon.builtin_tools.tool_loading import load_tools
 from sophon.tools.tool import Tool
 
 __all__ = ["builtin_tools"]

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from sophon import Context, Risk
-from sophon.errors import ToolError
-from sophon.tools.builtin.shell import format_command_result, system_execute
-from sophon.tools.builtin.subprocess_runner import (
+from sophon.builtin_tools.shell import format_command_result, system_execute
+from sophon.builtin_tools.subprocess_runner import (
     STDERR_LIMIT,
     STDOUT_LIMIT,
     BoundedPipeReader,
@@ -18,6 +17,7 @@ from sophon.tools.builtin.subprocess_runner import (
     remove_secret_variables,
     run_command,
 )
+from sophon.errors import ToolError
 
 
 def runs(process: int) -> bool:

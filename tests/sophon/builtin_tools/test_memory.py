@@ -5,8 +5,8 @@ import json
 import pytest
 
 from sophon import Context, Risk, Services
+from sophon.builtin_tools.memory import memory_forget, memory_search, memory_write
 from sophon.errors import InvalidArguments, ToolError
-from sophon.tools.builtin.memory import memory_forget, memory_search, memory_write
 
 
 async def remember(ctx: Context, text: str, category: str = "fact") -> str:

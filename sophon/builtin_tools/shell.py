@@ -1,8 +1,8 @@
 """Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
+from sophon.builtin_tools.files import resolve_files_root
+from sophon.builtin_tools.subprocess_runner import CommandResult, run_command
 from sophon.context import Context
-from sophon.tools.builtin.files import resolve_files_root
-from sophon.tools.builtin.subprocess_runner import CommandResult, run_command
 from sophon.tools.tool import Risk, tool
 
 

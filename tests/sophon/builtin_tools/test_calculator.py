@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon import Context
+from sophon.builtin_tools.arithmetic_evaluator import MAX_EXPRESSION_CHARACTERS, evaluate_expression, format_number
+from sophon.builtin_tools.calculator import calculator
 from sophon.errors import ToolError
-from sophon.tools.builtin.arithmetic_evaluator import MAX_EXPRESSION_CHARACTERS, evaluate_expression, format_number
-from sophon.tools.builtin.calculator import calculator
 
 
 @pytest.mark.parametrize(

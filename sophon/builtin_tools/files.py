@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.tools.builtin.sandboxed_folder import SandboxedFolder
 from sophon.tools.tool import Risk, tool
 
 DEFAULT_PAGE_CHARACTERS = 7000

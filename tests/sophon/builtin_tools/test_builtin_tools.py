@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sophon import ToolRegistry
-from sophon.tools.builtin import builtin_tools
+from sophon.builtin_tools import builtin_tools
 
 NAMES = [
     *("datetime.now", "memory.search", "load_tools", "calculator", "memory.write", "files.read", "files.list"),
@@ -51,6 +51,6 @@ def test_plain_requests_find_their_tool(text: str, tool: str) -> None:
 
 
 def test_making_the_tools_loads_no_http_client() -> None:
-    code = "import sys; from sophon.tools.builtin import builtin_tools; builtin_tools(); print('httpx' in sys.modules)"
+    code = "import sys; from sophon.builtin_tools import builtin_tools; builtin_tools(); print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

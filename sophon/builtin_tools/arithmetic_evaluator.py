@@ -9,14 +9,14 @@ import re
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from sophon.errors import ToolError
-from sophon.tools.builtin.arithmetic_functions import (
+from sophon.builtin_tools.arithmetic_functions import (
     CONSTANTS,
     FUNCTIONS,
     ArithmeticNumber,
     check_magnitude,
     compute_power,
 )
+from sophon.errors import ToolError
 
 MAX_EXPRESSION_CHARACTERS = 500
 """Maximum length of an expression, in characters."""
