@@ -35,6 +35,7 @@ async def test_a_question_outlives_a_host_that_is_killed(program, look) -> None:
     await write(page, "pay Ada")
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
     await serving.ended(9)
+    await expect(page.get_by_text("Reconnecting…")).to_be_visible()
     host.serve(serving.port)
     await expect(page.get_by_text("Reconnecting…")).to_have_count(0)
     await page.get_by_role("button", name="Approve").click()
