@@ -50,6 +50,10 @@ fix: $(VENV)/.dev ## let ruff mend what it can
 bench: $(VENV)/.dev $(PAGE) ## measure, each figure beside a baseline of the same run
 	$(BIN)/python -m tests.bench
 
+docs: $(VENV)/.docs ## build the documentation site into build/docs; a broken link fails the build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	@echo "The documentation is at build/docs/index.html"
+
 clean: ## remove what the other tasks made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis $(WEB)/node_modules $(dir $(PAGE))
 
@@ -78,3 +82,8 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(VENV)/.run $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/.run
+	@echo "Setting up $(VENV) for the documentation (once, some seconds)..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@

@@ -1,5 +1,7 @@
 """Exception tree of Sophon; a branch names the cause and who can fix it.
 
+::
+
     SophonError
     ├── CompositionError          the chain cannot be built (author of the chain)
     ├── ChainError                no response, or past the last middleware (author of a middleware)

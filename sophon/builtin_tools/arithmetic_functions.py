@@ -138,6 +138,14 @@ def _ceiling(value: ArithmeticNumber) -> ArithmeticNumber:
     return Fraction(math.ceil(value))
 
 
+def _minimum(*values: ArithmeticNumber) -> ArithmeticNumber:
+    return min(values)  # of the tuple: min(x) of a single number would iterate over it
+
+
+def _maximum(*values: ArithmeticNumber) -> ArithmeticNumber:
+    return max(values)
+
+
 def _decimal_logarithm(value: ArithmeticNumber) -> ArithmeticNumber:
     return _logarithm(value, Fraction(10))
 
@@ -151,8 +159,8 @@ FUNCTIONS: dict[str, ArithmeticFunction] = {
     "sqrt": ArithmeticFunction(_square_root),
     "abs": ArithmeticFunction(_absolute),
     "round": ArithmeticFunction(_round_half_away_from_zero, (1, 2)),
-    "min": ArithmeticFunction(min, (1, 100)),
-    "max": ArithmeticFunction(max, (1, 100)),
+    "min": ArithmeticFunction(_minimum, (1, 100)),
+    "max": ArithmeticFunction(_maximum, (1, 100)),
     "floor": ArithmeticFunction(_floor),
     "ceil": ArithmeticFunction(_ceiling),
     "log": ArithmeticFunction(_logarithm, (1, 2)),

@@ -25,7 +25,7 @@ _MAX_SIMILAR_LOOKUPS = 20
 
 
 def parse_plan(text: str, *, plan_id: str, max_steps: int = MAX_STEPS, tools: Collection[str] | None = None) -> Plan:
-    """Return the plan in a model's answer, ignoring text around its JSON; the plan's id is "plan_" and `plan_id`.
+    """Return the plan in a model's answer, ignoring text around its JSON; its id is `"plan_" + plan_id`.
 
     Numeric ids become text; depends_on, tool_hints, estimated_risk (default low) and model_hint may be missing or null.
     With `tools` every hint must be one of them. Raises PlanError with all problems at once.

@@ -1,8 +1,10 @@
 """Progress of a plan: the state machine of each step, and which steps may run next.
 
-pending -> running -> completed
-                   -> failed      its dependants, direct or transitive: pending -> skipped
-pending or running -> cancelled
+::
+
+    pending -> running -> completed
+                       -> failed      its dependants, direct or transitive: pending -> skipped
+    pending or running -> cancelled
 """
 
 from collections.abc import Mapping

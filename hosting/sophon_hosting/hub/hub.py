@@ -38,7 +38,7 @@ STOPPING = "the host is stopping; try again when it has restarted"
 class HubStatistics:
     """Statistics of a hub at one moment.
 
-    `max_connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the
+    `connections`: open connections. `clients`: clients connected to a namespace; `operators` of them to the
     operator namespace. `sessions`: sessions with at least one subscriber. `buffered_bytes`: data queued for slow
     clients. `disconnected`: clients disconnected so far because they were too slow.
     """
@@ -161,7 +161,7 @@ class Hub:
                 await self._dispatcher.dispatch(connection, message)
 
     def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
-        """Authenticate a client. Raises Refused on any error, because the client would receive no answer otherwise."""
+        """Authenticate a client. Raises HubConnectionRefused on any error, because the client would receive no answer otherwise."""
         connection = self._connections[connection_id]
         try:
             user = self._authenticate(namespace, auth)

@@ -7,9 +7,9 @@ States of a task and their transitions:
 
     put ──> waiting ──take──> in flight ──ack──> gone
                ^                  │
-               ├────give_back─────┤ fewer than `max_deliveries` deliveries
+               ├───────nack───────┤ fewer than `max_deliveries` deliveries
                │                  v otherwise
-               └─────retry──── dead letter
+               └─retry_dead_letter─ dead letter
 
 Each session has a lane: at most one delivery in flight, the other entries behind it in order of acceptance. Lanes run
 in parallel, scheduled round-robin: a lane that has just delivered goes behind all other ready lanes. A lane held by a

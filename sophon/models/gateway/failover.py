@@ -1,5 +1,7 @@
 """Failover state machine of one model call: which candidate is called next, and when the call ends. Pure.
 
+::
+
     selecting  --candidate_available--> calling; --no_candidate--> exhausted
     calling    --success--> answered; --candidate_failed--> selecting; --budget_exceeded--> selecting;
                --fatal_error--> aborted

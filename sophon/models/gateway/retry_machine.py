@@ -1,5 +1,7 @@
 """Retry state machine for one model: the next state after an attempt, a key selection or a wait. Pure.
 
+::
+
     selecting_key  --key_available--> attempting; --no_key--> given_up;
                    --keys_cooling--> waiting on the last candidate, else given_up
     attempting     --success--> answered; --rate_limited--> rotating_key; --key_refused--> selecting_key;

@@ -38,16 +38,16 @@ class OutboundEntry:
 class Outbox(Protocol):
     """The outbox: at-least-once delivery with an explicit status per entry.
 
-    Unknown ids raise NotFound; transitions other than these raise IllegalTransition.
+    Unknown ids raise NotFound; transitions other than these raise IllegalTransition::
 
-    | from      | sending | sent | refused | ambiguous | dead |
-    |-----------|---------|------|---------|-----------|------|
-    | pending   | yes     |      |         |           | yes  |
-    | sending   |         | yes  | yes     | yes       | yes  |
-    | refused   | yes     |      |         |           | yes  |
-    | ambiguous | yes     | yes  |         |           | yes  |
-    | sent      |         |      |         |           |      |
-    | dead      |         |      |         |           |      |
+        | from      | sending | sent | refused | ambiguous | dead |
+        |-----------|---------|------|---------|-----------|------|
+        | pending   | yes     |      |         |           | yes  |
+        | sending   |         | yes  | yes     | yes       | yes  |
+        | refused   | yes     |      |         |           | yes  |
+        | ambiguous | yes     | yes  |         |           | yes  |
+        | sent      |         |      |         |           |      |
+        | dead      |         |      |         |           |      |
 
     An ambiguous entry becomes sent when the platform confirms it later. Of two concurrent senders of one entry, one
     gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.

@@ -36,7 +36,7 @@ async def test_a_button_lets_it_run_and_the_question_says_who_pressed(start) -> 
     await running.channel.wait_for_text("✅ Approved by Ada at ")
     decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
     assert "✅ Approved by Ada at " in decided.payload["text"]
-    assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
+    assert decided.payload["replaces"] == (await running.store.outbox.get(question.id)).platform_id
     assert running.brain.paid == ["Bob"]
 
 
@@ -114,12 +114,12 @@ async def test_a_kill_between_the_question_and_the_press_changes_nothing(start) 
 
 async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(start) -> None:
     first = await start(channel=SyntheticChannel())
-    first.host.feed.unsubscribe_all(first.switchboard._handle_event)
+    first.host.event_bus.unsubscribe_all(first.switchboard._handle_event)
     await first.channel.deliver_message("pay Bob")
     async with asyncio.timeout(30):
         while not await first.store.approvals.list():
             await asyncio.sleep(0)
-    first.host.feed.watch(first.switchboard._handle_event)
+    first.host.event_bus.subscribe_all(first.switchboard._handle_event)
     await first.end()
     again = await start(store=first.store)
     await again.channel.wait_for_text("May pay run?")

@@ -14,7 +14,7 @@ async def test_health_readiness_and_metrics_need_no_token(api) -> None:
 
 async def test_why_a_store_does_not_answer_is_for_the_log(api, caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
-        async def entries(self, run_id: str):
+        async def load_entries(self, run_id: str):
             raise RuntimeError("secret of the store")
 
     api.host.services.store.journal = Broken()
@@ -27,7 +27,7 @@ async def test_why_a_store_does_not_answer_is_for_the_log(api, caplog: pytest.Lo
 
 async def test_a_store_that_hangs_is_not_waited_for(serve) -> None:
     class Hanging:
-        async def entries(self, run_id: str):
+        async def load_entries(self, run_id: str):
             await asyncio.Event().wait()
 
     api = await serve(clock=VirtualClock())

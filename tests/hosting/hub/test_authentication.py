@@ -90,7 +90,7 @@ async def test_a_type_error_at_the_door_happens_once(house, caplog) -> None:
 class BrokenAccess:
     asked = 0
 
-    def user(self, token):
+    def authenticate(self, token):
         self.asked += 1
         raise TypeError("a mistake of ours")
 

@@ -160,12 +160,12 @@ async def test_two_requests_of_a_polling_client_at_once_are_worked_off_in_their_
     await house.http.post(address, data='40{"token":"token-of-ada"}')
     async with house.http.get(address) as answer:
         assert (await answer.text()).startswith("40{")
-    async with house.host.feed._turn("s") as lane:
+    async with house.host.event_bus._acquire_sequencer("s") as lane:
         first = asyncio.create_task(house.http.post(address, data='421["join_session",{"session_id":"s"}]'))
-        await house.settled(lambda: lane.users == 2)
+        await house.settled(lambda: lane.lock_user_count == 2)
         second = asyncio.create_task(house.http.post(address, data='422["list_tasks",{}]'))
         (connection,) = house.hub._connections.values()
-        await house.settled(lambda: second.done() or bool(connection.turnstile._waiters))
+        await house.settled(lambda: second.done() or bool(connection.receive_lock._waiters))
     await asyncio.gather(first, second)
     async with house.http.get(address) as answer:
         assert [packet[:3] for packet in (await answer.text()).split("\x1e")] == ["431", "432"]
@@ -234,7 +234,7 @@ async def test_a_failing_store_is_an_internal_error_with_an_id_that_is_in_the_lo
 
 async def test_while_the_host_stops_nothing_more_is_taken(house) -> None:
     ada = await house.peer()
-    house.host.stopping = True
+    house.host.is_shutting_down = True
     assert (await ada.refused("send_message", {"content": "hello"}))["code"] == "unavailable"
 
 

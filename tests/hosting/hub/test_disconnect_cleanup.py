@@ -13,18 +13,18 @@ def remains(house) -> dict[str, int]:
     """Everything that is kept per connection, here and in the libraries."""
     hub, server = house.hub, house.hub._server
     return {
-        "connections": len(hub._connections) + len(hub._lines),
+        "connections": len(hub._connections) + len(hub._engine_connections),
         "clients": len(hub._clients),
         "strangers": len(hub._unauthenticated),
-        "work": len(hub._work),
+        "work": len(hub._background_tasks),
         "sockets": len(server.eio.sockets),
         "websockets": len(server.eio.websockets),
         "pings": len(server.eio._ping_tasks),
         "environs": len(server.environ),
         "rooms": len(server.manager.rooms),
         "pending": len(server.manager.pending_connect) + len(server.manager.pending_disconnect),
-        "lanes": len(house.host.feed),
-        "watchers": len(house.host.feed._watchers),
+        "lanes": len(house.host.event_bus),
+        "watchers": len(house.host.event_bus._global_listeners),
     }
 
 
@@ -116,7 +116,7 @@ async def test_what_waits_is_told_before_the_hub_stops(house) -> None:
         await raw.say('421["join_session",{"session_id":"s"}]')
         await raw.next()
         for number in range(30):
-            house.host.feed.emit(AgentStatus(session_id="s", status="thinking", detail=str(number)))
+            house.host.event_bus.emit(AgentStatus(session_id="s", status="thinking", detail=str(number)))
         await house.hub.stop()
         told = [json.loads((await raw.next())[2:])[1]["detail"] for _ in range(30)]
         assert (told, await raw.end()) == ([str(number) for number in range(30)], 1000)
@@ -124,9 +124,9 @@ async def test_what_waits_is_told_before_the_hub_stops(house) -> None:
 
 async def test_a_client_that_was_sent_away_while_it_was_joining_is_forgotten(house) -> None:
     async with house.raw() as raw:
-        async with house.host.feed._turn("s"):
+        async with house.host.event_bus._acquire_sequencer("s"):
             await raw.say('421["join_session",{"session_id":"s"}]')
-            await house.settled(lambda: house.host.feed._lanes["s"].users == 2)
+            await house.settled(lambda: house.host.event_bus._sequencers["s"].lock_user_count == 2)
             stopping = asyncio.create_task(house.hub.stop())
             await house.settled(lambda: not house.hub._clients)
         await stopping

@@ -121,16 +121,16 @@ async def test_what_happens_while_somebody_joins_is_told_once(house, namespace: 
         await raw.next()
         await raw.say(f'42{namespace}1["join_session",{{"session_id":"s"}}]')
         await raw.next()
-        async with house.host.feed._turn("s") as lane:
+        async with house.host.event_bus._acquire_sequencer("s") as lane:
             await raw.say(f'42{namespace}2["join_session",{{"session_id":"s"}}]')
-            await house.settled(lambda: lane.users == 2)
+            await house.settled(lambda: lane.lock_user_count == 2)
             lane.push(TaskQueued(session_id="s", task_id="t", run_id="t", position=1))
-            await lane.write()
+            await lane.flush()
         joined = await raw.next()
-        house.host.feed.emit(TaskQueued(session_id="s", task_id="u", run_id="u", position=2))
+        house.host.event_bus.emit(TaskQueued(session_id="s", task_id="u", run_id="u", position=2))
         later = [await raw.next()]
         if namespace:
-            assert not house.host.feed._lanes["s"].waits
+            assert not house.host.event_bus._sequencers["s"].has_pending
         await raw.say(f'42{namespace}3["leave_session",{{"session_id":"s"}}]')
         while not (packet := await raw.next()).startswith(f"43{namespace}3"):
             later.append(packet)

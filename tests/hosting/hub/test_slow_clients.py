@@ -35,9 +35,9 @@ def cost(house) -> int:
     """Bytes that are held for the slowest client: by the hub, in Engine.IO's queue and in the network's buffer."""
     costs = [0]
     for connection in house.hub._connections.values():
-        line = house.hub._lines[connection.id]
+        line = house.hub._engine_connections[connection.id]
         queued = sum(len(packet.data or "") for packet in list(line.queue._queue) if packet is not None)
-        costs.append(connection.outbox.buffered_bytes + queued + line.unsent_bytes())
+        costs.append(connection.send_buffer.buffered_bytes + queued + line.unsent_bytes())
     return max(costs)
 
 
@@ -53,7 +53,7 @@ async def test_a_client_that_has_stopped_reading_costs_at_most_8_mb_and_nobody_e
         tracemalloc.start()
         base, most, traced = tracemalloc.get_traced_memory()[0], 0, 0
         for number in range(3000):
-            house.host.feed.emit(status(number))
+            house.host.event_bus.emit(status(number))
             if number % 20 == 19:
                 await house.settled(lambda number=number: bystander.count == number + 1)
                 most, traced = max(most, cost(house)), max(traced, tracemalloc.get_traced_memory()[0] - base)
@@ -78,7 +78,7 @@ async def test_one_that_takes_nothing_for_half_a_minute_is_disconnected_and_resu
         raw.stop_reading()
         number = 0
         while house.hub.statistics().buffered_bytes == 0:
-            house.host.feed.emit(status(number))
+            house.host.event_bus.emit(status(number))
             number += 1
             await asyncio.sleep(0)
         await house.clock.advance(29)
@@ -101,11 +101,11 @@ async def test_one_that_is_only_slow_is_told_the_whole_reply_in_fewer_pieces(hou
         await raw.next()
         raw.stop_reading()
         while house.hub.statistics().buffered_bytes == 0:
-            house.host.feed.emit(status(0))
+            house.host.event_bus.emit(status(0))
             await asyncio.sleep(0)
         words = [f"{number} " for number in range(2000)]
         for word in words:
-            house.host.feed._get_or_create_sequencer("s").tell(
+            house.host.event_bus._get_or_create_sequencer("s").publish(
                 StreamChunk(session_id="s", task_id="t", run_id="t", epoch=0, text=word)
             )
         assert house.hub.statistics().buffered_bytes < 50_000
@@ -128,7 +128,7 @@ async def test_a_polling_client_that_does_not_poll_is_disconnected(house) -> Non
     async with house.http.post(address, data='421["join_session",{"session_id":"s"}]') as answer:
         assert answer.status == 200
     for number in range(50):
-        house.host.feed.emit(status(number))
+        house.host.event_bus.emit(status(number))
     await asyncio.sleep(0)
     await house.clock.advance(30)
     await house.settled(lambda: house.hub.statistics().connections == 0)
@@ -142,7 +142,7 @@ async def test_while_one_has_stopped_reading_the_hub_still_stops(house) -> None:
         await raw.next()
         raw.stop_reading()
         while house.hub.statistics().buffered_bytes == 0:
-            house.host.feed.emit(status(0))
+            house.host.event_bus.emit(status(0))
             await asyncio.sleep(0)
         stopping = asyncio.create_task(house.hub.stop())
         await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_one_that_says_something_wrong_and_reads_nothing_ends_too(house) -
         await raw.next()
         raw.stop_reading()
         while house.hub.statistics().buffered_bytes == 0:
-            house.host.feed.emit(status(0))
+            house.host.event_bus.emit(status(0))
             await asyncio.sleep(0)
         (websocket,) = house.hub._server.eio.websockets.values()
         await raw.say("this is no packet")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sophon.builtin_tools.files import open_files_folder
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
-from sophon.builtin_tools.files import open_files_folder
 from sophon.tools.tool import Risk, Tool, tool
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries

@@ -223,7 +223,7 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
 
     async def aclose(self) -> None:
         """Wait until every connection has ended, and cancel the library's service task. Close the connections first."""
-        await asyncio.gather(*(websocket.ended() for websocket in list(self.eio.websockets.values())))
+        await asyncio.gather(*(websocket.wait_closed() for websocket in list(self.eio.websockets.values())))
         service_task, self.eio.service_task_handle = self.eio.service_task_handle, None
         if service_task is not None:
             service_task.cancel()

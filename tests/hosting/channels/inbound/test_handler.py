@@ -89,14 +89,14 @@ async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_q
 
 async def test_a_stranger_gets_the_code_though_the_host_failed_before_it_was_told(start) -> None:
     running = await start(policy=AccessPolicy())
-    add, failures = running.store.outbound.add, [StoreError("memory", "the disk is full")]
+    add, failures = running.store.outbox.add, [StoreError("memory", "the disk is full")]
 
     async def failing(entries: Any) -> int:
         if failures:
             raise failures.pop()
         return await add(entries)
 
-    running.store.outbound.add = failing
+    running.store.outbox.add = failing
     message = replace(written(1, "hello"), person=EVE)
     await running.channel.wait_until(lambda: running.channel.health.state == "running")
     with pytest.raises(StoreError):

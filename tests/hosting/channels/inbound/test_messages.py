@@ -47,7 +47,7 @@ async def test_an_answer_that_was_not_sent_before_a_restart_is_sent_after_it(sta
     first.channel.send = _never  # type: ignore[method-assign] # a platform that does not answer
     await first.host.accept(message)
     async with _patience():
-        while not await first.store.outbound.list(channel="synthetic", status="sending"):
+        while not await first.store.outbox.list(channel="synthetic", status="sending"):
             await _breath()
     await first.end()
     again = await start(store=first.store)
@@ -214,7 +214,7 @@ async def test_a_channel_that_refuses_leaves_the_rest_running(start) -> None:
     assert running.channel.health.detail == "the token is missing"
     receipt = await running.host.accept(RunRequest("hello", "s", "local"))
     async with _patience():
-        while not (await running.store.runs.get(receipt.task_id)).over:
+        while not (await running.store.runs.get(receipt.task_id)).is_over:
             await _breath()
 
 

@@ -152,7 +152,7 @@ async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path)
     services = running.host.services
     await twelve(services).run(services.turn("send reports/march.txt"))
     assert running.brain.told == [f"error: {NO_CHAT_MESSAGE}"] * 2
-    assert await running.store.outbound.list(channel="synthetic") == []
+    assert await running.store.outbox.list(channel="synthetic") == []
 
 
 def test_without_a_channel_there_is_no_such_tool() -> None:

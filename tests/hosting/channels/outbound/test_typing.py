@@ -54,7 +54,7 @@ async def test_an_answer_takes_the_place_of_a_picture_that_was_still_on_its_way(
     await running.channel.wait_until(lambda: running.channel.previews != [])
     running.brain.gate.set()
     async with asyncio.timeout(10):
-        while not await running.store.outbound.list(channel="synthetic"):
+        while not await running.store.outbox.list(channel="synthetic"):
             await asyncio.sleep(0)
     running.channel.gate.set()
     await running.channel.wait_for_text("so far and further")
@@ -81,12 +81,12 @@ async def test_a_decision_takes_the_place_of_a_question_that_was_still_being_sen
     question = await asked(running)
     await running.channel.deliver_press(question.payload["buttons"][0])
     async with asyncio.timeout(10):
-        while not await running.store.outbound.list(channel="synthetic", status="pending"):
+        while not await running.store.outbox.list(channel="synthetic", status="pending"):
             await asyncio.sleep(0)
     running.channel.gate.set()
     await running.channel.wait_for_text("✅ Approved by Ada")
     decided = next(entry for entry in running.channel.sent if entry.id.startswith("decided:"))
-    assert decided.payload["replaces"] == (await running.store.outbound.get(question.id)).platform_id
+    assert decided.payload["replaces"] == (await running.store.outbox.get(question.id)).platform_id
 
 
 async def test_a_question_that_was_pressed_has_arrived_and_is_not_asked_again(start) -> None:
@@ -94,9 +94,9 @@ async def test_a_question_that_was_pressed_has_arrived_and_is_not_asked_again(st
     running.channel.send_results.append(SendAmbiguous("no answer"))
     await running.channel.deliver_message("pay Bob")
     async with asyncio.timeout(10):
-        while not await running.store.outbound.list(channel="synthetic", status="ambiguous"):
+        while not await running.store.outbox.list(channel="synthetic", status="ambiguous"):
             await asyncio.sleep(0)
-    [question] = await running.store.outbound.list(channel="synthetic")
+    [question] = await running.store.outbox.list(channel="synthetic")
     await running.channel.deliver(
         ButtonPress("p", DEFAULT_PERSON, DEFAULT_LOCATION, question.payload["buttons"][0], "press", "m77")
     )

@@ -166,7 +166,7 @@ async def test_memory_is_each_users_own(api, ada, bob, olga) -> None:
     from sophon.stores import MemoryEntry
 
     for who in ("ada", "bob"):
-        await api.host.services.store.memory.write(MemoryEntry(f"m-{who}", f"{who} likes cats", scope=who))
+        await api.host.services.store.memories.write(MemoryEntry(f"m-{who}", f"{who} likes cats", scope=who))
     assert [each["id"] for each in (await ada.get("/api/memory?q=cats")).json()["items"]] == ["m-ada"]
     assert (await ada.get("/api/memory?everything=true")).status_code == 403
     assert len((await olga.get("/api/memory?everything=true")).json()["items"]) == 2
@@ -213,7 +213,7 @@ async def test_what_runs_here_is_told(api, ada: httpx.AsyncClient, olga: httpx.A
 
 
 async def test_a_host_that_stops_is_not_ready_and_takes_nothing(api, ada: httpx.AsyncClient) -> None:
-    await api.host.stop()
+    await api.host.shutdown()
     assert (await ada.get("/readyz")).status_code == 503
     answer = await ada.post("/api/tasks", json={"content": "hello"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")

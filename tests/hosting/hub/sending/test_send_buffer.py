@@ -119,7 +119,7 @@ async def test_more_than_may_wait_gives_the_client_up(sender) -> None:
     sender.say(*("x" * 100 for _ in range(20)))
     assert len(sender.reasons) == 1
     assert "bytes are buffered" in sender.reasons[0]
-    assert (sender.outbox.closed, sender.outbox.buffered_bytes) == (True, 0)
+    assert (sender.outbox.is_closed, sender.outbox.buffered_bytes) == (True, 0)
 
 
 async def test_what_is_held_counts_too(sender) -> None:
