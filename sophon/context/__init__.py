@@ -3,6 +3,6 @@
 from sophon.context.context import Context, TurnRunner
 from sophon.context.facts import Step, TurnFacts
 from sophon.context.services import TurnServices
-from sophon.context.state import TurnState, TurnTotals
+from sophon.context.state import Tally, TurnState
 
-__all__ = ["Context", "Step", "TurnFacts", "TurnRunner", "TurnServices", "TurnState", "TurnTotals"]
+__all__ = ["Context", "Step", "Tally", "TurnFacts", "TurnRunner", "TurnServices", "TurnState"]

@@ -139,9 +139,9 @@ class Context(TurnState):
         response = await gateway.call(
             request, route, layers=self.call_layers, meter=self.meter, emit=self.emit if self.has_listeners else None
         )
-        self.totals.model_calls += 1
+        self.tally.model_calls += 1
         if response.usage is not None:
-            self.totals.usage += response.usage
+            self.tally.usage += response.usage
         return response
 
     def settle(
@@ -196,7 +196,7 @@ class Context(TurnState):
             messages=[*system, Message("user", text if prompt is None else prompt)],
             tools=self.services.registry.tools,
             excluded_providers=dict(self.excluded_providers),
-            totals=self.totals,
+            tally=self.tally,
             services=self.services,
             stopwatch=self.stopwatch,
             tool_limiter=self.tool_limiter,
@@ -211,7 +211,7 @@ class Context(TurnState):
         """
         child = Context.from_state(self.services, state)
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
-        child.totals, child.meter = self.totals, self.meter
+        child.tally, child.meter = self.tally, self.meter
         child.excluded_providers = dict(self.excluded_providers)
         return child
 
@@ -225,7 +225,7 @@ class Context(TurnState):
                 f"the turn ended in {self.current_middleware} with no response: it returned without calling next "
                 f"and without setting ctx.response"
             )
-        response, usage = self.response, self.totals.usage
+        response, usage = self.response, self.tally.usage
         if response.usage is not usage:
             response = Response(response.text, response.finish_reason, usage, response.tool_calls, response.detail)
             self.response = response

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from sophon.approvals import Grant
 from sophon.context.facts import Step
-from sophon.context.state import TurnState, TurnTotals
+from sophon.context.state import Tally, TurnState
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
@@ -30,6 +30,19 @@ SCALARS: Mapping[str, tuple[type, ...]] = {
     "epoch": (int,),
 }
 """Fields stored as they are, with their types; integers are never negative."""
+RECOMPUTED = frozenset(
+    {
+        "last_recorded",
+        "prefix_cache",
+        "awaiting_approval",
+        "route",
+        "excluded_providers",
+        "settling",
+        "tools_allowed",
+        "response",
+    }
+)
+"""Fields of the working state that middlewares set again after a resume, and that are therefore not serialised."""
 STATE_VERSION = 1
 ROLES = get_args(Role)
 
@@ -49,10 +62,10 @@ def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float
     state["grants"] = {call: {"digest": grant.digest, "edited": grant.edited} for call, grant in turn.grants.items()}
     state["active_seconds"] = active_seconds
     state["tally"] = {
-        "usage": turn.totals.usage.to_json(),
-        "metered": turn.totals.metered.to_json(),
-        "model_calls": turn.totals.model_calls,
-        "tool_calls": turn.totals.tool_calls,
+        "usage": turn.tally.usage.to_json(),
+        "metered": turn.tally.metered.to_json(),
+        "model_calls": turn.tally.model_calls,
+        "tool_calls": turn.tally.tool_calls,
     }
     if turn.compaction is not None:
         state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
@@ -85,7 +98,7 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
         "pending": [ToolCall.from_json(call) for call in state["pending"]],
         "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
         "grants": {call: Grant(grant["digest"], grant["edited"]) for call, grant in state["grants"].items()},
-        "totals": _tally_from_json(state["tally"]),
+        "tally": _tally_from_json(state["tally"]),
         "extensions": Extensions.from_json(dict(state["extensions"])),
     }
     if "compaction" in state:
@@ -117,8 +130,8 @@ def _tools_by_name(registry: ToolRegistry, names: list[str] | None) -> "tuple[To
     return [tool for name in names if (tool := registry.get(name)) is not None]
 
 
-def _tally_from_json(data: Mapping[str, Any]) -> TurnTotals:
-    return TurnTotals(
+def _tally_from_json(data: Mapping[str, Any]) -> Tally:
+    return Tally(
         Usage.from_json(data["usage"]), Usage.from_json(data["metered"]), data["model_calls"], data["tool_calls"]
     )
 

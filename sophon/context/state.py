@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class TurnTotals:
+class Tally:
     """Running totals of a turn, its plan steps included: one object shared by the turn and all its children."""
 
     usage: Usage = field(default_factory=Usage)
@@ -29,10 +29,9 @@ class TurnTotals:
 
 @dataclass(slots=True, eq=False)
 class TurnState(TurnFacts):
-    """What changes during a turn. Middlewares may write every field; `Context.state()` serialises them.
+    """What changes during a turn. Middlewares may write every field.
 
-    Exceptions, recomputed on resume and therefore not serialised: `prefix_cache`, `awaiting_approval`, `route`,
-    `excluded_providers`, `settling`, `tools_allowed`, `response`, `last_recorded`.
+    `Context.state()` serialises them, except those in `serialization.RECOMPUTED`, which are set again after a resume.
     """
 
     model: str | None = None
@@ -68,7 +67,7 @@ class TurnState(TurnFacts):
     tools_allowed: bool = True
     """False for the final reply that summarises after the iteration limit."""
     response: Response | None = None
-    totals: TurnTotals = field(default_factory=TurnTotals)
+    tally: Tally = field(default_factory=Tally)
     extensions: Extensions = field(default_factory=Extensions)
     epoch: int = 1
     """Number of starts of the streamed reply."""

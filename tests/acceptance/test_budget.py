@@ -129,8 +129,8 @@ async def test_a_failure_releases_and_a_cancel_charges_the_input() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await services.store.usage.reserved() == 0
-    assert ctx.totals.metered.input_tokens > 300
-    assert ctx.totals.metered.output_tokens == 0
+    assert ctx.tally.metered.input_tokens > 300
+    assert ctx.tally.metered.output_tokens == 0
 
 
 @pytest.mark.parametrize("purpose", ["plan", "step", "reply", "compaction", "vote"])

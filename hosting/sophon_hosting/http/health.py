@@ -23,7 +23,7 @@ NONEXISTENT_RUN_ID = "readyz"
 
 
 def health_routes(render_metrics: RenderMetrics | None) -> list[web.RouteDef]:
-    """Return the routes `/healthz`, `/readyz`, and `/render_metrics` if `render_metrics` is given."""
+    """Return the routes `/healthz`, `/readyz`, and `/metrics` if `render_metrics` is given."""
     found = [web.get("/healthz", get_liveness), web.get("/readyz", get_readiness)]
     if render_metrics is not None:
 

@@ -168,7 +168,7 @@ def _append_results(ctx: Context, detector: LoopDetector, calls: list[ToolCall],
     ctx.results = {}
     ctx.iteration += 1
     if ctx.iteration % PROGRESS_INTERVAL == 0:
-        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.totals.tool_calls, usage=ctx.totals.usage))
+        ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
 
 
 async def _conclude(ctx: Context, next: Next) -> None:

@@ -93,7 +93,7 @@ async def _settle_from_journal(ctx: Context, call: ToolCall, tool: Tool) -> bool
 async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     if ctx.meter is not None:
         ctx.meter.reserve_tool_call()
-    ctx.totals.tool_calls += 1
+    ctx.tally.tool_calls += 1
     clock, journal = ctx.services.clock, ctx.services.store.journal
     await journal.start(ctx.run_id, call.id, call.name)
     if ctx.has_listeners:

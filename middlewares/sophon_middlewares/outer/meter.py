@@ -68,7 +68,7 @@ class TurnMeter:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
         self._release_turn(reservation)
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
-        ctx.totals.metered += usage
+        ctx.tally.metered += usage
         now = ctx.services.clock.now()
         period = claimed.period if claimed is not None else budget_period(now, self._settings.time_zone)
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
@@ -85,7 +85,7 @@ class TurnMeter:
 
     def reserve_tool_call(self) -> None:
         """Check the limits for a tool call that is about to run."""
-        used, allowed = self._ctx.totals.tool_calls, self._settings.turn.tool_calls
+        used, allowed = self._ctx.tally.tool_calls, self._settings.turn.tool_calls
         if allowed is not None and used >= allowed:
             raise _turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
@@ -103,7 +103,7 @@ class TurnMeter:
         self._reserved_micros -= reservation.micros
 
     def _check_turn(self, reservation: AttemptReservation) -> None:
-        turn, metered = self._settings.turn, self._ctx.totals.metered
+        turn, metered = self._settings.turn, self._ctx.tally.metered
         tokens = metered.input_tokens + metered.output_tokens + self._reserved_tokens
         if turn.tokens is not None and tokens + reservation.tokens > turn.tokens:
             raise _turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)

@@ -165,7 +165,7 @@ def _set_reply(ctx: Context, text: str) -> None:
 
 
 async def _record_cancellation(ctx: Context) -> None:
-    event = TaskCancelled(text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx))
+    event = TaskCancelled(text="".join(ctx.streamed_chunks), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
     await _conclude_shielded(
         ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event])
     )
@@ -178,7 +178,7 @@ async def _record_failure(ctx: Context, error: Exception) -> None:
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
     event = TaskFailed(
-        error=failure, text="".join(ctx.streamed_chunks), usage=ctx.totals.usage, duration_ms=_elapsed_ms(ctx)
+        error=failure, text="".join(ctx.streamed_chunks), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx)
     )
     end = TurnEnd("failed", error=failure, events=lambda _: [event])
     await _conclude_shielded(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
@@ -233,7 +233,7 @@ async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
 
 async def _delete_journal(ctx: Context) -> None:
     """Delete the journal of a finished turn, which no resumed run needs; a failure to delete is harmless."""
-    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.totals.tool_calls or ctx.resumed):
+    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.tally.tool_calls or ctx.resumed):
         return
     try:
         await ctx.services.store.journal.delete(ctx.run_id)

@@ -26,7 +26,7 @@ async def test_while_it_stops_it_takes_nothing_says_so_and_ends_what_runs(progra
     ready, refused = httpx.get(f"{host.url}/readyz", trust_env=False), sent(host.url, "hello")
     (here.folder / "go").touch()
     assert host.end()[0] == 0
-    assert (ready.status_code, "the host starts or stops" in ready.json()["checks"]["worker"]) == (503, True)
+    assert (ready.status_code, "the host is starting or stopping" in ready.json()["checks"]["worker"]) == (503, True)
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
     assert json.loads(here.run("tasks", "show", task, "--json")[1])["status"] == "completed"
 

@@ -47,6 +47,7 @@ from sophon.errors import ToolError
         ("round(1234, -2)", "1200"),
         ("round(sqrt(2), 4)", "1.4142"),
         ("min(3, 1, 2) + max(1, 2.5)", "3.5"),
+        ("min(3) + max(4)", "7"),
         ("floor(-2.5) + ceil(2.1)", "0"),
         ("log(1000, 10)", "3"),
         ("log10(0.001)", "-3"),

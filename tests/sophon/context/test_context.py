@@ -62,7 +62,7 @@ def test_a_child_is_a_turn_of_its_own_within_the_turn() -> None:
     assert (child.run_id, child.task_id, child.depth) == (f"{ctx.run_id}/a", ctx.run_id, 1)
     assert [m.content for m in child.messages] == ["Be brief.", "find it, knowing this"]
     assert child.text == "find it"
-    for shared in ("services", "stopwatch", "tool_limiter", "totals", "meter", "principal", "session_id", "channel"):
+    for shared in ("services", "stopwatch", "tool_limiter", "tally", "meter", "principal", "session_id", "channel"):
         assert getattr(child, shared) is getattr(ctx, shared), shared
     assert child.excluded_providers == ctx.excluded_providers
     assert child.excluded_providers is not ctx.excluded_providers
@@ -86,7 +86,7 @@ def test_a_step_that_was_written_out_shares_again_what_a_child_shares() -> None:
 
     assert (back.run_id, back.step, back.depth) == (child.run_id, child.step, 1)
     assert [m.content for m in back.messages] == ["x", "so far"]
-    for shared in ("stopwatch", "tool_limiter", "totals", "meter"):
+    for shared in ("stopwatch", "tool_limiter", "tally", "meter"):
         assert getattr(back, shared) is getattr(ctx, shared), shared
 
 
@@ -113,7 +113,7 @@ def test_a_turn_without_a_response_names_the_place_where_it_ended() -> None:
 def test_the_response_tells_what_the_whole_turn_has_used() -> None:
     ctx = turn()
     ctx.response = Response("ok", usage=Usage(1, 1))
-    ctx.totals.usage = Usage(10, 5)
+    ctx.tally.usage = Usage(10, 5)
     assert ctx.conclude().usage == Usage(10, 5)
 
 
@@ -125,7 +125,7 @@ async def test_every_call_is_counted_whatever_its_purpose() -> None:
     for purpose in ("plan", "vote", "compaction", "title", "reply"):
         await ctx.complete(ctx.request([Message("user", "x")], purpose=purpose))
 
-    assert (ctx.totals.model_calls, ctx.totals.usage) == (5, Usage(10, 5))
+    assert (ctx.tally.model_calls, ctx.tally.usage) == (5, Usage(10, 5))
 
 
 def said(events: EventRecorder) -> list[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """A turn is written out as plain data and read back whole: what suspend, resume and recovery share."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from sophon import Context, Message, Risk, Services, ToolCall, ToolResult, Usage, tool
 from sophon.approvals import Grant
-from sophon.context import Step, TurnTotals
+from sophon.context import Step, Tally, TurnFacts, TurnState
+from sophon.context.serialization import RECOMPUTED
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores.sessions.contract import Compaction
@@ -58,7 +60,7 @@ def full() -> Context:
     ctx.pending, ctx.results = [CALL], {"d": ToolResult("d", "two", "2", "denied", 7)}
     ctx.grants = {"c": Grant("digest", edited=True)}
     ctx.iteration, ctx.epoch = 3, 2
-    ctx.totals = TurnTotals(Usage(1, 2, 3, 4), Usage(5, 6, 7, 8), 9, 10)
+    ctx.tally = Tally(Usage(1, 2, 3, 4), Usage(5, 6, 7, 8), 9, 10)
     ctx.compaction = Compaction(Message("user", "summary", origin="compaction"), 1)
     ctx.put(NOTE, [1, 2])
     return ctx
@@ -83,7 +85,7 @@ WRITTEN = [
     "grants",
     "iteration",
     "epoch",
-    "totals",
+    "tally",
     "compaction",
 ]
 
@@ -157,7 +159,7 @@ def test_branches_and_steps_of_a_restored_turn_work_as_ever() -> None:
     assert branch.pending == [CALL]
     assert child.run_id == f"{back.run_id}/b"
     assert not child.resumed
-    assert child.totals is back.totals
+    assert child.tally is back.tally
 
 
 @given(st.text(), st.text(), st.lists(st.text(), max_size=4), st.integers(0, 10**6))
@@ -239,3 +241,16 @@ def test_anything_in_place_of_a_part_is_read_or_refused_and_nothing_else(rubbish
 
 
 services_once, STATE = services(), full().state()
+
+
+def test_every_field_is_a_fact_serialised_recomputed_or_of_one_run_of_the_chain() -> None:
+    """A new field must be given a place: forgotten state would be lost in a suspend, silently."""
+    names = {each.name for each in dataclasses.fields(TurnState)}
+    serialised = set(full().state()) - {"version", "active_seconds"}
+    assert names >= RECOMPUTED
+    assert serialised & RECOMPUTED == set()
+    assert serialised | RECOMPUTED == names
+
+
+def test_the_facts_of_a_turn_are_declared_final() -> None:
+    assert all("Final" in str(each.type) for each in dataclasses.fields(TurnFacts))

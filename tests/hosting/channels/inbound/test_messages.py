@@ -214,7 +214,7 @@ async def test_a_channel_that_refuses_leaves_the_rest_running(start) -> None:
     assert running.channel.health.detail == "the token is missing"
     receipt = await running.host.accept(RunRequest("hello", "s", "local"))
     async with _patience():
-        while not (await running.store.runs.get(receipt.task_id)).is_over:
+        while not (await running.store.runs.get(receipt.task_id)).is_finished:
             await _breath()
 
 

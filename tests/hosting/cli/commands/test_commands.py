@@ -144,8 +144,8 @@ def test_the_doctor_tells_wrong_settings_and_missing_keys(sophon: Command) -> No
 def test_help_and_version_load_nothing_heavy(sophon: Command) -> None:
     program = (
         "import sys\n"
-        "from sophon_hosting.cli.app import run\n"
-        "run(['--help'])\n"
+        "from sophon_hosting.cli.app import run_command_line\n"
+        "run_command_line(['--help'])\n"
         "heavy = {'sophon', 'litellm', 'sqlalchemy', 'httpx', 'networkx', 'pydantic', 'rich', 'asyncio', 'anyio'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

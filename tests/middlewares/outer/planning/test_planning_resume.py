@@ -173,7 +173,7 @@ async def test_a_step_that_comes_back_shares_all_that_a_new_one_shares(stage):
     ctx.excluded_providers["dear"] = "over its limit"
     child = ctx.child("do a", Step("a", ("note",), "code", Risk.HIGH))
     adopted = ctx.restore_child(json.loads(json.dumps(child.state())))
-    for name in ("services", "stopwatch", "tool_limiter", "totals", "meter"):
+    for name in ("services", "stopwatch", "tool_limiter", "tally", "meter"):
         assert getattr(adopted, name) is getattr(ctx, name)
     assert adopted.excluded_providers == ctx.excluded_providers
     assert (adopted.run_id, adopted.step, adopted.depth, adopted.resumed) == (child.run_id, child.step, 1, True)
