@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run serve chat page test soak check fix bench docs clean help
 
-help: ## what there is to make
+help: ## what targets there are
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 # Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.
@@ -43,7 +43,7 @@ check: $(VENV)/.dev ## what CI checks besides the tests: style, types, imports
 	@$(MAKE) --no-print-directory $(WEB)/node_modules/.done
 	@$(NPM) run --silent check
 
-fix: $(VENV)/.dev ## let ruff mend what it can
+fix: $(VENV)/.dev ## let ruff fix what it can
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 

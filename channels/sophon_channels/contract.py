@@ -32,7 +32,7 @@ class ChatLocation:
 
     @property
     def key(self) -> str:
-        """The key under which the store knows this chat: `new_chat`, or `new_chat/thread`."""
+        """The key under which the store knows this chat: `chat`, or `chat/thread`."""
         return self.chat if self.thread is None else f"{self.chat}/{self.thread}"
 
 

@@ -17,7 +17,7 @@ class Middleware(Protocol):
     """Protocol of a middleware; a plain async function with the same two parameters satisfies it.
 
     One instance serves all turns concurrently, so it must not keep per-turn state on `self`. A class may declare order
-    constraints as class attributes; see `sophon.chain.ordering.Place`.
+    constraints as class attributes; see `sophon.chain.ordering.OrderConstraints`.
     """
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

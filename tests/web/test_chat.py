@@ -213,7 +213,7 @@ async def test_a_reply_of_200_kilobytes_is_shown_whole(host, look) -> None:
 async def test_a_page_of_a_session_that_is_somebody_elses_says_so(host, look) -> None:
     users = [{"Id": name, "Token": {"$env": name.upper()}} for name in ("ada", "bob")]
     served = await host(Hub={"Users": users}, environment={"ADA": "token-of-ada", "BOB": "token-of-bob"})
-    await served.site.services.store.sessions.ensure("private", "ada")
+    await served.site.services.store.sessions.get_or_create("private", "ada")
     page = await look(f"{served.url}/#/session/private")
     await page.get_by_label("Token").fill("token-of-nobody")
     await page.get_by_role("button", name="Sign in").click()

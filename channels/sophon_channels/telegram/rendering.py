@@ -34,7 +34,7 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     beginning of the text as its caption.
 
     `html` and `to_plain_text` have the same content. The first payload may have `reply_to_message_id` or
-    `replaces_message_id` (an edit), the last has the `build_keyboard`. Raises ValueError for buttons that Telegram
+    `replaces_message_id` (an edit), the last has the `keyboard`. Raises ValueError for buttons that Telegram
     would reject. Pure.
     """
     text = sanitize_text(message.text)

@@ -50,7 +50,7 @@ class TelegramSender:
     async def update_preview(
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
     ) -> str | None:
-        """Update the preview, as `Channel.progress`."""
+        """Update the preview, as `Channel.update_preview`."""
         if not text.strip() or not self.rate_limiter.try_acquire_preview(location.chat):
             return preview_message_id
         try:
@@ -71,7 +71,7 @@ class TelegramSender:
             self._log_failure(error, location.chat)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
-        """Acknowledge a press, as `Channel.acknowledge`; never skipped: until then the button shows a progress bar."""
+        """Acknowledge a press, as `Channel.acknowledge_press`; never skipped: until then the button shows a progress bar."""
         try:
             await self._client.answer_callback_query(press.press_id, note)
         except TelegramApiError as error:

@@ -36,7 +36,7 @@ _EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
-    """Return the payloads, in order, each with `text`; the last has `build_reply_buttons`. `replaces` is ignored:
+    """Return the payloads, in order, each with `text`; the last has `buttons`. `replaces_message_id` is ignored:
     messages cannot be edited. A file is the first payload, with `text` as its caption; the caption is empty if buttons
     need the text, and for audio. Raises ValueError for buttons that WhatsApp would reject. Pure.
     """

@@ -80,7 +80,7 @@ class EventBus:
     async def commit_outcome(
         self, session_id: str, build_events: Callable[[int], Sequence[Event]], write: WriteOutcome
     ) -> FinishResult:
-        """Store pending events, let `flush` store a run's outcome with its last events, then publish these.
+        """Store pending events, let `write` store a run's outcome with its last events, then publish these.
 
         `build_events` builds the last events from the seq of the session's last record. Nothing is published if the run
         already had an outcome. Raises the errors of the store.

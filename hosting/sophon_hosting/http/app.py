@@ -49,7 +49,7 @@ API_ROUTES = (
 class HttpOptions:
     """Options of the HTTP application.
 
-    `render_metrics` renders the response of `/render_metrics`; if None, the path does not exist. `web_folder` is the
+    `render_metrics` renders the response of `/metrics`; if None, the path does not exist. `web_folder` is the
     folder of the built web page. `channels` are listed at `/api/channels`.
     """
 

@@ -1,4 +1,4 @@
-"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/render_metrics`."""
+"""Health checks `/healthz` (liveness) and `/readyz` (readiness), and Prometheus `/metrics`."""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -35,7 +35,7 @@ def configure_logging(
     """Configure the root logger; replace the previous configuration and return the new handler.
 
     `stream` is standard error by default; `Auto` is text on a terminal and JSON elsewhere. `secrets` are redacted
-    everywhere; `secrets_of` returns those of the settings.
+    everywhere; `collect_secrets` returns those of the settings.
     """
     out = stream or sys.stderr
     text = log_format == "Text" or (log_format == "Auto" and out.isatty())

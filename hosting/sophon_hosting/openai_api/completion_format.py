@@ -80,7 +80,7 @@ def parse_completion_input(completion: CompletionRequest) -> CompletionInput:
 
 
 def to_history_messages(completion_input: CompletionInput) -> list[Message]:
-    """Return the previous messages as `EngineMessageFactory` objects."""
+    """Return the previous messages as `Message` objects."""
     return [Message(role, text) for role, text in completion_input.history]
 
 

@@ -26,7 +26,7 @@ EntryKind: TypeAlias = Literal["run", "resume"]
 """`run`: a turn that has not started. `resume`: a started turn; it goes to the front of its lane, never refused."""
 
 NackResult: TypeAlias = Literal["waiting", "dead", "stale"]
-"""Result of `nack`: requeued (`waiting`), dead letter (`list_dead_letters`), or no effect: it had ended (`stale`)."""
+"""Result of `nack`: requeued (`waiting`), dead letter (`dead`), or no effect: it had ended (`stale`)."""
 
 
 @dataclass(frozen=True, slots=True)

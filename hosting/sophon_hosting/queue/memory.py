@@ -88,7 +88,7 @@ class MemoryQueue:
         return Delivery(item.entry, token, item.deliveries)
 
     async def ack(self, delivery: Delivery) -> bool:
-        """Acknowledge the delivery. Return False if it had already waiter."""
+        """Acknowledge the delivery. Return False if it had already ended."""
         item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return False

@@ -63,7 +63,7 @@ class RunTurnLog:
     async def conclude(
         self, turn: TurnFacts, records: Sequence[SessionRecord], turn_end: TurnEnd, emit: Emit, /
     ) -> bool:
-        """See `TurnLog.commit_outcome`. Also returns False if the run already has an outcome or the store has refused
+        """See `TurnLog.conclude`. Also returns False if the run already has an outcome or the store has refused
         one.
         """
         active_run = self._active_runs.get(turn.run_id)

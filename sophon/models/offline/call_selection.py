@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
 class ClauseProgress:
     """Progress of one clause: its intent (None: it needs no tool), its next call and its result.
 
-    `wish` is the next call, None if there is none; `is_blocked`: the call must wait for an earlier clause.
+    `pending_call` is the next call, None if there is none; `is_blocked`: the call must wait for an earlier clause.
     `executed_call` is the last call made for the clause, as it was made. `previous_results` is the results of the
     clauses before it.
     """

@@ -32,7 +32,7 @@ class OfflineReply:
 
 
 def build_reply(request: ModelRequest) -> OfflineReply:
-    """Build the reply to a `build_reply` or `step` request. Pure: the same request has the same reply."""
+    """Build the reply to a `reply` or `step` request. Pure: the same request has the same reply."""
     transcript = parse_transcript(request.messages)
     plan = answer_synthesis_prompt(request.messages)
     if plan is not None:

@@ -93,7 +93,7 @@ class Outbox(Protocol):
         ...
 
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
-        """Mark all `mark_sending` entries of a channel as ambiguous and return them, oldest first.
+        """Mark all `sending` entries of a channel as ambiguous and return them, oldest first.
 
         Call it before the first delivery of a channel: such entries were left by a process that was killed.
         """

@@ -111,7 +111,7 @@ class BeginResult:
     """Result of `begin`: the run and what to do with it.
 
     `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
-    finish it as cancelled. `is_finished`: it has its outcome; do nothing. Only `begun` changes the run.
+    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run.
     """
 
     run: Run

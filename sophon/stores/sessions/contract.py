@@ -38,7 +38,7 @@ class Compaction:
 
 @slotted_dataclass
 class History:
-    """A session as a turn needs it. The caller owns the list `message_count`.
+    """A session as a turn needs it. The caller owns the list `messages`.
 
     `prefix_cache` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n
     messages, which never change. A store that keeps it between turns saves them a scan of the whole history.

@@ -82,7 +82,7 @@ class OutboxWorker:
     async def run(self) -> None:
         """Mark entries that a crashed process left in flight as ambiguous, then send due entries until cancelled."""
         try:
-            # Only at the start: later, entries in the state `mark_sending` are in flight here and would be sent twice.
+            # Only at the start: later, entries in the state `sending` are in flight here and would be sent twice.
             while not await self._try(self._recover_interrupted):
                 pass
             while True:

@@ -31,7 +31,7 @@ INVALID_ARGUMENTS = "invalid_arguments"
 class RemoteTurnClient:
     """Runs turns on a host with one connection per turn, so that none is kept open between turns.
 
-    `on_event` receives each event of the turn once and in order, across reconnections; `say` receives notices.
+    `on_event` receives each event of the turn once and in order, across reconnections; `write_notice` receives notices.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class RemoteTurnClient:
         self._gate, self._on_event, self._write_notice = gate, on_event, write_notice
 
     async def check_connection(self) -> None:
-        """Connect and disconnect, to check URL and token. Raises Refused."""
+        """Connect and disconnect, to check URL and token. Raises HostError."""
         connection = HostConnection(self._url, self._auth)
         await connection.open()
         await connection.close()
 
     async def run_turn(self, text: str, choices: TurnChoices) -> Response:
-        """Send a message and return the response of its turn. Raises Refused.
+        """Send a message and return the response of its turn. Raises HostError.
 
         A cancellation of this coroutine cancels the task on the host.
         """

@@ -38,7 +38,7 @@ class HostConnection:
         self._client.on("connect_error", self._on_connect_error)
 
     async def open(self) -> None:
-        """Connect. Raises Refused if no host answers or it rejects the token."""
+        """Connect. Raises HostError if no host answers or it rejects the token."""
         try:
             await self._client.connect(self._url, auth=self._auth, wait_timeout=RESPONSE_TIMEOUT_SECONDS)
         except (socketio.exceptions.SocketIOError, ValueError) as error:
@@ -54,7 +54,7 @@ class HostConnection:
         await self._client.disconnect()
 
     async def call(self, event: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send an event and return its acknowledgement. Raises Refused for an error or a timeout."""
+        """Send an event and return its acknowledgement. Raises HostError for an error or a timeout."""
         try:
             response: Any = await self._client.call(event, dict(payload), timeout=RESPONSE_TIMEOUT_SECONDS)
         except socketio.exceptions.SocketIOError as error:

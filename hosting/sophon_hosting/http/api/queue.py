@@ -55,7 +55,7 @@ async def resume_queue(request: web.Request) -> web.Response:
 
 
 async def drain_queue(request: web.Request) -> web.Response:
-    """Pause, and respond when no turn runs any more. `drain_queue` is false if the queue was resumed in the
+    """Pause, and respond when no turn runs any more. `drained` is false if the queue was resumed in the
     meantime.
     """
     host = _require_operator(request)

@@ -27,7 +27,7 @@ def render_call(call: ToolCall) -> str:
 
 
 def parse_call(text: str) -> ToolCall:
-    """Parse the call in a block; its id is "". Never raises, never guesses: an invalid call is `build_malformed_call`.
+    """Parse the call in a block; its id is "". Never raises, never guesses: an invalid call is `malformed`.
 
     Missing, null or empty arguments are none; arguments as a JSON string are parsed. Line breaks inside strings are
     accepted although JSON requires escapes, because they are unambiguous.

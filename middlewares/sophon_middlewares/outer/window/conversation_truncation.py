@@ -76,7 +76,7 @@ def truncate_tool_results(
 
 
 def find_common_cap(sizes: Sequence[int], max_total: int) -> int:
-    """Return the largest cap at which the sizes, each limited to it, sum up to at most `room`."""
+    """Return the largest cap at which the sizes, each limited to it, sum up to at most `max_total`."""
     left = max_total
     for position, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - position)
