@@ -52,7 +52,9 @@ class ListenAddress:
 
 
 def bind_address(host: str, port: int) -> ListenAddress:
-    """Bind and listen before anything else is opened; early connections wait in the backlog. Raises AddressUnavailable."""
+    """Bind and listen before anything else is opened; early connections wait in the backlog. Raises
+    AddressUnavailable.
+    """
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)

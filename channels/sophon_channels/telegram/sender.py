@@ -71,7 +71,9 @@ class TelegramSender:
             self._log_failure(error, location.chat)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
-        """Acknowledge a press, as `Channel.acknowledge_press`; never skipped: until then the button shows a progress bar."""
+        """Acknowledge a press, as `Channel.acknowledge_press`; never skipped: until then the button shows a progress
+        bar.
+        """
         try:
             await self._client.answer_callback_query(press.press_id, note)
         except TelegramApiError as error:

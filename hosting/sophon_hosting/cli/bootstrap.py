@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def load_cli_settings(options: GlobalOptions, overrides: Sequence[str] = ()) -> Settings:
-    """Load the effective settings and configure logging. `overrides` (`SettingsSection.Key=value`) override everything
+    """Load the effective settings and configure logging. `overrides` (`Section.Key=value`) override everything
     else.
 
     Raises SettingsError.

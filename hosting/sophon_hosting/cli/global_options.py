@@ -12,7 +12,7 @@ GLOBAL_FLAGS = ("--debug",)
 class GlobalOptions:
     """Values of the global options.
 
-    `settings_file` is the file to read instead of `appsettings.json`; `overrides` are `SettingsSection.Key=value`
+    `settings_file` is the file to read instead of `appsettings.json`; `overrides` are `Section.Key=value`
     overrides, the last one wins; `debug` shows logs and tracebacks.
     """
 

@@ -161,7 +161,9 @@ class Hub:
                 await self._dispatcher.dispatch(connection, message)
 
     def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
-        """Authenticate a client. Raises HubConnectionRefused on any error, because the client would receive no answer otherwise."""
+        """Authenticate a client. Raises HubConnectionRefused on any error, because the client would receive no answer
+        otherwise.
+        """
         connection = self._connections[connection_id]
         try:
             user = self._authenticate(namespace, auth)

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions` and `GET /v1/list_openai_models`; each completion is one task in a temporary session."""
+"""`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
 
 import asyncio
 from collections.abc import AsyncGenerator

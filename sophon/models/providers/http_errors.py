@@ -11,7 +11,7 @@ from sophon.models.gateway.error_classification import MAX_ERROR_TEXT
 class ProviderHttpError(Exception):
     """Error response of a provider; raised by an adapter and classified by the gateway.
 
-    `read_retry_after` is in seconds, or the header's text: an HTTP date, which needs a clock to be converted.
+    `retry_after` is in seconds, or the header's text: an HTTP date, which needs a clock to be converted.
     """
 
     def __init__(self, status: int | None, text: str, retry_after: float | str | None = None) -> None:

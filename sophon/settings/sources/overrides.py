@@ -22,7 +22,7 @@ ENVIRONMENT_PREFIX = "SOPHON__"
 """Prefix of environment variables that are settings: `SOPHON__Hub__Port=8081`. Case-insensitive."""
 
 SettingOverrides = Mapping[str, object] | Sequence[str]
-"""Overrides from the command line: `["Hub.PortOption=8081"]`, or `{"Hub.PortOption": 8081}`."""
+"""Overrides from the command line: `["Hub.Port=8081"]`, or `{"Hub.Port": 8081}`."""
 
 COMMAND_LINE_SOURCE = "command line"
 """Source name of overrides in error messages; the path in the message identifies the override."""

@@ -1,4 +1,4 @@
-"""Table definitions. A change needs a migration in `migrations/versions/` and its number in `upgrade.REVISIONS`."""
+"""Table definitions. A change needs a migration in `migrations/versions/` and its number in `schema_migration.REVISIONS`."""
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 

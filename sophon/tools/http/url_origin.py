@@ -55,7 +55,7 @@ class UrlOrigin:
 
 
 def parse_origin(url: str) -> UrlOrigin:
-    """Parse the origin of an http or https URL; raises UrlRefused."""
+    """Parse the origin of an http or https URL; raises InvalidUrl."""
     _reject_ambiguous_characters(url)
     shape = _SHAPE.fullmatch(url)
     if shape is None:
@@ -146,7 +146,7 @@ def _reject_ambiguous_name(name: str, written: str) -> None:
 
 
 def _check_ipv4_form(name: str, written: str) -> bool:
-    """Return whether the host is an IPv4 address; raises UrlRefused for any form but four decimal numbers."""
+    """Return whether the host is an IPv4 address; raises InvalidUrl for any form but four decimal numbers."""
     if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
         return False
     if written != name or _QUAD.fullmatch(name) is None:

@@ -31,7 +31,7 @@ TEXT_MEDIA_TYPES = frozenset({"application/json", "application/xml", "applicatio
 async def upload_file_message(client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str) -> dict[str, Any]:
     """Upload a file; return the message that shows it. A file too large for its kind is sent as a document.
 
-    Raises `Failure`, after which nothing was sent; ChannelError if the file cannot be read.
+    Raises WhatsAppApiError, after which nothing was sent; ChannelError if the file cannot be read.
     """
     size = await clock.run_in_thread(partial(file.check_size, MAX_BYTES_BY_KIND["document"]))
     kind = choose_media_kind(file.media_type, size)

@@ -89,7 +89,7 @@ class StoreHostClient:
         return run_with_store(self._options, read)
 
     def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
-        """Store the decision of the local user. Raises NeedsEditable, DecidedBefore."""
+        """Store the decision of the local user. Raises ArgumentsNotEditable, ApprovalAlreadyDecided."""
         local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
 
         async def write(store: Store) -> JsonRow:
@@ -121,15 +121,15 @@ class StoreHostClient:
         return run_with_store(self._options, read)
 
     def list_dead_letters(self) -> Sequence[JsonRow]:
-        """Raise NeedsHost: only the queue of a running host has dead letters."""
+        """Raise RunningHostRequired: only the queue of a running host has dead letters."""
         raise RunningHostRequired("the list of dead letters")
 
     def retry_dead_letter(self, task_id: str) -> None:
-        """Raise NeedsHost: only the queue of a running host has dead letters."""
+        """Raise RunningHostRequired: only the queue of a running host has dead letters."""
         raise RunningHostRequired("`queue retry`")
 
     def control_queue(self, action: str) -> JsonRow:
-        """Raise NeedsHost: only a running host has a queue to control."""
+        """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")
 
 

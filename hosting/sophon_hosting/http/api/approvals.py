@@ -1,4 +1,4 @@
-"""`/api/list_approvals`: list approvals and decide them."""
+"""`/api/approvals`: list approvals and decide them."""
 
 from typing import Annotated, Any, Literal, Self
 

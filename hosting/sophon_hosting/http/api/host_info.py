@@ -1,4 +1,4 @@
-"""`/api/get_current_user`, `/api/get_chain`, `/api/list_models` and `/api/list_tools`: information about the host and
+"""`/api/me`, `/api/chain`, `/api/models` and `/api/tools`: information about the host and
 the current user.
 """
 

@@ -1,4 +1,4 @@
-"""`/api/list_sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
+"""`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
 from typing import Annotated, Literal, Self
 

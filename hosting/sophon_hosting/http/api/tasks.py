@@ -1,4 +1,4 @@
-"""`/api/list_tasks`: send a message, read the state and events of its task, cancel it."""
+"""`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
 from typing import Annotated, Any
 

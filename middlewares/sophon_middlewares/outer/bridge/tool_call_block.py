@@ -51,7 +51,7 @@ class ToolCallBlock:
 
     @property
     def is_overlong(self) -> bool:
-        """Whether it has more than MOST_CHARACTERS."""
+        """Whether it has more than MAX_BLOCK_CHARACTERS."""
         return self._size > MAX_BLOCK_CHARACTERS
 
     @property

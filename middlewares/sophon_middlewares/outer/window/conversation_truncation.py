@@ -63,7 +63,7 @@ def truncate_conversation(
 def truncate_tool_results(
     piece: Sequence[Message], max_tokens: int, count: CountTokens, *, max_result_tokens: int | None = None
 ) -> Sequence[Message]:
-    """Return a round with its largest tool results truncated to at most `room` tokens, or as near as possible.
+    """Return a round with its largest tool results truncated to at most `max_tokens` tokens, or as near as possible.
 
     With `max_result_tokens`, only results of more than `max_result_tokens` tokens are truncated, to that size.
     """
