@@ -10,18 +10,18 @@ from sophon.chain.pipeline import Pipeline
 from sophon.errors import InputError
 from sophon.services import Services, parse_planning_mode
 from sophon.stores.runs.contract import AcceptResult, InboundKey, Run
-from sophon_hosting.approvals import ApprovalService, StoreApprovalGate
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.approvals import ApprovalService, StoreApprovalGate
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
-from sophon_hosting.runs.termination import RunTerminator
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.worker import Worker
 

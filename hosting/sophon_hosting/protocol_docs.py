@@ -7,8 +7,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from sophon.events import Event
 from sophon.messages import Usage
-from sophon_hosting.client_errors import HTTP_STATUS_BY_CODE
-from sophon_hosting.hub.event_payloads import PAYLOAD_MODELS, EventPayload
+from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
+from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, EventPayload
 
 COMMON_FIELDS = ("session_id", "task_id", "run_id", "seq")
 """Fields of every event; docs/protocol.md describes them once above the table."""

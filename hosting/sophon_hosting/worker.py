@@ -10,9 +10,9 @@ from sophon.services import Services
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
+from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
-from sophon_hosting.runs.termination import RunAborted, RunTerminator
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.shutdown import drain_or_interrupt
 

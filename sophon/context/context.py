@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from sophon import events
 from sophon.context.facts import Step
-from sophon.context.serialization import state_from_json, state_to_json
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
+from sophon.context.state_serialization import state_from_json, state_to_json
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError

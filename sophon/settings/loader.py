@@ -6,9 +6,10 @@ from pathlib import Path
 
 from sophon.errors import SettingsError
 from sophon.settings.root import Settings, validate_settings
+from sophon.settings.sources.command_line import SettingOverrides, layers_from_pairs
+from sophon.settings.sources.environment import layers_from_environment
 from sophon.settings.sources.json_files import read_settings_file
 from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers
-from sophon.settings.sources.overrides import SettingOverrides, layers_from_environment, layers_from_pairs
 from sophon.settings.types.json_types import SettingPath
 from sophon.settings.types.secrets import resolve_file_paths
 from sophon.settings.validation_errors import format_problem

@@ -12,8 +12,8 @@ from playwright.async_api import Browser, CDPSession, Page, async_playwright
 from sophon import ModelRequest, ModelResponse, Services
 from sophon.testing import FunctionModel
 from sophon_hosting.host import RunRequest
+from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
-from sophon_hosting.server import HostServer, bind_address
 from tests.web.driving import SWITCHES, browser_program
 
 CHUNKS_PER_SECOND = 200

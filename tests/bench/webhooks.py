@@ -14,7 +14,7 @@ from sophon import ModelRequest, Services
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_channels.whatsapp.signature import sign_body
-from sophon_hosting.server import HostServer, bind_address
+from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
 

@@ -14,8 +14,8 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from sophon import Services
 from sophon.models.model import Model
+from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
-from sophon_hosting.server import HostServer, bind_address
 from tests.programs import program
 from tests.web.driving import SWITCHES, Brain, browser_program, missing, pay
 

@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from sophon import Services
 from sophon.models.offline import OfflineModel
-from sophon_hosting.server import HostServer, bind_address
+from sophon_hosting.host_server import HostServer, bind_address
 from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"

@@ -15,11 +15,11 @@ from sophon.stores.runs.contract import Run
 from sophon_channels.callback_data import build_approval_buttons, parse_callback_data
 from sophon_channels.contract import ButtonPress, Channel, ChatLocation, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code, normalize_code
-from sophon_hosting.approvals import DecisionRefused, task_id_from_request
 from sophon_hosting.channels.chat_state import ChatState, format_utc_time
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.outbox_worker import MIGRATED_SUFFIX
 from sophon_hosting.host import Host
+from sophon_hosting.runs.approvals import DecisionRefused, task_id_from_request
 
 log = logging.getLogger("sophon")
 

@@ -8,7 +8,7 @@ import traceback
 import typer
 
 from sophon.errors import SettingsError, SophonError
-from sophon_hosting.control_characters import to_single_line
+from sophon_hosting.rendering.control_characters import to_single_line
 
 EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
 """Exit codes; the last two are 128 + signal number, as shells use them for SIGINT and SIGTERM."""

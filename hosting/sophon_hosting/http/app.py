@@ -7,7 +7,7 @@ from pathlib import Path
 from aiohttp import web
 
 from sophon_channels.contract import Channel
-from sophon_hosting.access.authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
@@ -29,9 +29,9 @@ from sophon_hosting.http.middlewares import (
     require_auth,
     require_json,
 )
+from sophon_hosting.http.openai_api.routes import openai_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_routes
-from sophon_hosting.openai_api.routes import openai_routes
 
 API_ROUTES = (
     session_routes,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
-from sophon_hosting.client_errors import ErrorPayload, to_error_payload
+from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.http.json_io import error_response
 from sophon_hosting.http.response_headers import RESPONSE_STARTED
 

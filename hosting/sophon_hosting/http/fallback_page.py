@@ -7,7 +7,7 @@ from string import Template
 from aiohttp import web
 
 from sophon._version import __version__
-from sophon_hosting.access.authentication import TokenAuthenticator
+from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_host
 

@@ -9,8 +9,8 @@ from aiohttp.http import HttpProcessingError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sophon.errors import InputError
-from sophon_hosting.access.authorized_host import AuthorizedHost
-from sophon_hosting.client_errors import ErrorPayload, TooLarge
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
 from sophon_hosting.events.wire_event import encode_json
 from sophon_hosting.host import Host
 

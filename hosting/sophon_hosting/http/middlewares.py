@@ -6,14 +6,14 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from sophon.errors import InputError
-from sophon_hosting.access.authentication import TokenAuthenticator
-from sophon_hosting.access.authorized_host import AuthorizedHost
-from sophon_hosting.client_errors import ErrorPayload
+from sophon_hosting.client_api.allowed_origins import is_allowed_origin
+from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
 from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response
-from sophon_hosting.hub.allowed_origins import is_allowed_origin
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_context import trace_id_from_traceparent
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sophon_hosting.access.authorized_host import AuthorizedHost, ClientMessage
+from sophon_hosting.client_api.authorized_host import AuthorizedHost, ClientMessage
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent

@@ -11,21 +11,21 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import HubSettings
-from sophon_hosting.access.authentication import TokenAuthenticator, User
-from sophon_hosting.access.authorized_host import AuthorizedHost
-from sophon_hosting.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
+from sophon_hosting.client_api.authentication import TokenAuthenticator, User
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.host import Host
 from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
-from sophon_hosting.hub.dispatcher import EventDispatcher
 from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.hub.packet_dispatcher import PacketDispatcher
 from sophon_hosting.hub.protocol.socketio_server import (
     EngineConnection,
     HubConnectionRefused,
     SocketServer,
     to_engine_message,
 )
-from sophon_hosting.hub.sending.client_queue import TextPacket
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
+from sophon_hosting.hub.sending.packet_queue import TextPacket
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 log = logging.getLogger("sophon")
@@ -78,7 +78,7 @@ class Hub:
             origins=origins,
         )
         self._encoder = EventEncoder(to_engine_message)
-        self._dispatcher = EventDispatcher(self._server, self._limits)
+        self._dispatcher = PacketDispatcher(self._server, self._limits)
         self._connections: dict[str, HubConnection] = {}
         self._engine_connections: dict[str, EngineConnection] = {}
         self._clients: dict[str, HubClient] = {}

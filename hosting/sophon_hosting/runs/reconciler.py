@@ -5,9 +5,9 @@ import logging
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.recovery import has_decision
-from sophon_hosting.runs.termination import RunTerminator
 
 log = logging.getLogger("sophon")
 

@@ -9,7 +9,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.termination import RunAborted, RunTerminator
+from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
 
 log = logging.getLogger("sophon")
 

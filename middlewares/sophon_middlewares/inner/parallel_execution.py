@@ -13,8 +13,8 @@ class ParallelExecution:
 
     Approval and ToolExecution see one call each; results return in call order; a call that waits for approval stays
     pending while the others continue. After an exception the siblings finish, then the first exception in call order is
-    raised. `ctx.tool_limiter` limits how many tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a call
-    that waits for approval does not count.
+    raised. `ctx.tool_limiter` limits how many tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a
+    call that waits for approval does not count.
     """
 
     zone = "inner"

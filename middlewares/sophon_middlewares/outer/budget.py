@@ -9,8 +9,8 @@ from sophon.errors import BudgetExceeded
 from sophon.messages import Response
 from sophon.models.gateway.provider import Provider
 from sophon.settings import BudgetSettings
+from sophon_middlewares.outer.budget_meter import UNLIMITED, TurnMeter, exceeded_budget, limits_for_provider
 from sophon_middlewares.outer.budget_periods import budget_period
-from sophon_middlewares.outer.meter import UNLIMITED, TurnMeter, exceeded_budget, limits_for_provider
 
 
 class Budget:

@@ -1,4 +1,6 @@
-"""Table definitions. A change needs a migration in `migrations/versions/` and its number in `schema_migration.REVISIONS`."""
+"""Table definitions. A change needs a migration in `migrations/versions/` and its number in
+`schema_migration.REVISIONS`.
+"""
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
 

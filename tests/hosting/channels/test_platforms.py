@@ -10,7 +10,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import FunctionModel
 from sophon_channels.whatsapp.signature import sign_body
-from sophon_hosting.server import HostServer, bind_address
+from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi

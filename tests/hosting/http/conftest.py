@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.testing import FunctionModel
-from sophon_hosting.access.authentication import TokenAuthenticator, User
+from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_middlewares.chains import twelve

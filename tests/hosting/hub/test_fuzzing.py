@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sophon_hosting.hub.event_payloads import PAYLOAD_MODELS
+from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS
 
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

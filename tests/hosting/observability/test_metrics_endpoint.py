@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sophon import ModelRequest, Services
 from sophon.testing import FunctionModel
-from sophon_hosting.server import HostServer, bind_address
+from sophon_hosting.host_server import HostServer, bind_address
 
 PATIENCE_SECONDS = 30
 

@@ -14,8 +14,8 @@ from sophon.errors import QueueFull
 from sophon.events import Event
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
-from sophon_hosting.approvals import DecisionRefused
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.runs.approvals import DecisionRefused
 from sophon_middlewares.chains import twelve
 
 folder = Path(sys.argv[1])

@@ -6,8 +6,8 @@ import pytest
 
 from sophon import Decision
 from sophon.errors import NotFound
-from sophon_hosting.approvals import DecisionRefused
 from sophon_hosting.host import Host
+from sophon_hosting.runs.approvals import DecisionRefused
 
 APPROVE = Decision.approve()
 

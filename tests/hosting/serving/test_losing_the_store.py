@@ -5,7 +5,7 @@ import pytest
 from sophon import Services
 from sophon.errors import StoreError
 from sophon.testing import VirtualClock
-from sophon_hosting.cli.graceful_shutdown import run_until_stopped
+from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host import Host
 from sophon_hosting.store_lease import StoreLease
 from sophon_middlewares.chains import twelve

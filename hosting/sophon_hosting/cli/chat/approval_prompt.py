@@ -20,7 +20,7 @@ from sophon_hosting.cli.chat.approval_answers import (
 )
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.console.stdin_reader import StdinReader
-from sophon_hosting.control_characters import escape_control_characters
+from sophon_hosting.rendering.control_characters import escape_control_characters
 
 PREVIEW_BAR = "  │ "
 SHORT_ID_CHARACTERS = 8

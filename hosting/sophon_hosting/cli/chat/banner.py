@@ -2,7 +2,7 @@
 
 from sophon._version import __version__
 from sophon_hosting.cli.chat.local_chat import LocalChat
-from sophon_hosting.cli.console.formatting import format_count
+from sophon_hosting.rendering.value_formatting import format_count
 
 OFFLINE_NOTICE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
 UNFINISHED_TURN_NOTICE = "The last turn was interrupted before its answer. Send it again, or continue."

@@ -9,7 +9,7 @@ from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.chat.slash_commands import QuitChat, parse_slash_command
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
-from sophon_hosting.control_characters import to_single_line
+from sophon_hosting.rendering.control_characters import to_single_line
 
 PROMPT = "> "
 ECHO_CHARACTERS = 300

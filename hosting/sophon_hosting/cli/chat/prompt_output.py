@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import Protocol
 
-from sophon_hosting.control_characters import escape_control_characters
+from sophon_hosting.rendering.control_characters import escape_control_characters
 
 
 class PromptOutput(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sophon.errors import NotFound
 from sophon.services import parse_planning_mode
 from sophon_hosting.cli.chat.local_chat import LocalChat
-from sophon_hosting.cli.console.formatting import format_cost, format_count
+from sophon_hosting.rendering.value_formatting import format_cost, format_count
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 

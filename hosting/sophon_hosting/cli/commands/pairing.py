@@ -15,7 +15,7 @@ from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.control_characters import to_single_line
+from sophon_hosting.rendering.control_characters import to_single_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

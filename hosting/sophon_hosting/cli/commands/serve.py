@@ -10,9 +10,9 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.graceful_shutdown import run_until_stopped
 from sophon_hosting.cli.server_bootstrap import create_store_lease, load_server_settings
-from sophon_hosting.server import HostServer, ListenAddress, bind_address, tune_garbage_collector
+from sophon_hosting.cli.shutdown_signals import run_until_stopped
+from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -15,7 +15,7 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
-from sophon_hosting.session_export import format_transcript, session_record_to_json, session_summary_to_json
+from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

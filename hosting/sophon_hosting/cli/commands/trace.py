@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
-from sophon_hosting.cli.console.formatting import format_cost
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
-from sophon_hosting.control_characters import to_single_line
+from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.value_formatting import format_cost
 
 LINE_CHARACTERS = 100
 EventData = Mapping[str, Any]

@@ -11,9 +11,9 @@ from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.console.formatting import format_cost
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.rendering.value_formatting import format_cost
 
 DEFAULT_DAYS = 30
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sophon_hosting.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
 
 UNLIMITED_WIDTH = 10_000
 """Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""

@@ -5,13 +5,13 @@ from urllib.parse import urlsplit
 
 from sophon.errors import InputError
 from sophon.settings import Settings
-from sophon_hosting.access.authentication import LOCAL_USER
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import HostClient
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, is_host_running
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
+from sophon_hosting.client_api.authentication import LOCAL_USER
 
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 

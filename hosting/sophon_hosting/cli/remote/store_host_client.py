@@ -9,12 +9,12 @@ from sophon.errors import SophonError
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import RunStatus
-from sophon_hosting.access.authentication import LOCAL_USER
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.serialization import approval_to_json, logged_event_to_json, task_to_json
+from sophon_hosting.client_api.authentication import LOCAL_USER
+from sophon_hosting.client_api.serialization import approval_to_json, logged_event_to_json, task_to_json
 
 EVENTS_PER_READ = 1000
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"

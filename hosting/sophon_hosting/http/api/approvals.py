@@ -6,6 +6,7 @@ from aiohttp import web
 from pydantic import Field, model_validator
 
 from sophon.approvals import Decision
+from sophon_hosting.client_api.serialization import approval_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -14,7 +15,6 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.serialization import approval_to_json
 
 
 class ApprovalListQuery(RequestQuery):

@@ -6,8 +6,8 @@ from aiohttp import web
 from pydantic import Field
 
 from sophon.errors import NotFound
+from sophon_hosting.client_api.serialization import memory_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
-from sophon_hosting.serialization import memory_to_json
 
 
 class MemorySearchQuery(RequestQuery):

@@ -3,9 +3,9 @@
 from aiohttp import web
 
 from sophon.errors import NotFound
+from sophon_hosting.client_api.serialization import dead_letter_to_json, queue_statistics_to_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
-from sophon_hosting.serialization import dead_letter_to_json, queue_statistics_to_json
 
 
 def queue_routes() -> list[web.RouteDef]:

@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field, StringConstraints, model_validator
 
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.http.api.markdown_export import session_to_markdown
+from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -15,8 +15,8 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.serialization import logged_event_to_json, record_to_json, session_to_json
-from sophon_hosting.session_export import format_transcript, session_record_to_json, session_summary_to_json
+from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
+from sophon_hosting.rendering.session_markdown import session_to_markdown
 
 PageLimit = Annotated[int, Field(ge=1, le=1000)]
 PageOffset = Annotated[int, Field(ge=0, le=2**31)]

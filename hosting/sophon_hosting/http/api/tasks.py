@@ -6,7 +6,8 @@ from aiohttp import web
 from pydantic import Field
 
 from sophon.stores.runs.contract import RunStatus
-from sophon_hosting.access.authorized_host import ClientMessage
+from sophon_hosting.client_api.authorized_host import ClientMessage
+from sophon_hosting.client_api.serialization import logged_event_to_json, task_to_json
 from sophon_hosting.http.json_io import (
     TRACE,
     RequestBody,
@@ -17,7 +18,6 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.serialization import logged_event_to_json, task_to_json
 
 EVENTS_PER_READ = 1000
 """Events per query to the store."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from aiohttp import web
 
+from sophon_hosting.client_api.serialization import usage_to_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
-from sophon_hosting.serialization import usage_to_json
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
 
 MICROS_PER_UNIT = 1_000_000

@@ -19,8 +19,8 @@ import socketio.packet  # type: ignore[import-untyped]
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon_hosting.client_errors import ErrorPayload
-from sophon_hosting.hub.allowed_origins import is_allowed_origin
+from sophon_hosting.client_api.allowed_origins import is_allowed_origin
+from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_transport import EngineWebSocket, WsgiEnviron, build_environ
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from sophon.clock import Clock
 from sophon_hosting.hub.limits import HubLimits
-from sophon_hosting.hub.sending.client_queue import ClientQueue, QueuedPacket
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
+from sophon_hosting.hub.sending.packet_queue import PacketQueue, QueuedPacket
 
 
 class PacketTransport(Protocol):
@@ -44,8 +44,8 @@ class SendBuffer:
     ) -> None:
         self._transport, self._make_message, self._clock, self._limits = transport, make_message, clock, limits
         self._on_too_slow = on_too_slow
-        self._queued = ClientQueue()
-        self._held: ClientQueue | None = None
+        self._queued = PacketQueue()
+        self._held: PacketQueue | None = None
         # In flight: passed to Engine.IO since its queue was last seen empty.
         self._in_flight_packets = self._in_flight_bytes = 0
         self._sender: asyncio.Task[None] | None = None
@@ -78,11 +78,11 @@ class SendBuffer:
 
     def hold(self) -> None:
         """Hold back new packets until `release`."""
-        self._held = ClientQueue()
+        self._held = PacketQueue()
 
     def release(self, first: QueuedPacket | None = None) -> None:
         """Send `first`, then the held packets, and stop holding."""
-        held, self._held = self._held or ClientQueue(), None
+        held, self._held = self._held or PacketQueue(), None
         if first is not None:
             self.send_packet(first)
         for packet in held.pop_batch(len(held), held.size):
@@ -96,12 +96,12 @@ class SendBuffer:
     def close(self) -> None:
         """Drop queued packets and ignore new ones."""
         self.is_closed = True
-        self._queued, self._held = ClientQueue(), None
+        self._queued, self._held = PacketQueue(), None
         if self._sender is not None and self._sender is not asyncio.current_task():
             self._sender.cancel()
 
     @property
-    def _tail(self) -> ClientQueue:
+    def _tail(self) -> PacketQueue:
         """The queue to which new packets are appended."""
         return self._queued if self._held is None else self._held
 

@@ -3,7 +3,7 @@
 import re
 
 from sophon.messages import ToolCall
-from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBlock
+from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBuffer
 from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call
 from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG, escape_tags
 from sophon_middlewares.outer.bridge.visible_text import VisibleTextBuffer
@@ -36,7 +36,7 @@ class ToolCallScanner:
     def __init__(self) -> None:
         self.calls: list[ToolCall] = []
         self._visible = VisibleTextBuffer()
-        self._block: ToolCallBlock | None = None
+        self._block: ToolCallBuffer | None = None
         self._in_tool_result = False
         self._rescans = 0
         self._rest = ""
@@ -109,9 +109,9 @@ class ToolCallScanner:
             self.calls.append(parse_call(""))
         elif opens:
             fault = None if tag["attributes"] else _INCOMPLETE_TAG
-            self._block = ToolCallBlock(allow_tags_in_strings=self._rescans < MAX_RESCANS, error=fault)
+            self._block = ToolCallBuffer(allow_tags_in_strings=self._rescans < MAX_RESCANS, error=fault)
 
-    def _end_block(self, block: ToolCallBlock, reason: str | None) -> str:
+    def _end_block(self, block: ToolCallBuffer, reason: str | None) -> str:
         """End the block, as malformed if there is a reason; return text that must be scanned again."""
         self._block = None
         call = _to_call(block, block.text, reason)
@@ -130,6 +130,6 @@ def scan_reply(text: str) -> tuple[str, list[ToolCall]]:
     return scanner.feed(text) + scanner.close(), scanner.calls
 
 
-def _to_call(block: ToolCallBlock, text: str, reason: str | None) -> ToolCall:
+def _to_call(block: ToolCallBuffer, text: str, reason: str | None) -> ToolCall:
     reason = block.error or (_OVERLONG if block.is_overlong else reason)
     return build_malformed_call(text[:_NAME_SEARCH_CHARACTERS], reason) if reason else parse_call(text)

@@ -10,11 +10,11 @@ from sophon.events import ContextCompacted
 from sophon.messages import Message
 from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
 from sophon.settings import ContextWindowSettings
+from sophon_middlewares.outer.window.compaction import Summariser
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.context_view import ContextView, create_truncated_view, create_view
 from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
-from sophon_middlewares.outer.window.summariser import Summariser
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation"]

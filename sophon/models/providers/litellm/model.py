@@ -5,7 +5,6 @@ from typing import Any
 
 from sophon.errors import ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.providers.http_errors import read_retry_after
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 from sophon.models.providers.openai.request import (
@@ -17,6 +16,7 @@ from sophon.models.providers.openai.request import (
     tool_to_json,
 )
 from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator
+from sophon.models.providers.provider_http_error import read_retry_after
 
 
 class LiteLLMModel:

@@ -16,7 +16,6 @@ import orjson
 from sophon._version import __version__
 from sophon.errors import ModelTimeout, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.providers.http_errors import http_error_from_response
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.openai.request import (
     ToolJsonCache,
@@ -28,6 +27,7 @@ from sophon.models.providers.openai.request import (
     to_json_bytes,
 )
 from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object
+from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.models.providers.sse import SseDecoder
 
 if TYPE_CHECKING:

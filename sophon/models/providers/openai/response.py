@@ -10,8 +10,8 @@ import orjson
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import ModelResponse
-from sophon.models.providers.http_errors import http_error_from_payload
 from sophon.models.providers.openai.request import tool_names_by_wire_name
+from sophon.models.providers.provider_http_error import http_error_from_payload
 from sophon.tools.tool import Tool
 
 STREAM_CUT_MESSAGE = "the response was cut off: its stream ended before the model had finished"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
-from sophon_middlewares.outer.bridge.tool_call_block import MAX_BLOCK_CHARACTERS
+from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call, render_call
 from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner, scan_reply
 from sophon_middlewares.outer.bridge.tool_tags import MAX_PARTIAL_TAG_CHARACTERS

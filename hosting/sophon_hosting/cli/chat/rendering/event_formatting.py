@@ -14,14 +14,14 @@ from sophon.events import (
 )
 from sophon.messages import Usage
 from sophon.tools.untrusted_text import unfence_text
-from sophon_hosting.cli.console.formatting import (
+from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.value_formatting import (
     ARGUMENTS_CHARACTERS,
     format_arguments,
     format_cost,
     format_count,
     format_duration,
 )
-from sophon_hosting.control_characters import to_single_line
 from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT
 
 RESULT_CHARACTERS = 60

@@ -36,8 +36,8 @@ from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_tool_call,
     format_turn_footer,
 )
-from sophon_hosting.cli.console.formatting import format_arguments
-from sophon_hosting.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.rendering.value_formatting import format_arguments
 
 ERASE_LINE = "\r\x1b[2K"
 MARGIN = "  "

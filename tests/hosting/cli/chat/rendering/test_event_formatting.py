@@ -22,7 +22,7 @@ from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_tool_call,
     format_turn_footer,
 )
-from sophon_hosting.cli.console.formatting import format_count, format_duration
+from sophon_hosting.rendering.value_formatting import format_count, format_duration
 
 
 def ended(outcome: str = "completed", result: str = "391", run_id: str = "run") -> ToolCallCompleted:

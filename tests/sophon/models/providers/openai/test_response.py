@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
 from sophon.models.model import ModelResponse
-from sophon.models.providers.http_errors import ProviderHttpError
 from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object, parse_tool_arguments
+from sophon.models.providers.provider_http_error import ProviderHttpError
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""Access control: token authentication of clients and the authorized operations of one user on a host."""

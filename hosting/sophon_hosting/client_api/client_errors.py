@@ -1,0 +1,97 @@
+"""Client errors: exceptions as error payloads (code, message, HTTP status), the same over Socket.IO and HTTP."""
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError
+from sophon_hosting.client_api.authentication import Unauthorized
+from sophon_hosting.runs.approvals import DecisionRefused
+
+log = logging.getLogger("sophon")
+
+INTERNAL_ERROR_MESSAGE = "internal error; see the log of the host under this id"
+
+
+class Forbidden(SophonError):
+    """Error: the object belongs to another user, or the operation is for operators only (code `forbidden`)."""
+
+    code = "forbidden"
+
+
+class Unavailable(SophonError):
+    """Error: the host is shutting down and accepts no more requests (code `unavailable`)."""
+
+    code = "unavailable"
+
+
+class Busy(SophonError):
+    """Error: a running turn blocks the operation; retry when the turn has ended (code `busy`)."""
+
+    code = "busy"
+
+
+class TooLarge(InputError):
+    """Error: a message or list exceeds its limit (code `too_large`); sizes are in `unit`."""
+
+    code = "too_large"
+
+    def __init__(self, subject: str, size: int, limit: int, unit: str = "characters") -> None:
+        self.size, self.limit = size, limit
+        super().__init__(f"{subject} is too large: {size:,} {unit}; the limit is {limit:,}")
+
+
+HTTP_STATUS_BY_CODE: Mapping[str, int] = {
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "already_decided": 409,
+    "expired": 409,
+    "not_editable": 409,
+    "illegal_transition": 409,
+    "busy": 409,
+    "too_large": 413,
+    "queue_full": 429,
+    "internal": 500,
+    "unavailable": 503,
+}
+"""HTTP status by error code; every other client error is 400."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPayload:
+    """Error as sent to a client. `status` is the HTTP status, `extra` the additional fields of the code."""
+
+    code: str
+    message: str
+    status: int = 400
+    extra: Mapping[str, Any] = field(default_factory=lambda: {})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"ok": false, "error": {"code", "message", ...}}`."""
+        return {"ok": False, "error": {"code": self.code, "message": self.message, **self.extra}}
+
+
+def to_error_payload(error: Exception) -> ErrorPayload:
+    """Return the payload for an exception. Store errors and unexpected exceptions are logged; only their id is sent."""
+    if isinstance(error, StoreError) or not isinstance(error, SophonError):
+        error_id = os.urandom(8).hex()
+        log.error("internal error %s", error_id, exc_info=error)
+        return ErrorPayload("internal", INTERNAL_ERROR_MESSAGE, 500, {"id": error_id})
+    extra: dict[str, Any] = {}
+    if isinstance(error, QueueFull):
+        extra["retry_after_seconds"] = error.retry_after_seconds
+    if isinstance(error, DecisionRefused) and error.decided_by:
+        extra["decided_by"] = error.decided_by
+    return ErrorPayload(error.code, _public_message(error), HTTP_STATUS_BY_CODE.get(error.code, 400), extra)
+
+
+def _public_message(error: SophonError) -> str:
+    """Return the message without the suggested names of a NotFound: they may belong to other users."""
+    return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else str(error)
+
+
+__all__ = ["Busy", "ErrorPayload", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "to_error_payload"]

@@ -1,0 +1,141 @@
+"""Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
+
+from datetime import datetime
+from typing import Any
+
+from sophon.messages import Usage
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.usage.contract import UsageTotal
+from sophon_hosting.events.wire_event import wire_event_from_log
+from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
+from sophon_hosting.runs.approvals import task_id_from_request
+
+DESCRIPTION_CHARACTERS = 100
+"""Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
+
+
+def session_to_json(session: SessionSummary) -> dict[str, Any]:
+    """Return a session summary as JSON."""
+    return {
+        "session_id": session.id,
+        "title": session.title,
+        "owner": session.owner,
+        "messages": session.message_count,
+        "model": session.model,
+        "created_at": _to_iso(session.created_at),
+        "updated_at": _to_iso(session.updated_at),
+    }
+
+
+def record_to_json(session_id: str, record: SessionRecord) -> dict[str, Any]:
+    """Return a session record as JSON. A message has a `message_id`, the same as in the event `message`."""
+    result: dict[str, Any] = {
+        "seq": record.seq,
+        "kind": record.kind,
+        "task_id": record.run_id,
+        "at": _to_iso(record.at),
+    }
+    if record.message is not None:
+        result |= {"message_id": f"{session_id}:{record.seq}", **record.message.to_json()}
+    if record.data:
+        result["data"] = dict(record.data)
+    return result
+
+
+def task_to_json(run: Run) -> dict[str, Any]:
+    """Return a run as JSON; clients know it as a task."""
+    response = dict(run.response or {})
+    return {
+        "task_id": run.id,
+        "session_id": run.session_id,
+        "owner": run.owner,
+        "channel": run.channel,
+        "status": run.status,
+        "text": run.text,
+        "description": run.text[:DESCRIPTION_CHARACTERS],
+        "created_at": _to_iso(run.created_at),
+        "started_at": _to_iso(run.started_at),
+        "finished_at": _to_iso(run.finished_at),
+        "starts": run.starts,
+        "cancel_requested": run.cancel_requested,
+        "waiting_for": list(run.waiting_for),
+        "finish_reason": response.get("finish_reason"),
+        "answer": response.get("text"),
+        "usage": response.get("usage") or Usage().to_json(),
+        "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
+    }
+
+
+def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
+    """Return an approval as JSON, with its decision if there is one."""
+    request, decision = record.request, record.decision
+    return {
+        "approval_id": request.id,
+        "kind": request.kind,
+        "session_id": request.session_id,
+        "task_id": task_id_from_request(request),
+        "run_id": request.run_id,
+        "tool": request.tool,
+        "risk": request.risk.label,
+        "arguments": dict(request.arguments),
+        "preview": request.preview,
+        "editable": request.editable,
+        "asked_at": _to_iso(record.asked_at),
+        "expires_at": _to_iso(request.expires_at),
+        "status": "decided" if decision else "open",
+        "decision": decision.verdict if decision else None,
+        "decided_by": decision.decided_by if decision else None,
+        "decided_at": _to_iso(record.decided_at),
+        "reason": decision.reason if decision else None,
+    }
+
+
+def logged_event_to_json(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
+    """Return a stored event as it was sent, with the time at which it was stored."""
+    return {**wire_event_from_log(session_id, logged).to_json(), "at": _to_iso(logged.at)}
+
+
+def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
+    """Return an entry of the long-term memory as JSON."""
+    return {
+        "id": entry.id,
+        "text": entry.text,
+        "category": entry.category,
+        "scope": entry.scope,
+        "origin": entry.origin,
+        "created_at": _to_iso(entry.created_at),
+    }
+
+
+def usage_to_json(total: UsageTotal) -> dict[str, Any]:
+    """Return the usage of a model on one day as JSON; the cost is in micro-USD."""
+    return {
+        "day": total.day,
+        "provider": total.provider,
+        "model": total.model,
+        "calls": total.calls,
+        **total.usage.to_json(),
+    }
+
+
+def queue_statistics_to_json(statistics: QueueStatistics) -> dict[str, Any]:
+    """Return the queue statistics as JSON."""
+    return {name: getattr(statistics, name) for name in QueueStatistics.__slots__}
+
+
+def dead_letter_to_json(letter: DeadLetter) -> dict[str, Any]:
+    """Return a dead letter as JSON."""
+    return {
+        "task_id": letter.entry.task_id,
+        "session_id": letter.entry.session_id,
+        "deliveries": letter.delivery_count,
+        "died_at": _to_iso(letter.died_at),
+    }
+
+
+def _to_iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

@@ -1,0 +1,155 @@
+"""Server: a host with its HTTP API, Socket.IO hub and channels; binding, start order and shutdown order."""
+
+import asyncio
+import gc
+import logging
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from sophon.errors import SophonError
+from sophon.services import Services
+from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
+from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.composition import build_configured_chain
+from sophon_hosting.host import Host
+from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.hub.hub import Hub
+from sophon_hosting.observability.metrics import Metrics
+from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+
+log = logging.getLogger("sophon")
+
+GC_THRESHOLD = 50_000
+"""Garbage collection threshold of the young generation, in objects. Source: reference/performance.md 3, rule 11."""
+
+
+class AddressUnavailable(SophonError):
+    """Error: the host cannot listen on the configured address (code `address`)."""
+
+    code = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """Bound listener socket, with the host as configured and the actual port."""
+
+    socket: socket.socket
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """URL for a browser on this machine."""
+        name = "127.0.0.1" if self.host in ("0.0.0.0", "") else self.host  # noqa: S104 - compared, not bound
+        name = "[::1]" if name == "::" else f"[{name}]" if ":" in name else name
+        return f"http://{name}:{self.port}"
+
+
+def bind_address(host: str, port: int) -> ListenAddress:
+    """Bind and listen before anything else is opened; early connections wait in the backlog. Raises
+    AddressUnavailable.
+    """
+    try:
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)
+        listener = socket.create_server(address, family=family, backlog=128)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise AddressUnavailable(
+            f"cannot listen on {host}:{port}: {reason}; choose another address with --port, or Hub.Host and Hub.Port"
+        ) from error
+    return ListenAddress(listener, host, listener.getsockname()[1])
+
+
+class HostServer:
+    """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
+
+    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels. Shutdown order: channels stop
+    receiving, running turns end, channels and hub deliver the last messages and events, connections close, then the
+    store. `channels` are those of the settings by default.
+    """
+
+    def __init__(
+        self, services: Services, environment: Mapping[str, str], *, channels: Sequence[ConfiguredChannel] | None = None
+    ) -> None:
+        hub = services.settings.hub
+        access = TokenAuthenticator.from_settings(hub, environment)
+        self.services = services
+        self.channels = ChannelSupervisor(
+            services, create_channels(services, environment) if channels is None else channels
+        )
+        models = [model.info for provider in services.gateway.providers for model in provider.models]
+        self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
+        services.set_event_sink(self.metrics)
+        self.host = Host(
+            services,
+            build_configured_chain(services),
+            queue=build_queue(services),
+            approvers=access.operator_ids | self.channels.approvers,
+            build_outbound=self.channels.replies,
+            prepare=self.channels.prepare_run,
+        )
+        self.channels.connect(self.host)
+        self.hub = Hub(self.host, access)
+        self.post_turn = PostTurnRunner(services, self.host.event_bus)
+        self._app = make_app(
+            self.host, access, HttpOptions(render_metrics=self._render_metrics, channels=self.channels.channels)
+        )
+        self._app.add_routes(self.channels.routes())
+        self.hub.attach(self._app)
+        self._runner = web.AppRunner(
+            self._app,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=REQUEST_SHUTDOWN_TIMEOUT_SECONDS,
+            auto_decompress=False,
+        )
+        self._warm_up_task: asyncio.Task[None] | None = None
+
+    async def start(self, address: ListenAddress) -> None:
+        """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
+        await self.services.open()
+        await self.host.start()
+        self.post_turn.start()
+        await self._runner.setup()
+        await web.SockSite(self._runner, address.socket).start()
+        await self.hub.start()
+        self.channels.start()
+        # In the background, so that neither the start nor the first message waits for it.
+        self._warm_up_task = asyncio.create_task(self._warm_up())
+
+    async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
+        """Shut down: running turns have `grace_seconds` to end; interrupted ones resume at the next start."""
+        if self._warm_up_task is not None:
+            self._warm_up_task.cancel()
+        try:
+            await self.channels.stop_receiving()
+            await self.host.shutdown(grace_seconds=grace_seconds)
+            await self.channels.stop()
+            await self.post_turn.stop()
+            await self.hub.stop()
+            await self._runner.cleanup()
+        finally:
+            await self.services.close()
+
+    async def _render_metrics(self) -> bytes:
+        return self.metrics.render(await self.host.queue.statistics(), self.hub.statistics().clients)
+
+    async def _warm_up(self) -> None:
+        try:
+            await self.services.gateway.warm_up()
+        except Exception:
+            log.warning("warming up the models failed; the first message may be slower", exc_info=True)
+
+
+def tune_garbage_collector() -> None:
+    """Freeze the objects that exist after startup and raise the garbage collection thresholds."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD, 20, 20)

@@ -1,0 +1,118 @@
+"""Handlers of client events: one function per event, which returns the payload of its acknowledgement."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from sophon.approvals import Decision
+from sophon.errors import SophonError
+from sophon_hosting.client_api.authorized_host import ClientMessage
+from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, task_to_json
+from sophon_hosting.hub.client_event_payloads import (
+    PAYLOAD_MODELS,
+    CancelTaskPayload,
+    DecideApprovalPayload,
+    JoinSessionPayload,
+    LeaveSessionPayload,
+    ListApprovalsPayload,
+    ListSessionsPayload,
+    ListTasksPayload,
+    SendMessagePayload,
+    parse_payload,
+)
+from sophon_hosting.hub.connected_clients import HubClient
+from sophon_hosting.runs.approvals import task_id_from_request
+
+AckPayload: TypeAlias = dict[str, Any]
+"""Payload of a successful acknowledgement, without `ok`."""
+
+MAX_LIST_ITEMS = 1000
+"""Maximum number of items in a list; further ones are dropped."""
+
+OMITTED_TASK_FIELDS = ("text", "answer")
+"""Fields that tasks lack in a list, because they may be long; HTTP returns them per task."""
+
+MAX_EVENT_NAME_CHARACTERS = 100
+"""Characters of an unknown event's or namespace's name that an error message repeats."""
+
+STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected", "edit": "edited"}
+"""Status of an approval by decision."""
+
+
+class UnknownEvent(SophonError):
+    """The client sent an event name that has no handler."""
+
+    code = "unknown_event"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name[:MAX_EVENT_NAME_CHARACTERS]
+        near = get_close_matches(self.name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known events: {', '.join(known)}"
+        super().__init__(f"unknown event {self.name!r}{hint}")
+
+
+async def handle_event(client: HubClient, name: str, arguments: Sequence[object]) -> AckPayload:
+    """Run the handler of an event and return its result. Raises UnknownEvent, InputError, and the handler's errors."""
+    handler = _HANDLERS.get(name)
+    if handler is None:
+        raise UnknownEvent(name, list(PAYLOAD_MODELS))
+    return await handler(client, parse_payload(PAYLOAD_MODELS[name], arguments))
+
+
+async def _send_message(client: HubClient, request: SendMessagePayload) -> AckPayload:
+    receipt = await client.send_message(ClientMessage(**request.model_dump()))
+    return {"task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position}
+
+
+async def _join_session(client: HubClient, request: JoinSessionPayload) -> AckPayload:
+    joined = await client.join_session(request.session_id, request.last_seq or 0)
+    events = [event.to_json() for event in joined.events]
+    partial = {"partial": True} if joined.is_partial else {}
+    return {"session_id": request.session_id, "seq": joined.seq, "events": events, **partial}
+
+
+async def _leave_session(client: HubClient, request: LeaveSessionPayload) -> AckPayload:
+    client.leave_session(request.session_id)
+    return {"session_id": request.session_id}
+
+
+async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> AckPayload:
+    run = await client.authorized_host.cancel_task(request.task_id)
+    return {"task_id": run.id, "status": run.status if run.is_finished else "cancelling"}
+
+
+async def _decide_approval(client: HubClient, request: DecideApprovalPayload) -> AckPayload:
+    decision = Decision(request.decision, request.reason or "", request.arguments or {})
+    record = await client.authorized_host.decide_approval(request.approval_id, decision)
+    return {
+        "approval_id": record.request.id,
+        "task_id": task_id_from_request(record.request),
+        "status": STATUS_BY_DECISION[request.decision],
+    }
+
+
+async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> AckPayload:
+    records = await client.authorized_host.list_approvals(all_users=client.is_operator)
+    return {"items": [approval_to_json(record) for record in records[:MAX_LIST_ITEMS]]}
+
+
+async def _list_sessions(client: HubClient, _request: ListSessionsPayload) -> AckPayload:
+    sessions = await client.authorized_host.list_sessions(all_users=client.is_operator)
+    return {"items": [session_to_json(session) for session in sessions[:MAX_LIST_ITEMS]]}
+
+
+async def _list_tasks(client: HubClient, _request: ListTasksPayload) -> AckPayload:
+    views = [task_to_json(run) for run in await client.authorized_host.list_tasks(all_users=client.is_operator)]
+    return {"items": [{key: value for key, value in view.items() if key not in OMITTED_TASK_FIELDS} for view in views]}
+
+
+_HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
+    "send_message": _send_message,
+    "join_session": _join_session,
+    "leave_session": _leave_session,
+    "cancel_task": _cancel_task,
+    "decide_approval": _decide_approval,
+    "list_approvals": _list_approvals,
+    "list_sessions": _list_sessions,
+    "list_tasks": _list_tasks,
+}

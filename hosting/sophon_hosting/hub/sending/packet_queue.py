@@ -1,0 +1,127 @@
+"""FIFO queue of packets for one slow client: counts memory in bytes, and merges consecutive chunks of a reply."""
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
+from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
+
+CHUNK_EVENT = "stream_chunk"
+
+MAX_MERGED_CHARACTERS = 32 * 1024
+"""Maximum characters of merged chunks; beyond it a new packet begins, so that no packet takes long to send."""
+
+MAX_SEPARATE_TEXTS = 64
+"""Maximum number of texts kept separately; beyond it they are joined, because each string costs about 50 bytes."""
+
+
+class QueuedPacket(Protocol):
+    """Content of one outgoing packet."""
+
+    @property
+    def size(self) -> int:
+        """Memory in bytes until the packet is sent."""
+        ...
+
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
+        """Return the Engine.IO message that carries the packet, made by `make_message`."""
+        ...
+
+
+class TextPacket:
+    """A packet of fixed text."""
+
+    __slots__ = ("_text", "size")
+
+    def __init__(self, text: str) -> None:
+        self._text, self.size = text, sys.getsizeof(text)
+
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
+        """Return the Engine.IO message that carries the packet."""
+        return make_message(self._text)
+
+
+class MergedChunks:
+    """Consecutive chunks of one reply, merged into one packet."""
+
+    __slots__ = ("_characters", "_first", "_namespace", "_texts", "size")
+
+    def __init__(self, first: EncodedEvent, namespace: str) -> None:
+        self._first, self._namespace, self.size = first.event, namespace, first.size
+        self._texts: list[str] = [first.event.data["text"]]
+        self._characters = len(self._texts[0])
+
+    def try_append(self, later: EncodedEvent, namespace: str) -> bool:
+        """Merge a later event into this packet and return True; return False if it does not belong or fit."""
+        if namespace != self._namespace or not is_same_reply(self._first, later.event):
+            return False
+        text: str = later.event.data["text"]
+        if self._characters + len(text) > MAX_MERGED_CHARACTERS:
+            return False
+        self._texts.append(text)
+        self._characters += len(text)
+        self.size += sys.getsizeof(text)
+        if len(self._texts) > MAX_SEPARATE_TEXTS:
+            self.size -= sum(map(sys.getsizeof, self._texts))
+            self._texts = ["".join(self._texts)]
+            self.size += sys.getsizeof(self._texts[0])
+        return True
+
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
+        """Return the Engine.IO message that carries the merged chunk."""
+        return make_message(encode_event_packet(self._namespace, merge_chunks(self._first, self._texts).encode()))
+
+
+class PacketQueue:
+    """FIFO queue of packets."""
+
+    def __init__(self) -> None:
+        self._packets: deque[QueuedPacket] = deque()
+        self.size = 0
+        """Memory of all packets in bytes."""
+
+    def append(self, packet: QueuedPacket) -> None:
+        """Append a packet."""
+        self._packets.append(packet)
+        self.size += packet.size
+
+    def append_event(self, encoded: EncodedEvent, namespace: str) -> None:
+        """Append an event; a chunk is merged into the last packet if possible. Keeps the text only, not the event."""
+        if encoded.event.name != CHUNK_EVENT:
+            self.append(TextPacket(encoded.packet_text(namespace)))
+            return
+        last = self._packets[-1] if self._packets else None
+        previous_size = last.size if last is not None else 0
+        if isinstance(last, MergedChunks) and last.try_append(encoded, namespace):
+            self.size += last.size - previous_size
+        else:
+            self.append(MergedChunks(encoded, namespace))
+
+    def pop_batch(self, max_packets: int, max_bytes: int) -> Sequence[QueuedPacket]:
+        """Remove and return the first packets, as many as fit but at least one; empty if the queue is empty."""
+        batch: list[QueuedPacket] = []
+        remaining = max_bytes
+        while self._packets and len(batch) < max_packets and (not batch or self._packets[0].size <= remaining):
+            packet = self._packets.popleft()
+            remaining -= packet.size
+            self.size -= packet.size
+            batch.append(packet)
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._packets)
+
+
+def is_same_reply(one: WireEvent, other: WireEvent) -> bool:
+    """Return whether two events are chunks of the same epoch of the same run, and may be merged."""
+    return one.name == other.name == CHUNK_EVENT and all(
+        one.data.get(key) == other.data.get(key) for key in ("session_id", "task_id", "run_id", "epoch")
+    )
+
+
+def merge_chunks(first: WireEvent, texts: Sequence[str]) -> WireEvent:
+    """Return one chunk with the concatenated texts, and the other fields of the first chunk."""
+    return WireEvent(first.name, {**first.data, "text": "".join(texts)}, first.session_id, first.task_id, first.seq)

@@ -1,0 +1,1 @@
+"""Text rendering shared by the command line and the HTTP API."""

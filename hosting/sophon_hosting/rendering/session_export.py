@@ -1,0 +1,66 @@
+"""Export of a stored session: as JSON, and as a plain-text transcript."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.tools.untrusted_text import unfence_text
+from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.rendering.value_formatting import format_arguments
+
+RESULT_CHARACTERS = 100
+
+
+def session_summary_to_json(summary: SessionSummary) -> dict[str, Any]:
+    """Return the JSON of a session summary; times in ISO 8601."""
+    return {
+        "id": summary.id,
+        "title": summary.title,
+        "owner": summary.owner,
+        "messages": summary.message_count,
+        "created_at": summary.created_at.isoformat(),
+        "updated_at": summary.updated_at.isoformat(),
+        "model": summary.model,
+    }
+
+
+def session_record_to_json(record: SessionRecord) -> dict[str, Any]:
+    """Return the JSON of one session record, complete; times in ISO 8601."""
+    return {
+        "seq": record.seq,
+        "at": record.at.isoformat() if record.at else None,
+        "kind": record.kind,
+        "run_id": record.run_id,
+        "message": record.message.to_json() if record.message else None,
+        "data": dict(record.data),
+    }
+
+
+def format_transcript(records: Iterable[SessionRecord]) -> Iterator[str]:
+    """Yield the transcript of a session: messages, tool calls and results, and the outcome of turns without an answer.
+
+    User messages begin with `> `; control characters are escaped.
+    """
+    for record in records:
+        yield from _record_lines(record)
+
+
+def _record_lines(record: SessionRecord) -> Iterator[str]:
+    message = record.message
+    if record.kind == "compaction":
+        yield f"  · the {record.data.get('covers')} messages above are summarised for the model"
+    elif message is None:
+        reason = record.data.get("message") or record.data.get("reason") or ""
+        yield f"  · the turn was {record.kind}{': ' if reason else ''}{to_single_line(str(reason))}"
+    elif message.role == "tool":
+        yield f"  → {to_single_line(unfence_text(message.content), RESULT_CHARACTERS)}"
+    else:
+        if message.content:
+            yield (
+                f"> {escape_control_characters(message.content)}"
+                if message.role == "user"
+                else escape_control_characters(message.content)
+            )
+        yield from (
+            f"  · {call.name} ({format_arguments(call.arguments)})".removesuffix(" ()") for call in message.tool_calls
+        )

@@ -1,0 +1,38 @@
+"""Formatting of values for the terminal: arguments, counts, durations, costs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sophon.messages import to_canonical_json
+from sophon_hosting.rendering.control_characters import to_single_line
+
+ARGUMENTS_CHARACTERS = 40
+
+
+def format_arguments(arguments: Mapping[str, Any]) -> str:
+    """Format tool arguments: the value of a single one, `name=value` of several; cut to `ARGUMENTS_CHARACTERS`."""
+    values = {name: _value_text(value) for name, value in arguments.items()}
+    text = ", ".join(values.values() if len(values) == 1 else (f"{name}={value}" for name, value in values.items()))
+    return to_single_line(text, ARGUMENTS_CHARACTERS)
+
+
+def format_count(number: int, noun: str) -> str:
+    """Format a count with its noun: `1 message`, `2 messages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def format_duration(milliseconds: int) -> str:
+    """Format a duration: `2 ms`, `1.4 s`, `3 min 5 s`."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def format_cost(micros: int) -> str:
+    """Format micro-USD as dollars with four decimals: `$0.0123`."""
+    return f"${micros / 1_000_000:,.4f}"
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else to_canonical_json(value).decode()

@@ -1,0 +1,159 @@
+"""Termination of runs outside the chain: cancellation, timeout, interruption, and runs that never started."""
+
+import asyncio
+import logging
+
+from sophon.approvals import Decision
+from sophon.chain.pipeline import Pipeline
+from sophon.context import Context
+from sophon.context.turn_log import LastEvents, TurnEnd
+from sophon.errors import SophonError, StoreError
+from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
+from sophon.messages import Response
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.approvals import build_resolution_event, task_id_from_request
+from sophon_hosting.runs.outcomes import OutcomeWriter
+from sophon_hosting.runs.turn_factory import build_turn
+from sophon_middlewares.outer.session_events import SessionEvents, error_to_json
+
+log = logging.getLogger("sophon")
+
+WITHDRAWAL_REASON = "the task has ended"
+
+
+class RunAborted(SophonError):
+    """Error: the host aborted a run. `code` is `timeout`, `interrupted` or `gave_up`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class RunTerminator:
+    """Writes the outcome of runs that the chain did not finish and rejects their open approvals.
+
+    If the chain contains SessionEvents, the outcome is recorded through it, like any other; otherwise as the run's
+    outcome and a session record.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        chain: Pipeline,
+        queue: TaskQueue,
+        active_runs: ActiveRuns,
+        outcome_writer: OutcomeWriter,
+    ) -> None:
+        self._services, self._queue, self._active_runs, self._outcome_writer = (
+            services,
+            queue,
+            active_runs,
+            outcome_writer,
+        )
+        self._recorder = next((middleware for middleware in chain if isinstance(middleware, SessionEvents)), None)
+
+    async def cancel(self, active_run: ActiveRun) -> None:
+        """Record the run as cancelled. Raises StoreError."""
+        active_run.is_cancel_requested = True
+        await self._terminate(active_run, asyncio.CancelledError())
+
+    async def fail(self, active_run: ActiveRun, error: Exception) -> None:
+        """Record the run as failed. Raises StoreError."""
+        await self._terminate(active_run, error)
+
+    async def complete(self, active_run: ActiveRun, response: Response) -> None:
+        """Record the run as completed with the response of a chain without SessionEvents. Raises StoreError."""
+        assert active_run.run is not None
+        await self._outcome_writer.write(
+            active_run,
+            active_run.run,
+            [],
+            TurnEnd("completed", response, events=_single_event(_completed_event(response))),
+        )
+
+    async def cancel_inactive(self, run: Run) -> None:
+        """Record as cancelled a run that no worker is running. Raises StoreError."""
+        await self._terminate_inactive(run, asyncio.CancelledError())
+
+    async def fail_inactive(self, run: Run, error: Exception) -> None:
+        """Record as failed a run that no worker is running. Raises StoreError."""
+        await self._terminate_inactive(run, error)
+
+    async def withdraw_approvals(self, run: Run) -> None:
+        """Reject the open approvals of a run that has ended."""
+        store, now = self._services.store, self._services.clock.now()
+        for record in await store.approvals.list(session_id=run.session_id):
+            if task_id_from_request(record.request) != run.id:
+                continue
+            stored = await store.approvals.decide(record.request.id, Decision.reject(WITHDRAWAL_REASON), now)
+            self._services.events.emit(
+                build_resolution_event(record.request, stored.decision or Decision.reject(WITHDRAWAL_REASON))
+            )
+
+    async def _terminate_inactive(self, run: Run, error: BaseException) -> None:
+        active_run = ActiveRun(run.id, run, is_cancel_requested=isinstance(error, asyncio.CancelledError))
+        self._active_runs.add(active_run)
+        try:
+            await self._queue.remove(run.id)
+            await self._terminate(active_run, error)
+        finally:
+            await self._queue.release_lane(run.session_id, run.id)
+            self._active_runs.remove(active_run)
+
+    async def _terminate(self, active_run: ActiveRun, error: BaseException) -> None:
+        assert active_run.run is not None
+        ctx = active_run.ctx or await self._restore_turn(active_run.run)
+        if ctx is not None and self._recorder is not None:
+            await _record_through(self._recorder, ctx, error)
+        if not active_run.has_outcome:
+            await self._record_outcome(active_run, active_run.run, error)
+        await self.withdraw_approvals(active_run.run)
+
+    async def _restore_turn(self, run: Run) -> Context | None:
+        """Return the turn of a started run; the message of a run that never started is not part of the session."""
+        if not run.starts:
+            return None
+        try:
+            return await build_turn(self._services, run)
+        except StoreError:
+            raise
+        except SophonError as restore_error:
+            log.warning("the turn of run %s cannot be restored: %s", run.id, restore_error)
+            return None
+
+    async def _record_outcome(self, active_run: ActiveRun, run: Run, error: BaseException) -> None:
+        if isinstance(error, Exception):
+            error_payload = error_to_json(error, run.id)
+            record = SessionRecord("failed", run.id, data={**error_payload, "text": run.text})
+            turn_end = TurnEnd("failed", error=error_payload, events=_single_event(TaskFailed(error=error_payload)))
+        else:
+            record = SessionRecord("cancelled", run.id, data={"text": run.text})
+            turn_end = TurnEnd("cancelled", events=_single_event(TaskCancelled()))
+        await self._outcome_writer.write(active_run, run, [record], turn_end)
+
+
+async def _record_through(recorder: SessionEvents, ctx: Context, error: BaseException) -> None:
+    """Raise the error inside SessionEvents, which records it as the turn's end and raises it again."""
+    if ctx.recorded:
+        ctx.resumed = True
+
+    async def raise_error(ctx: Context) -> None:
+        raise error
+
+    try:
+        await recorder(ctx, raise_error)
+    except (Exception, asyncio.CancelledError) as caught:
+        if caught is not error:
+            raise
+
+
+def _completed_event(response: Response) -> TaskCompleted:
+    return TaskCompleted(text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0)
+
+
+def _single_event(event: Event) -> LastEvents:
+    return lambda last_record_seq: [event]

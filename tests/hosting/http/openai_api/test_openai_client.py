@@ -1,0 +1,149 @@
+"""The interface as OpenAI's own client uses it, over loopback."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from aiohttp import web
+
+from sophon import ModelRequest, Services
+from sophon.errors import RateLimited
+from sophon.testing import FunctionModel
+from sophon_hosting.client_api.authentication import TokenAuthenticator, User
+from sophon_hosting.host import Host
+from sophon_hosting.http.app import make_app
+from sophon_middlewares.chains import twelve
+
+
+class Here:
+    """A host, and the requests that its model was asked."""
+
+    def __init__(self, host: Host, url: str, asked: list[ModelRequest]) -> None:
+        self.host, self.url, self.asked = host, url, asked
+        self.begun, self.stopped = asyncio.Event(), asyncio.Event()
+
+    async def tasks(self) -> list[str]:
+        return [run.status for run in await self.host.services.store.runs.list()]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Callable[..., Any]]:
+    stack = AsyncExitStack()
+
+    async def start(*, on: bool = True) -> Here:
+        asked: list[ModelRequest] = []
+        holder: list[Here] = []
+
+        async def answer(request: ModelRequest) -> str:
+            asked.append(request)
+            text = request.messages[-1].content
+            if text == "fail":
+                raise RateLimited("too often")
+            if text == "wait":
+                holder[0].begun.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    holder[0].stopped.set()
+            return f"you said {text}"
+
+        settings = {"Hub": {"OpenAiApi": on}, "Planning": {"Mode": "Never"}}
+        services = Services(models=FunctionModel(answer, name="brain", stream=True), settings=settings)
+        host = await stack.enter_async_context(Host(services, twelve(services)))
+        runner = web.AppRunner(
+            make_app(host, TokenAuthenticator({"token-of-ada": User("ada")})), access_log=None, shutdown_timeout=1
+        )
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        holder.append(Here(host, f"http://127.0.0.1:{runner.addresses[0][1]}", asked))
+        return holder[0]
+
+    yield start
+    await stack.aclose()
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[..., openai.AsyncOpenAI]]:
+    stack = AsyncExitStack()
+
+    def connect(here: Here, token: str = "token-of-ada") -> openai.AsyncOpenAI:
+        http = httpx.AsyncClient(trust_env=False)
+        stack.push_async_callback(http.aclose)
+        return openai.AsyncOpenAI(base_url=f"{here.url}/v1", api_key=token, max_retries=0, http_client=http)
+
+    yield connect
+    await stack.aclose()
+
+
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+async def test_a_message_is_answered_and_leaves_nothing_behind(serve, connect) -> None:
+    here = await serve()
+    answer = await connect(here).chat.completions.create(model="sophon", messages=HELLO)
+    assert answer.choices[0].message.content == "you said hello"
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.usage.total_tokens > 0
+    assert await here.host.services.store.sessions.list() == []
+
+
+async def test_what_was_said_before_and_instructions_reach_the_model(serve, connect) -> None:
+    here = await serve()
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "my cat is called Ada"},
+        {"role": "assistant", "content": "nice"},
+        {"role": "user", "content": "what is she called?"},
+    ]
+    await connect(here).chat.completions.create(model="brain/brain", messages=messages)
+    said = [(each.role, each.content) for each in here.asked[0].messages]
+    assert said[-3:] == [("user", "my cat is called Ada"), ("assistant", "nice"), ("user", "what is she called?")]
+    assert ("system", "Be brief.") in said
+
+
+async def test_an_answer_is_streamed_with_what_it_used(serve, connect) -> None:
+    stream = await connect(await serve()).chat.completions.create(
+        model="sophon", messages=HELLO, stream=True, stream_options={"include_usage": True}
+    )
+    pieces = [each async for each in stream]
+    assert "".join(each.choices[0].delta.content or "" for each in pieces if each.choices) == "you said hello"
+    assert [each.choices[0].finish_reason for each in pieces if each.choices][-1] == "stop"
+    assert pieces[-1].usage.total_tokens > 0
+
+
+async def test_the_models_are_listed(serve, connect) -> None:
+    assert [each.id async for each in connect(await serve()).models.list()] == ["sophon", "brain/brain"]
+
+
+async def test_mistakes_are_told_as_the_clients_know_them(serve, connect) -> None:
+    here = await serve()
+    with pytest.raises(openai.AuthenticationError):
+        await connect(here, "wrong").chat.completions.create(model="sophon", messages=HELLO)
+    client = connect(here)
+    with pytest.raises(openai.BadRequestError, match="messages"):
+        await client.chat.completions.create(model="sophon", messages=[])
+    with pytest.raises(openai.NotFoundError):
+        await client.chat.completions.create(model="no such model", messages=HELLO)
+    with pytest.raises(openai.APIStatusError, match="too often"):
+        await client.chat.completions.create(model="sophon", messages=[{"role": "user", "content": "fail"}])
+    assert await here.host.services.store.sessions.list() == []
+
+
+async def test_who_goes_away_stops_the_task(serve, connect) -> None:
+    here = await serve()
+    stream = await connect(here).chat.completions.create(
+        model="sophon", messages=[{"role": "user", "content": "wait"}], stream=True
+    )
+    await asyncio.wait_for(here.begun.wait(), 10)
+    await stream.close()
+    await asyncio.wait_for(here.stopped.wait(), 10)
+
+
+async def test_it_is_off_unless_it_is_asked_for(serve, connect) -> None:
+    with pytest.raises(openai.NotFoundError):
+        await connect(await serve(on=False)).chat.completions.create(model="sophon", messages=HELLO)

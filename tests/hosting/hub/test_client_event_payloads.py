@@ -1,0 +1,79 @@
+"""What a client may ask: every problem is said at once, and nothing of what it sent is repeated but the names."""
+
+from typing import Any
+
+import pytest
+
+from sophon.errors import InputError
+from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, is_within_depth, parse_payload
+
+
+def problem(event: str, *arguments: Any) -> str:
+    with pytest.raises(InputError) as refused:
+        parse_payload(PAYLOAD_MODELS[event], arguments)
+    return str(refused.value)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments", "words"),
+    [
+        ("send_message", [], "'content': field required"),
+        ("send_message", [None], "'content': field required"),
+        ("send_message", ["hello"], "the payload must be an object"),
+        ("send_message", [["hello"]], "the payload must be an object"),
+        ("send_message", [{"content": "a"}, 1], "one payload, not 2"),
+        ("send_message", [{"content": 1}], "'content': input should be a valid string"),
+        ("send_message", [{"content": "a", "stream": "yes"}], "'stream': input should be a valid boolean"),
+        ("send_message", [{"content": "a", "trace": "t"}], "'trace': extra inputs are not permitted"),
+        ("join_session", [{"session_id": "s", "last_seq": "3"}], "'last_seq': input should be a valid integer"),
+        ("join_session", [{"session_id": "s", "last_seq": True}], "'last_seq': input should be a valid integer"),
+        ("join_session", [{"session_id": "s", "last_seq": 1e30}], "'last_seq': input should be a valid integer"),
+        ("decide_approval", [{"approval_id": "a", "decision": "maybe"}], "'decision': input should be 'approve'"),
+        ("decide_approval", [{"approval_id": "a", "decision": "edit"}], "'arguments' are required for the decision"),
+        (
+            "decide_approval",
+            [{"approval_id": "a", "decision": "approve", "arguments": {}}],
+            "'arguments' are required for the decision",
+        ),
+        (
+            "decide_approval",
+            [{"approval_id": "a", "decision": "edit", "arguments": nested(900)}],
+            "nested more than 32 deep",
+        ),
+        ("list_tasks", [{"all": True}], "'all': extra inputs are not permitted"),
+    ],
+)
+def test_a_mistake_is_named(event: str, arguments: list[Any], words: str) -> None:
+    assert words in problem(event, *arguments)
+
+
+def test_all_mistakes_are_named_in_one_line() -> None:
+    said = problem("send_message", {"content": 1, "stream": 2, "model": 3})
+    assert (said.count("; "), "\n" in said) == (2, False)
+
+
+def test_a_thousand_mistakes_and_long_names_make_no_long_answer() -> None:
+    said = problem("send_message", {"content": "a", **{f"{'k' * 5000}{n}": 1 for n in range(1000)}})
+    assert len(said) < 2000
+    assert said.endswith("and 990 more")
+
+
+def test_what_was_sent_is_not_repeated() -> None:
+    assert "secret" not in problem("send_message", {"content": {"password": "secret"}})
+
+
+@pytest.mark.parametrize("arguments", [[], [None], [{}]])
+def test_a_list_needs_no_payload(arguments: list[Any]) -> None:
+    assert parse_payload(PAYLOAD_MODELS["list_tasks"], arguments)
+
+
+@pytest.mark.parametrize(("levels", "shallow"), [(0, True), (3, True), (4, False), (2000, False)])
+def test_depth_is_measured_without_going_down(levels: int, shallow: bool) -> None:
+    assert is_within_depth(nested(levels), 3) is shallow

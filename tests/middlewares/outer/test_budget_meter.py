@@ -1,0 +1,152 @@
+"""The rules of the meter: which limits hold, when one is met, when somebody is told; and a claim is made at once."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from sophon import ModelRequest, Services, Usage
+from sophon.errors import BudgetExceeded
+from sophon.models.model import ModelInfo
+from sophon.settings import BudgetSettings, Settings
+from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
+from sophon.stores.usage.in_memory import InMemoryUsageStore
+from sophon.testing import VirtualClock
+from sophon_middlewares.outer.budget_meter import TurnMeter, build_alerts, exceeded_budget, limits_for_provider
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def budget(providers: dict[str, dict[str, float | int | None]]) -> BudgetSettings:
+    return Settings.from_mapping({"Budget": {"Providers": providers}}).budget
+
+
+@pytest.mark.parametrize(
+    ("providers", "expected"),
+    [
+        ({}, ProviderLimits()),
+        ({"a": {"DailyTokens": 5}}, ProviderLimits(5)),
+        ({"a": {"MonthlyCost": 1.5}}, ProviderLimits(None, 1_500_000)),
+        ({"*": {"DailyTokens": 7}}, ProviderLimits(7)),
+        ({"*": {"DailyTokens": 7}, "a": {"MonthlyCost": 0.000001}}, ProviderLimits(None, 1)),
+        ({"*": {"DailyTokens": 7}, "a": {}}, ProviderLimits()),
+        ({"b": {"DailyTokens": 7}}, ProviderLimits()),
+    ],
+)
+def test_a_providers_own_entry_holds_or_else_the_one_for_all(providers, expected: ProviderLimits) -> None:
+    assert limits_for_provider("a", budget(providers)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spent", "limits", "claim", "met"),
+    [
+        (Spending(9, 0), ProviderLimits(10), None, None),
+        (Spending(10, 0), ProviderLimits(10), None, "DailyTokens"),
+        (Spending(5, 0), ProviderLimits(10), Usage(2, 3), None),
+        (Spending(5, 0), ProviderLimits(10), Usage(2, 4), "DailyTokens"),
+        (Spending(0, 99), ProviderLimits(None, 100), None, None),
+        (Spending(0, 100), ProviderLimits(None, 100), None, "MonthlyCost"),
+        (Spending(0, 50), ProviderLimits(None, 100), Usage(1, 1, 50), None),
+        (Spending(0, 50), ProviderLimits(None, 100), Usage(1, 1, 51), "MonthlyCost"),
+        (Spending(0, 200), ProviderLimits(None, 100), Usage(9, 9, 0), "MonthlyCost"),
+        (Spending(10, 100), ProviderLimits(10, 100), None, "DailyTokens"),
+        (Spending(10**9, 10**9), ProviderLimits(), None, None),
+    ],
+)
+def test_a_limit_is_met_when_nothing_fits_any_more(
+    spent: Spending, limits: ProviderLimits, claim, met: str | None
+) -> None:
+    error = exceeded_budget("a", spent, limits, NOW, "UTC", worst_case=claim)
+    assert (error.limit if error else None) == met
+
+
+def test_a_met_limit_says_how_much_was_used_how_much_was_needed_and_when_it_resets() -> None:
+    error = exceeded_budget(
+        "a", Spending(600_000, 0), ProviderLimits(1_000_000), NOW, "UTC", worst_case=Usage(300_000, 200_000)
+    )
+
+    assert error is not None
+    assert (error.used, error.needed, error.allowed) == (600_000, 500_000, 1_000_000)
+    assert str(error) == (
+        "the budget DailyTokens of provider 'a' is spent: 600000 of 1000000 used, and the next call may need 500000; "
+        "it resets at 2026-02-01T00:00:00+00:00"
+    )
+
+
+def test_cost_is_told_in_dollars_and_resets_with_the_month() -> None:
+    error = exceeded_budget("a", Spending(0, 2_500_000), ProviderLimits(None, 2_500_000), NOW, "Europe/Berlin")
+
+    assert error is not None
+    assert (error.used, error.allowed, error.resets_at) == (2.5, 2.5, "2026-01-31T23:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("spent", "added", "shares"),
+    [
+        (79, 79, []),
+        (80, 1, [0.8]),
+        (80, 0, []),
+        (95, 10, []),
+        (95, 16, [0.8]),
+        (100, 1, [1.0]),
+        (100, 100, [0.8, 1.0]),
+        (150, 60, [1.0]),
+        (150, 40, []),
+    ],
+)
+def test_somebody_is_told_when_a_share_is_passed_and_only_then(spent: int, added: int, shares: list[float]) -> None:
+    told = build_alerts("a", Spending(spent, 0), Usage(added), ProviderLimits(100))
+    assert [alert.share for alert in told] == shares
+    assert all((alert.name, alert.limit, alert.used) == ("DailyTokens", 100, spent) for alert in told)
+
+
+def test_an_alert_on_cost_is_in_dollars() -> None:
+    [alert] = build_alerts("a", Spending(0, 1_700_000), Usage(1, 1, 200_000), ProviderLimits(None, 2_000_000))
+    assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
+
+
+def test_no_limit_alerts_nobody() -> None:
+    assert build_alerts("a", Spending(10**9, 10**9), Usage(10**9, 0, 10**9), ProviderLimits()) == []
+
+
+class SlowUsage(InMemoryUsageStore):
+    """Books that answer later, as those of a database."""
+
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
+        await asyncio.sleep(0)
+        return await super().reserve(provider, period, worst_case, limits)
+
+
+def metered(tokens: int, **providers: dict[str, int]) -> TurnMeter:
+    store = InMemoryStore(clock=VirtualClock())
+    store.usage = SlowUsage()
+    budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
+    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
+
+
+def request(max_tokens: int) -> ModelRequest:
+    return ModelRequest([], [], ModelInfo("m", "p"), max_tokens=max_tokens)
+
+
+async def test_of_two_steps_that_ask_at_the_same_time_no_more_get_through_than_the_turn_allows() -> None:
+    meter = metered(1000)
+
+    claims = await asyncio.gather(*(meter.reserve(request(500), 100) for _ in range(2)), return_exceptions=True)
+
+    assert [type(claim).__name__ for claim in claims] == ["AttemptReservation", "BudgetExceeded"]
+
+
+async def test_a_claim_that_the_provider_refuses_or_a_cancellation_stops_takes_no_room_from_the_turn() -> None:
+    meter = metered(1000, p={"DailyTokens": 700})
+    with pytest.raises(BudgetExceeded):
+        await meter.reserve(request(800), 100)
+    waiting = asyncio.ensure_future(meter.reserve(request(600), 50))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+    assert (await meter.reserve(request(600), 50)).tokens == 650
