@@ -37,6 +37,10 @@ class ApprovalRequest:
     expires_at: datetime | None = None
     session_id: str = ""
 
+    def __post_init__(self) -> None:
+        if self.kind == "question":
+            raise ValueError("approval requests of kind 'question' are not supported by this version")
+
     @classmethod
     def from_call(
         cls,

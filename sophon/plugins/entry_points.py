@@ -4,7 +4,8 @@
     sophon.models        a function that returns a model; the entry point's name is a provider's `Type`
     sophon.middlewares   a chain factory (Services -> Pipeline); the entry point's name is a `Chain.Name`
 
-The groups `sophon.queues` and `sophon.channels` are read by the host.
+The host reads the group `sophon.channels`, and refuses to start with a plug-in of `sophon.queues`, which this version
+does not support.
 """
 
 from collections.abc import Iterable

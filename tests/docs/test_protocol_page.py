@@ -11,7 +11,7 @@ from sophon_hosting.protocol_docs import render_protocol_tables
 from sophon_middlewares.chains import twelve
 
 DOCS = Path(__file__).parents[2] / "docs"
-REFRESH = "put the output of protocol_tables() from sophon_hosting.protocol_docs at the end of docs/protocol.md"
+REFRESH = "put the output of render_protocol_tables() from sophon_hosting.protocol_docs at the end of docs/protocol.md"
 
 
 def test_the_page_ends_with_the_tables_of_all_events() -> None:

@@ -11,7 +11,7 @@ from sophon.settings import Settings, load_settings, render_settings_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
-REFRESH = "put the output of settings_table() from sophon.settings at the end of docs/settings.md"
+REFRESH = "put the output of render_settings_table() from sophon.settings at the end of docs/settings.md"
 
 
 def test_the_page_ends_with_the_table_of_all_settings():

@@ -1,4 +1,4 @@
-"""No import cycle at any level of the packages, imports under TYPE_CHECKING included; and the contracts of pyproject.toml."""
+"""No import cycle at any level, imports under TYPE_CHECKING included; and the import contracts of pyproject.toml."""
 
 from pathlib import Path
 

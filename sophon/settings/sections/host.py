@@ -28,19 +28,21 @@ class QueueSettings(SettingsSection):
     """Task queue."""
 
     backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], CaseInsensitive()] = Field(
-        default="Memory", description="Backend of the queue."
+        default="Memory", description="Backend of the queue; this version supports Memory only."
     )
     capacity: WholeNumber = Field(
         default=100,
         ge=1,
         description="Maximum number of waiting tasks; beyond it a message is rejected with `queue_full`.",
     )
-    url: SecretUrl | None = Field(default=None, description="URL of Redis or RabbitMQ.")
+    url: SecretUrl | None = Field(default=None, description="URL of an external queue; not supported by this version.")
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict if an external queue has no URL."""
-        if self.backend != "Memory" and self.url is None:
-            yield "Url", f"the backend {self.backend} needs a URL"
+        """Yield a conflict for each setting of an external queue: this version has the in-memory queue only."""
+        if self.backend != "Memory":
+            yield "Backend", f"{self.backend} is not supported by this version; use Memory"
+        if self.url is not None:
+            yield "Url", "only an external queue has a URL, and this version supports none; remove the setting"
 
 
 class StoreSettings(SettingsSection):

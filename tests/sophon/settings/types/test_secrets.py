@@ -14,7 +14,6 @@ HUSH = "hunter2-topsecret"
 EVERYWHERE = {
     "Providers": [{"Id": "a", "Type": "openai", "Keys": [HUSH]}],
     "Store": {"Url": f"postgresql://ada:{HUSH}@db.example/sophon?password={HUSH}"},
-    "Queue": {"Backend": "Redis", "Url": f"redis://:{HUSH}@cache.example"},
     "Hub": {"Users": [{"Id": "ada", "Token": HUSH}]},
     "Channels": {
         "Telegram": {"Token": HUSH, "WebhookSecret": HUSH},

@@ -1,0 +1,43 @@
+"""docs/architecture.md names every package, and each class, method and module that it names exists."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PACKAGES = {
+    "sophon": ROOT / "sophon",
+    "sophon_middlewares": ROOT / "middlewares" / "sophon_middlewares",
+    "sophon_channels": ROOT / "channels" / "sophon_channels",
+    "sophon_hosting": ROOT / "hosting" / "sophon_hosting",
+}
+
+
+def members() -> set[str]:
+    """`Class.method` and plain names of all classes and functions."""
+    found: set[str] = set()
+    for package in PACKAGES.values():
+        for path in package.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    found |= {node.name} | {f"{node.name}.{part.name}" for part in node.body if hasattr(part, "name")}
+                elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found.add(node.name)
+    return found
+
+
+def test_every_class_and_function_on_the_path_of_a_message_exists() -> None:
+    path = PAGE[PAGE.index("## The path of one message") :]
+    named = set(re.findall(r"`([A-Z]\w+(?:\.\w+)?)`", path)) | set(re.findall(r"`([a-z]+_[a-z_]+)`", path))
+    assert len(named) > 50
+    assert named - members() == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_is_listed(package: str) -> None:
+    folders = {path.parent.name for path in PACKAGES[package].glob("*/__init__.py")}
+    section = PAGE[PAGE.index(f"| `{package}.` |") :].partition("\n\n")[0]
+    assert folders - set(re.findall(r"`(\w+)`", section)) == set()
