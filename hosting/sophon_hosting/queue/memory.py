@@ -9,6 +9,7 @@ from sophon.clock import Clock, SystemClock
 from sophon.errors import QueueFull
 from sophon_hosting.queue.consumers import WaitingConsumers
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
+from sophon_hosting.queue.dead_letters import DeadLetters
 from sophon_hosting.queue.drain_rate import DrainRate
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
 from sophon_hosting.queue.position_index import PositionIndex
@@ -52,7 +53,7 @@ class MemoryQueue:
         # In the order in which they began to wait; the first one is the oldest.
         self._waiting: OrderedDict[str, QueueItem] = OrderedDict()
         self._in_flight: dict[int, QueueItem] = {}
-        self._dead: dict[str, DeadLetter] = {}
+        self._dead_letters = DeadLetters()
         self._drain_waiters: set[asyncio.Future[bool]] = set()
 
     async def open(self) -> None:
@@ -129,7 +130,7 @@ class MemoryQueue:
 
     async def remove(self, task_id: str) -> bool:
         """Remove a waiting entry or a dead letter. Return False if there is none."""
-        return self._discard_waiting(task_id) is not None or self._dead.pop(task_id, None) is not None
+        return self._discard_waiting(task_id) is not None or self._dead_letters.remove(task_id) is not None
 
     async def position(self, task_id: str) -> int | None:
         """Return the number of waiting entries accepted before the task; None if it does not wait."""
@@ -160,11 +161,11 @@ class MemoryQueue:
 
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
-        return list(self._dead.values())
+        return self._dead_letters.list()
 
     async def retry_dead_letter(self, task_id: str) -> bool:
         """Enqueue a dead letter as a new entry. Return False if there is none."""
-        letter = self._dead.pop(task_id, None)
+        letter = self._dead_letters.remove(task_id)
         if letter is None:
             return False
         self._append(letter.entry)
@@ -178,7 +179,7 @@ class MemoryQueue:
             reserved=self._reserved,
             in_flight=len(self._in_flight),
             held_lanes=self._scheduler.held_count,
-            dead=len(self._dead),
+            dead=len(self._dead_letters),
             capacity=self._capacity,
             paused=self._paused,
             delivered_total=self._delivered,
@@ -195,7 +196,7 @@ class MemoryQueue:
         self._reserved -= 1
 
     def _is_known(self, entry: QueueEntry) -> bool:
-        return entry.task_id in self._waiting or entry.task_id in self._dead or self._is_in_flight(entry)
+        return entry.task_id in self._waiting or entry.task_id in self._dead_letters or self._is_in_flight(entry)
 
     def _is_in_flight(self, entry: QueueEntry) -> bool:
         running = self._scheduler.find_in_flight(entry.session_id)
@@ -208,9 +209,8 @@ class MemoryQueue:
                 item.entry = replace(item.entry, kind="resume")
                 self._scheduler.move_to_front(item)
             return self._positions.count_waiting_before(item.ticket)
-        if (letter := self._dead.get(entry.task_id)) is not None:
-            if entry.kind == "resume":
-                self._dead[entry.task_id] = replace(letter, entry=replace(letter.entry, kind="resume"))
+        if entry.task_id in self._dead_letters:
+            self._dead_letters.merge(entry)
             return 0
         if entry.kind == "run" and self._is_in_flight(entry):
             return 0
@@ -237,7 +237,7 @@ class MemoryQueue:
     def _add_dead_letter(self, item: QueueItem) -> None:
         self._positions.remove(item.ticket)
         self._scheduler.release_lane(item.entry.session_id, item.entry.task_id)
-        self._dead[item.entry.task_id] = DeadLetter(item.entry, item.deliveries, self._clock.now())
+        self._dead_letters.add(item.entry, item.deliveries, self._clock.now())
 
     def _finish(self, item: QueueItem) -> None:
         self._scheduler.finish(item)

@@ -13,7 +13,7 @@ from sophon.transcript_validation import is_valid_transcript, repair_transcript
 
 
 @dataclass(slots=True)
-class _TurnState:
+class _InvokerState:
     """State that the turn's previous replies leave for the next one.
 
     The first `validated` messages are valid; `round` is the round of tool calls after which the last reply began, -1
@@ -25,7 +25,7 @@ class _TurnState:
     used_ids: set[str] | None = None
 
 
-_TURN_STATE: Key[_TurnState] = Key("llm_invoker.earlier")
+_TURN_STATE: Key[_InvokerState] = Key("llm_invoker.earlier")
 
 
 class LlmInvoker:
@@ -48,7 +48,7 @@ class LlmInvoker:
             )
         turn_state = ctx.get(_TURN_STATE)
         if turn_state is None:
-            turn_state = _TurnState(ctx.recorded)
+            turn_state = _InvokerState(ctx.recorded)
             ctx.put(_TURN_STATE, turn_state)
         _repair(ctx, turn_state)
         if ctx.streamed_chunks:
@@ -58,7 +58,7 @@ class LlmInvoker:
         _apply_response(ctx, response, turn_state)
 
 
-def _clear_streamed(ctx: Context, turn_state: _TurnState) -> None:
+def _clear_streamed(ctx: Context, turn_state: _InvokerState) -> None:
     """Clear the streamed text of a previous reply.
 
     If that reply belongs to the same round, a middleware has called next again, and clients must learn that the new
@@ -98,7 +98,7 @@ def build_stream_listener(ctx: Context) -> OnText:
     return on_text
 
 
-def _apply_response(ctx: Context, response: ModelResponse, turn_state: _TurnState) -> None:
+def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:
     calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
     ctx.messages.append(Message("assistant", response.text, calls))
     ctx.pending = list(calls)
@@ -106,7 +106,7 @@ def _apply_response(ctx: Context, response: ModelResponse, turn_state: _TurnStat
     ctx.response = Response(response.text, reason, tool_calls=calls)
 
 
-def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _TurnState) -> list[ToolCall]:
+def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerState) -> list[ToolCall]:
     """Give calls unique ids: the journal is keyed by id, and some providers send none, or repeat them in every
     reply.
     """
@@ -123,7 +123,7 @@ def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _TurnState
     return own
 
 
-def _repair(ctx: Context, turn_state: _TurnState) -> None:
+def _repair(ctx: Context, turn_state: _InvokerState) -> None:
     """Validate and repair the messages that are new since the last call; stored history was repaired when it was
     loaded.
     """

@@ -69,7 +69,7 @@ class LoopVerdict:
 
 
 @dataclass(slots=True)
-class _Call:
+class _ObservedCall:
     """A call of the window; `outcome` is None while its result is missing, "veto", or "=" and the result's
     fingerprint.
     """
@@ -100,9 +100,9 @@ class LoopDetector:
         self._limits = limits or LoopLimits()
         thresholds = (self._limits.poll_critical, self._limits.repeat_critical, self._limits.repeat_breaker)
         self._first_refusal = min((each for each in thresholds if each is not None), default=None)
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_ObservedCall] = deque()
         self._counts: dict[str, int] = {}
-        self._pending: dict[str, deque[_Call]] = {}
+        self._pending: dict[str, deque[_ObservedCall]] = {}
         self._warned: set[str] = set()
         self._tripped = False
         self.refused_count = 0  # calls refused as critical
@@ -114,7 +114,7 @@ class LoopDetector:
 
     def check(self, call: ToolCall) -> LoopVerdict:
         """Count a call that is about to run and judge it; at level critical or breaker it must not run."""
-        tool, entry = call.name, _Call(call_key(call))
+        tool, entry = call.name, _ObservedCall(call_key(call))
         self._append(entry)
         verdict = self._check_refusal(entry, tool) or self._check_warning(entry, tool) or _NO_VERDICT
         if verdict.may_run:
@@ -150,7 +150,7 @@ class LoopDetector:
         """Invert `to_json`."""
         detector = cls(LoopLimits(**data["limits"]))
         for key, outcome in data["calls"]:
-            call = _Call(key, outcome)
+            call = _ObservedCall(key, outcome)
             detector._append(call)
             if outcome is None:
                 detector._pending.setdefault(key, deque()).append(call)
@@ -159,7 +159,7 @@ class LoopDetector:
         detector._tripped = data["tripped"]
         return detector
 
-    def _append(self, call: _Call) -> None:
+    def _append(self, call: _ObservedCall) -> None:
         counts = self._counts
         self._calls.append(call)
         counts[call.key] = counts.get(call.key, 0) + 1
@@ -169,7 +169,7 @@ class LoopDetector:
             if not counts[oldest]:
                 del counts[oldest]
 
-    def _check_refusal(self, call: _Call, tool: str) -> LoopVerdict | None:
+    def _check_refusal(self, call: _ObservedCall, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]
         if not _reaches(count, self._first_refusal):
             return None
@@ -185,7 +185,7 @@ class LoopDetector:
             return LoopVerdict("critical", "generic_repeat", stuck, _refusal_text(tool, f"{stuck} times"))
         return None
 
-    def _check_warning(self, call: _Call, tool: str) -> LoopVerdict | None:
+    def _check_warning(self, call: _ObservedCall, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]
         if _reaches(count, limits.poll_warning) and self._is_new("poll_no_progress", call.key):
             in_a_row = len(self._trailing_run(call.key))
@@ -209,8 +209,8 @@ class LoopDetector:
         self._warned.add(f"{pattern} {key}")
         return LoopVerdict("warning", pattern, count, message)
 
-    def _trailing_run(self, key: str) -> list[_Call]:
-        run: list[_Call] = []
+    def _trailing_run(self, key: str) -> list[_ObservedCall]:
+        run: list[_ObservedCall] = []
         for call in reversed(self._calls):
             if call.key != key:
                 break
@@ -229,7 +229,7 @@ def _reaches(count: int, threshold: int | None) -> bool:
     return threshold is not None and count >= threshold
 
 
-def _count_without_progress(calls: Reversible[_Call], key: str) -> int:
+def _count_without_progress(calls: Reversible[_ObservedCall], key: str) -> int:
     """Count how often the newest call came without progress, itself included: equal preceding calls with one identical
     result.
     """
@@ -245,7 +245,7 @@ def _count_without_progress(calls: Reversible[_Call], key: str) -> int:
     return count
 
 
-def _find_alternation(calls: deque[_Call], within: int) -> str | None:
+def _find_alternation(calls: deque[_ObservedCall], within: int) -> str | None:
     """Return the pair that alternates A, B, A, B in the last `within` calls, whichever came first; else None."""
     for end in range(1, min(within, len(calls)) - 2):
         a, b = calls[-end].key, calls[-end - 1].key

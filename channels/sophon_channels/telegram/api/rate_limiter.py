@@ -64,7 +64,7 @@ class SlidingWindow:
 
 
 @dataclass(slots=True)
-class _ChatState:
+class _ChatLimits:
     windows: list[SlidingWindow]
     limited_until: float = 0.0
     no_preview_until: float = 0.0
@@ -78,14 +78,14 @@ class TelegramRateLimiter:
         self._clock = clock
         self._bot = SlidingWindow(*BOT_LIMIT)
         self._bot_limited_until = 0.0
-        self._chats: OrderedDict[str, _ChatState] = OrderedDict()
+        self._chats: OrderedDict[str, _ChatLimits] = OrderedDict()
         self._refusals: deque[tuple[float, str]] = deque(maxlen=BREAKER_CHATS * 4)
         self._refused_total = 0
         self._delayed_total = 0
 
     def acquire_message(self, chat: str) -> RateLimitDelay:
         """Return the delay for a message; if there is none, the message counts as sent."""
-        now, state = self._clock.monotonic(), self._chat_state(chat)
+        now, state = self._clock.monotonic(), self._chat_limits(chat)
         bot_delay = max(self._bot_limited_until - now, self._bot.seconds_until_free(now))
         chat_delay = max(state.limited_until - now, *(window.seconds_until_free(now) for window in state.windows))
         if bot_delay > 0 or chat_delay > 0:
@@ -98,7 +98,7 @@ class TelegramRateLimiter:
 
     def try_acquire_preview(self, chat: str) -> bool:
         """Return whether a preview edit may be sent now, and count it if so. The caller drops an edit that may not."""
-        now, state = self._clock.monotonic(), self._chat_state(chat)
+        now, state = self._clock.monotonic(), self._chat_limits(chat)
         if now < state.last_progress + PREVIEW_INTERVAL_SECONDS or not self._has_preview_capacity(state, now):
             return False
         state.last_progress = now
@@ -107,7 +107,7 @@ class TelegramRateLimiter:
 
     def try_acquire_typing(self, chat: str) -> bool:
         """Return whether a typing indicator may be sent now, and count it if so."""
-        now, state = self._clock.monotonic(), self._chat_state(chat)
+        now, state = self._clock.monotonic(), self._chat_limits(chat)
         if not self._has_preview_capacity(state, now):
             return False
         self._count(state, now)
@@ -115,7 +115,7 @@ class TelegramRateLimiter:
 
     def record_refusal(self, chat: str, retry_after: timedelta) -> RateLimitDelay:
         """Record a 429 from Telegram and return the delay. Several chats in a short time limit the whole bot."""
-        now, state = self._clock.monotonic(), self._chat_state(chat)
+        now, state = self._clock.monotonic(), self._chat_limits(chat)
         seconds = retry_after.total_seconds()
         state.limited_until = max(state.limited_until, now + seconds)
         state.no_preview_until = max(state.no_preview_until, now + seconds + PREVIEW_PAUSE_SECONDS)
@@ -130,23 +130,23 @@ class TelegramRateLimiter:
         """Return the number of chats remembered, of refusals by Telegram, and of messages delayed here."""
         return {"chats": len(self._chats), "refused_total": self._refused_total, "held_total": self._delayed_total}
 
-    def _chat_state(self, chat: str) -> _ChatState:
+    def _chat_limits(self, chat: str) -> _ChatLimits:
         state = self._chats.get(chat)
         if state is None:
             limits = (
                 (CHAT_LIMIT, GROUP_LIMIT) if chat.startswith("-") else (CHAT_LIMIT,)
             )  # only groups have negative ids
-            state = self._chats[chat] = _ChatState([SlidingWindow(*limit) for limit in limits])
+            state = self._chats[chat] = _ChatLimits([SlidingWindow(*limit) for limit in limits])
             while len(self._chats) > MAX_CHATS:
                 self._chats.popitem(last=False)
         self._chats.move_to_end(chat)
         return state
 
-    def _has_preview_capacity(self, state: _ChatState, now: float) -> bool:
+    def _has_preview_capacity(self, state: _ChatLimits, now: float) -> bool:
         limited_until = max(self._bot_limited_until, state.limited_until, state.no_preview_until)
         windows = (self._bot, *state.windows)
         return now >= limited_until and not any(window.seconds_until_free(now, PREVIEW_SHARE) for window in windows)
 
-    def _count(self, state: _ChatState, now: float) -> None:
+    def _count(self, state: _ChatLimits, now: float) -> None:
         for window in (self._bot, *state.windows):
             window.record(now)

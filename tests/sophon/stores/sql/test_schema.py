@@ -15,8 +15,9 @@ from sqlalchemy import create_engine
 from sophon.errors import StoreError
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.sql import SqlStore, schema_migration
+from sophon.stores.sql import schema_migration
 from sophon.stores.sql.schema import metadata
+from sophon.stores.sql_store import SqlStore
 
 HELLO = SessionRecord("message", "r", Message("user", "hello"))
 
@@ -68,7 +69,7 @@ async def test_a_current_schema_is_opened_without_alembic(tmp_path: Path):
     program = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from sophon.stores.sql import SqlStore\n"
+        "from sophon.stores.sql_store import SqlStore\n"
         "async def main():\n"
         "    store = SqlStore('sqlite:///s.db', folder=Path(sys.argv[1]))\n"
         "    await store.open()\n"

@@ -10,7 +10,8 @@ from sqlalchemy import create_engine
 
 from sophon.messages import Message
 from sophon.stores import LoggedEvent, Run
-from sophon.stores.sql import SqlStore, schema_migration
+from sophon.stores.sql import schema_migration
+from sophon.stores.sql_store import SqlStore
 
 FIRST = "0001"
 TOLD = "INSERT INTO sessions (id, owner, title, last_seq, said, created_at, updated_at) VALUES (?, ?, '', 1, 1, ?, ?)"
