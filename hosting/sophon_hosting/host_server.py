@@ -11,10 +11,10 @@ from aiohttp import web
 
 from sophon.errors import SophonError
 from sophon.services import Services
+from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.client_api.authentication import TokenAuthenticator
-from sophon_hosting.composition import build_configured_chain
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.hub.hub import Hub

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from sophon.chain.ordering import get_middleware_name, read_order_constraints, unwrap_partial
+from sophon.chain.order_constraints import get_middleware_name, read_order_constraints, unwrap_partial
 
 TABLE_WIDTH = 110
 MIN_TEXT_WIDTH = 30

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias, overload
 
 from sophon.chain.explanation import explain_chain
-from sophon.chain.ordering import check_chain_order, check_middleware, get_middleware_name
+from sophon.chain.order_constraints import check_chain_order, check_middleware, get_middleware_name
 from sophon.context import Context
 from sophon.errors import ChainError
 from sophon.messages import Response
@@ -17,7 +17,7 @@ class Middleware(Protocol):
     """Protocol of a middleware; a plain async function with the same two parameters satisfies it.
 
     One instance serves all turns concurrently, so it must not keep per-turn state on `self`. A class may declare order
-    constraints as class attributes; see `sophon.chain.ordering.OrderConstraints`.
+    constraints as class attributes; see `sophon.chain.order_constraints.OrderConstraints`.
     """
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

@@ -5,6 +5,7 @@ from sophon.settings.loader import load_settings
 from sophon.settings.markdown_table import render_settings_table
 from sophon.settings.redacted_dump import redact_settings
 from sophon.settings.root import Settings
+from sophon.settings.sections.budget import BudgetSettings, ProviderBudgetSettings, TurnBudgetSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
     HubSettings,
@@ -15,13 +16,7 @@ from sophon.settings.sections.host import (
     TelegramSettings,
     WhatsAppSettings,
 )
-from sophon.settings.sections.providers import (
-    BudgetSettings,
-    PriceSettings,
-    ProviderBudgetSettings,
-    ProviderSettings,
-    TurnBudgetSettings,
-)
+from sophon.settings.sections.providers import PriceSettings, ProviderSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,

@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from sophon.errors import SettingsError
+from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.host import ChannelsSettings, HubSettings, LoggingSettings, QueueSettings, StoreSettings
-from sophon.settings.sections.providers import EVERY_PROVIDER, BudgetSettings, ProviderSettings
+from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,

@@ -8,7 +8,6 @@ from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.journal.contract import Journal, JournalEntry
 from sophon.stores.memories.contract import MemoryEntry, MemoryStore
 from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox
 from sophon.stores.runs.contract import (
@@ -23,6 +22,7 @@ from sophon.stores.runs.contract import (
     RunStore,
 )
 from sophon.stores.sessions.contract import Compaction, History, RecordKind, SessionRecord, SessionStore, SessionSummary
+from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageStore, UsageTotal
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import Protocol
 from sophon.stores.approvals.contract import ApprovalStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.events.contract import EventLog
-from sophon.stores.journal.contract import Journal
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
+from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.usage.contract import UsageStore
 
 

@@ -4,12 +4,12 @@ from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.in_memory import InMemoryApprovalStore
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
 from sophon.stores.events.in_memory import InMemoryEventLog
-from sophon.stores.journal.in_memory import InMemoryJournal
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 
 

@@ -7,13 +7,13 @@ from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.sql import SqlApprovalStore
 from sophon.stores.channel_state.sql import SqlChannelStateStore
 from sophon.stores.events.sql import SqlEventLog
-from sophon.stores.journal.sql import SqlJournal
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.tool_call_journal.sql import SqlJournal
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sophon.events import Event, EventSink, StreamChunk
 from sophon.stores.events.contract import EventLog
-from sophon_hosting.events.event_deduplication import FINAL_EVENTS, EventDeduplicator
+from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
 from sophon_hosting.events.stream_snapshots import StreamSnapshots
 from sophon_hosting.events.wire_event import EventListener, to_logged_event, to_wire_event
 

@@ -10,7 +10,7 @@ from sophon.errors import BudgetExceeded, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome
-from sophon.stores.journal.contract import JournalEntry
+from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.tools.tool import Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import fence_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sophon.context import Context
 from sophon.messages import Message, ToolCall
-from sophon.stores.journal.contract import JournalEntry
+from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.transcript_validation import LOST_RESULT_TEXT
 
 NOT_RUN_RESULT = "error: not run, because the turn ended"

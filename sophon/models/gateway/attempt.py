@@ -11,7 +11,7 @@ from sophon.messages import Usage
 from sophon.models.gateway.accounting import AttemptAccounting
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.error_classification import classify_error
-from sophon.models.gateway.gateway_context import GatewayContext
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import Meter, ModelInfo, ModelRequest, ModelResponse
@@ -51,8 +51,8 @@ class AttemptRunner:
 
     __slots__ = ("_context", "_hooks", "records")
 
-    def __init__(self, gateway_context: GatewayContext, hooks: CallHooks) -> None:
-        self._context = gateway_context
+    def __init__(self, gateway_dependencies: GatewayDependencies, hooks: CallHooks) -> None:
+        self._context = gateway_dependencies
         self._hooks = hooks
         self.records: list[AttemptRecord] = []
 

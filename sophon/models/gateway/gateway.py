@@ -9,8 +9,13 @@ from sophon.events import AgentStatus, Emit
 from sophon.messages import Usage
 from sophon.models.gateway.attempt import AttemptRunner, CallHooks, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
-from sophon.models.gateway.failover import TRANSITIONS, FailoverState, failover_event_from_error, select_final_error
-from sophon.models.gateway.gateway_context import GatewayContext
+from sophon.models.gateway.failover_machine import (
+    TRANSITIONS,
+    FailoverState,
+    failover_event_from_error,
+    select_final_error,
+)
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
@@ -39,7 +44,7 @@ class ModelGateway:
         self.providers = tuple(sorted(providers, key=lambda provider: provider.priority))
         self.tokens = tokens or TokenCounter()
         chosen = options or GatewayOptions()
-        self._context = GatewayContext(clock, self.tokens, chosen, Backoff(clock, chosen))
+        self._context = GatewayDependencies(clock, self.tokens, chosen, Backoff(clock, chosen))
         self._defaults = [Candidate(provider, provider.models[0]) for provider in self.providers]
         self._by_name = _index_by_name(self.providers)
 

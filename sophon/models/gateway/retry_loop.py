@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, RateLimited
 from sophon.events import AgentStatus, Emit
 from sophon.models.gateway.attempt import AttemptRunner
-from sophon.models.gateway.gateway_context import GatewayContext
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
@@ -50,13 +50,13 @@ class RetryLoop:
         candidate: Candidate,
         is_last_candidate: bool,
         runner: AttemptRunner,
-        gateway_context: GatewayContext,
+        gateway_dependencies: GatewayDependencies,
         emit: Emit | None,
     ) -> None:
         self._candidate = candidate
         self._is_last_candidate = is_last_candidate
         self._runner = runner
-        self._context = gateway_context
+        self._context = gateway_dependencies
         self._emit = emit
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:

@@ -1,35 +1,8 @@
 """Provider defaults: customary environment variables for the key, and a default model, per provider type."""
 
-import importlib.util
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import orjson
-
-from sophon.models.catalog import LITELLM
-
-OPENAI = "openai"
-OPENAI_COMPATIBLE = "openai_compatible"
-OLLAMA = "ollama"
-OFFLINE = "offline"
-PYTHON = "python"
-
-BUILTIN_TYPES = frozenset({OPENAI, OPENAI_COMPATIBLE, OLLAMA, OFFLINE, PYTHON, LITELLM})
-"""The types with an adapter of their own, and `litellm`, which delegates everything to litellm."""
-
-LITELLM_TYPE_ALIASES = {
-    "google": "gemini",
-    "azure_openai": "azure",
-    "vertex": "vertex_ai",
-    "cohere": "cohere_chat",
-    "together": "together_ai",
-    "fireworks": "fireworks_ai",
-}
-"""Type name in the settings -> the name that litellm uses for it."""
-
-_FILE = "provider_endpoints_support_backup.json"
+from sophon.models.providers.provider_types import OPENAI, to_litellm_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +46,3 @@ def find_provider_defaults(provider_type: str) -> ProviderDefaults | None:
     """Return the defaults of a provider type, under any of its names, or None."""
     name = to_litellm_type(provider_type)
     return next((each for each in PROVIDER_DEFAULTS if each.type == name), None)
-
-
-def to_litellm_type(provider_type: str) -> str:
-    """Return litellm's name for a provider type."""
-    return LITELLM_TYPE_ALIASES.get(provider_type, provider_type)
-
-
-@cache
-def list_provider_types() -> frozenset[str]:
-    """Return every type that a provider may have; empty if litellm's list of providers cannot be found."""
-    spec = importlib.util.find_spec("litellm")
-    path = Path(spec.submodule_search_locations[0], _FILE) if spec and spec.submodule_search_locations else None
-    if path is None or not path.is_file():
-        return frozenset()
-    providers: dict[str, Any] = orjson.loads(path.read_bytes()).get("providers", {})
-    return BUILTIN_TYPES | set(providers) | set(LITELLM_TYPE_ALIASES) | {each.type for each in PROVIDER_DEFAULTS}

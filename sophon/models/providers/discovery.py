@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sophon.models.providers.defaults import OFFLINE, OLLAMA, PROVIDER_DEFAULTS
-from sophon.models.providers.ollama import (
+from sophon.models.providers.defaults import PROVIDER_DEFAULTS
+from sophon.models.providers.ollama_discovery import (
     CONTEXT_LENGTH_VARIABLE,
     HOST_VARIABLE,
     list_ollama_models,
     resolve_ollama_url,
     select_preferred_model,
 )
+from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.settings import ProviderSettings, Secret
 
 

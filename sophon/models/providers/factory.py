@@ -12,21 +12,21 @@ from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model, ModelInfo
 from sophon.models.offline import OfflineModel
-from sophon.models.providers.defaults import (
+from sophon.models.providers.defaults import find_provider_defaults
+from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
+from sophon.models.providers.litellm.model import LiteLLMModel
+from sophon.models.providers.model_info_overrides import override_info
+from sophon.models.providers.ollama_discovery import list_ollama_models, resolve_ollama_url, select_preferred_model
+from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
+from sophon.models.providers.provider_types import (
     OFFLINE,
     OLLAMA,
     OPENAI,
     OPENAI_COMPATIBLE,
     PYTHON,
-    find_provider_defaults,
     list_provider_types,
     to_litellm_type,
 )
-from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
-from sophon.models.providers.litellm.model import LiteLLMModel
-from sophon.models.providers.model_info_overrides import override_info
-from sophon.models.providers.ollama import list_ollama_models, resolve_ollama_url, select_preferred_model
-from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
 from sophon.models.providers.python_factory import create_model_from_factory
 from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object

@@ -31,9 +31,9 @@ from sophon.events import Message as MessageAdded
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.journal.in_memory import InMemoryJournal
 from sophon.stores.sessions.contract import Compaction, History, SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
 from sophon_middlewares.outer.session_events import VALIDATED_PREFIX, collect_new_records

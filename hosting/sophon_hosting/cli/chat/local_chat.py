@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from sophon.errors import NotFound, SophonError
 from sophon.messages import Response
 from sophon.services import Services
+from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
 from sophon_hosting.client_api.authentication import LOCAL_USER
-from sophon_hosting.composition import build_configured_chain
 
 T = TypeVar("T")
 

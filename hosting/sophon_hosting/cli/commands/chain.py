@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from sophon.chain.ordering import get_middleware_name, read_order_constraints
+from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.services import Services
+from sophon_hosting.chain_factory import build_chain, build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.composition import build_chain, build_configured_chain
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 

@@ -10,7 +10,7 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.server_bootstrap import create_store_lease, load_server_settings
+from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
 

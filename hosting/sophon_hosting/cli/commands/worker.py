@@ -5,15 +5,15 @@ import os
 import typer
 
 from sophon.services import Services
+from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.server_bootstrap import create_store_lease, load_server_settings
+from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
-from sophon_hosting.composition import build_configured_chain
 from sophon_hosting.host import Host
 from sophon_hosting.host_server import tune_garbage_collector
 from sophon_hosting.post_turn.runner import PostTurnRunner

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError, SophonError
-from sophon.models.providers.defaults import OFFLINE
 from sophon.models.providers.factory import select_providers
+from sophon.models.providers.provider_types import OFFLINE
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
+from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.composition import build_configured_chain
 
 MIN_PYTHON_VERSION = (3, 11)
 REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"

@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon._version import __version__
-from sophon.chain.ordering import get_middleware_name, read_order_constraints
+from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.tools.tool import Tool
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 

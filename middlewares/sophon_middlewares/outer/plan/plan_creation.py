@@ -1,4 +1,4 @@
-"""Plan creation: decides whether a turn needs a plan, and asks a model for it."""
+"""Plan creation: asks a model for the plan of a turn and validates it."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -8,17 +8,13 @@ from sophon.context import Context
 from sophon.errors import ModelError, PlanError
 from sophon.events import AgentStatus
 from sophon.messages import Message
-from sophon.plans import Plan, PlanStep, heuristic_score, parse_plan, parse_vote, plan_prompt, reask_prompt, vote_prompt
+from sophon.plans import Plan, PlanStep, parse_plan, plan_prompt, reask_prompt
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.truncation import truncate
+from sophon_middlewares.outer.plan.plan_decision import can_plan, exceeds_window, needs_plan
 
 log = logging.getLogger("sophon.planning")
 
-AUTO_SCORE_THRESHOLD = 3
-"""Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
-
-VOTE_MAX_TOKENS = 3
-"""`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
 
 RECENT_MESSAGES = 6
 RECENT_CHARACTERS = 1000
@@ -27,7 +23,7 @@ RECENT_CHARACTERS = 1000
 
 async def create_plan(ctx: Context) -> Plan | None:
     """Return the plan of the turn, or None to go on without one. Raises BudgetExceeded."""
-    if not _can_plan(ctx) or not await _needs_plan(ctx) or _exceeds_window(ctx):
+    if not can_plan(ctx) or not await needs_plan(ctx) or exceeds_window(ctx):
         return None
     ctx.emit(AgentStatus(status="planning"))
     try:
@@ -36,40 +32,6 @@ async def create_plan(ctx: Context) -> Plan | None:
         log.warning("no plan was made, the turn goes on without: %s", error)
         return None
     return plan if plan is not None and len(plan.steps) > 1 else None
-
-
-def _can_plan(ctx: Context) -> bool:
-    return ctx.depth < ctx.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
-
-
-def _exceeds_window(ctx: Context) -> bool:
-    """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
-    window = ctx.request([], purpose="plan").model.context_window
-    return ctx.services.gateway.tokens.count_message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
-
-
-async def _needs_plan(ctx: Context) -> bool:
-    match ctx.planning or ctx.settings.planning.mode:
-        case "Always":
-            return True
-        case "LlmDecides":
-            return not _exceeds_window(ctx) and await _vote(ctx)
-        case "Auto":
-            return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD
-        case _:
-            return False
-
-
-async def _vote(ctx: Context) -> bool:
-    """Return the model's vote; if the call fails or the answer is neither yes nor no, decide by the score."""
-    question = [Message("user", vote_prompt(ctx.text))]
-    request = ctx.request(question, purpose="vote", max_tokens=VOTE_MAX_TOKENS, temperature=0.0)
-    vote = None
-    try:
-        vote = parse_vote((await ctx.complete(request)).text)
-    except ModelError as error:
-        log.warning("the vote on a plan failed, the score decides: %s", error)
-    return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD if vote is None else vote
 
 
 async def _request_plan(ctx: Context) -> Plan | None:

@@ -9,11 +9,12 @@ from sophon.errors import SettingsError
 from sophon.models.catalog import lookup_model_info
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
-from sophon.models.providers.defaults import PROVIDER_DEFAULTS, list_provider_types
+from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.discovery import discover_providers
 from sophon.models.providers.factory import create_providers, select_providers
 from sophon.models.providers.litellm.model import LiteLLMModel
 from sophon.models.providers.openai.model import OpenAIModel
+from sophon.models.providers.provider_types import list_provider_types
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
 

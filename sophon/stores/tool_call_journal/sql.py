@@ -7,12 +7,12 @@ from sqlalchemy import Connection, delete, func, or_, select
 from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.messages import ToolResult
-from sophon.stores.journal.contract import JournalEntry
 from sophon.stores.sql.column_types import SafeText, escape_text
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import journal
+from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
 class SqlJournal:

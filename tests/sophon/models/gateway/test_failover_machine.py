@@ -18,7 +18,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.gateway.failover import (
+from sophon.models.gateway.failover_machine import (
     FINAL_STATES,
     TRANSITIONS,
     FailoverEvent,

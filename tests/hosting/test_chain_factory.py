@@ -6,7 +6,7 @@ import pytest
 
 from sophon import Services
 from sophon.errors import CompositionError, SettingsError
-from sophon_hosting.composition import build_configured_chain
+from sophon_hosting.chain_factory import build_configured_chain
 
 MODULE = """
 from sophon import Pipeline

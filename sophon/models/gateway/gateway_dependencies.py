@@ -9,7 +9,7 @@ from sophon.models.token_counter import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayContext:
+class GatewayDependencies:
     """Clock, token counter, options and back-off of one gateway; the same objects for all its calls."""
 
     clock: Clock

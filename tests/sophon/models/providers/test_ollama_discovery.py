@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sophon.models.providers.discovery import discover_providers
-from sophon.models.providers.ollama import (
+from sophon.models.providers.ollama_discovery import (
     OllamaModel,
     list_ollama_models,
     parse_model_details,

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from sophon.messages import ToolResult
-from sophon.stores.journal.contract import JournalEntry
+from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
 class InMemoryJournal:

@@ -2,7 +2,7 @@
 
 from sophon.messages import ToolResult
 from sophon.stores.contract import Store
-from sophon.stores.journal.contract import JournalEntry
+from sophon.stores.tool_call_journal.contract import JournalEntry
 
 DONE = ToolResult("c1", "mail.send", "sent \ud83d", "completed", 12)
 

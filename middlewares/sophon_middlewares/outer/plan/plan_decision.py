@@ -1,0 +1,51 @@
+"""Plan decision: whether a turn needs a plan, by the mode, the complexity score or a vote of the model."""
+
+import logging
+
+from sophon.context import Context
+from sophon.errors import ModelError
+from sophon.messages import Message
+from sophon.plans import heuristic_score, parse_vote, vote_prompt
+
+log = logging.getLogger("sophon.planning")
+
+AUTO_SCORE_THRESHOLD = 3
+"""Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
+VOTE_MAX_TOKENS = 3
+"""`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
+
+
+def can_plan(ctx: Context) -> bool:
+    """Return whether a plan is possible here: depth below the limit, tools allowed, no pending calls."""
+    return ctx.depth < ctx.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
+
+
+def exceeds_window(ctx: Context) -> bool:
+    """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
+    window = ctx.request([], purpose="plan").model.context_window
+    return ctx.services.gateway.tokens.count_message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
+
+
+async def needs_plan(ctx: Context) -> bool:
+    """Return whether the turn gets a plan, by its planning mode."""
+    match ctx.planning or ctx.settings.planning.mode:
+        case "Always":
+            return True
+        case "LlmDecides":
+            return not exceeds_window(ctx) and await request_vote(ctx)
+        case "Auto":
+            return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD
+        case _:
+            return False
+
+
+async def request_vote(ctx: Context) -> bool:
+    """Return the model's vote; if the call fails or the answer is neither yes nor no, decide by the score."""
+    question = [Message("user", vote_prompt(ctx.text))]
+    request = ctx.request(question, purpose="vote", max_tokens=VOTE_MAX_TOKENS, temperature=0.0)
+    vote = None
+    try:
+        vote = parse_vote((await ctx.complete(request)).text)
+    except ModelError as error:
+        log.warning("the vote on a plan failed, the score decides: %s", error)
+    return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD if vote is None else vote

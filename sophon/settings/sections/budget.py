@@ -1,0 +1,66 @@
+"""Settings sections of the budgets: per provider and per turn."""
+
+import zoneinfo
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from sophon.settings.types.field_types import Duration, FiniteNumber, WholeNumber
+from sophon.settings.types.section import SettingsSection, build_value_error
+
+EVERY_PROVIDER = "*"
+"""Key in Budget.Providers for all providers without an entry of their own."""
+
+
+def _time_zone(name: str) -> str:
+    try:
+        if name != "UTC":  # UTC also works on machines without a time zone database
+            zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise build_value_error(f"{name!r} is not a time zone; write it as Europe/Vienna or UTC") from None
+    return name
+
+
+def _no_limits() -> "dict[str, ProviderBudgetSettings]":
+    return {EVERY_PROVIDER: ProviderBudgetSettings()}
+
+
+class ProviderBudgetSettings(SettingsSection):
+    """Budget of one provider; null means no limit."""
+
+    daily_tokens: WholeNumber | None = Field(
+        default=None, ge=0, description="Input and output tokens per day; null means no limit."
+    )
+    monthly_cost: FiniteNumber | None = Field(default=None, ge=0, description="USD per month; null means no limit.")
+
+
+class TurnBudgetSettings(SettingsSection):
+    """Budget of one turn, including the steps of its plan; null means no limit."""
+
+    tokens: WholeNumber | None = Field(
+        default=1_000_000, ge=1, description="Input and output tokens; null means no limit."
+    )
+    cost: FiniteNumber | None = Field(default=5.0, ge=0, description="USD; null means no limit.")
+    tool_calls: WholeNumber | None = Field(default=500, ge=1, description="Tool calls; null means no limit.")
+    active_time: Duration | None = Field(
+        default=timedelta(minutes=30), description="Active time, excluding waits for a person; null means no limit."
+    )
+
+
+class BudgetSettings(SettingsSection):
+    """Budgets for tokens and cost."""
+
+    providers: Mapping[str, ProviderBudgetSettings] = Field(
+        default_factory=_no_limits,
+        description="Limits by provider Id; `*` applies to every provider without an entry of its own.",
+    )
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+        default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
+    )
+    turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings, description="Budget of one turn.")
+
+    def limits_for(self, provider: str) -> ProviderBudgetSettings:
+        """Return the limits of a provider: its own entry as a whole, else that of `*`, else no limits."""
+        return self.providers.get(provider) or self.providers.get(EVERY_PROVIDER) or ProviderBudgetSettings()
