@@ -10,7 +10,6 @@ from sophon import events
 from sophon.context.facts import Step
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
-from sophon.context.state_serialization import state_from_json, state_to_json
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
@@ -75,6 +74,8 @@ class Context(TurnState):
     @classmethod
     def from_state(cls, services: TurnServices, state: Mapping[str, Any]) -> Self:
         """Restore a turn from what `state()` returned. Raises StateError."""
+        from sophon.context.state_serialization import state_from_json  # lazy: it needs pydantic, by the tools
+
         arguments, active_seconds = state_from_json(state, services.registry)
         ctx = cls(
             services=services,
@@ -89,6 +90,8 @@ class Context(TurnState):
 
     def state(self) -> dict[str, Any]:
         """Return the turn as plain data, ready for JSON; `services.restore` reads it back."""
+        from sophon.context.state_serialization import state_to_json  # lazy, as above
+
         return state_to_json(self, self.services.registry, self.stopwatch.seconds)
 
     @property

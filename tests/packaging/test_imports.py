@@ -45,6 +45,10 @@ def test_importing_loads_nothing_heavy(code: str) -> None:
     assert loaded_by(code).isdisjoint(HEAVY)
 
 
+def test_a_chain_alone_does_not_load_pydantic() -> None:
+    assert "pydantic" not in loaded_by("from sophon import Context, Pipeline")
+
+
 @pytest.mark.parametrize("module", CONTRACT)
 def test_every_name_of_the_contract_can_be_imported(module: str) -> None:
     names = CONTRACT[module].split()

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -88,7 +89,7 @@ def _get_root_mapping(file: Path, values: object) -> Mapping[str, Any]:
     if not is_mapping(values):
         raise SettingsError([f"{file}: a mapping ({{...}}) is expected, not {describe_json_type(values)}"])
     for key in values:
-        if key != ROOT_KEY and key.casefold() == ROOT_KEY.casefold():
+        if key != ROOT_KEY and get_close_matches(key.casefold(), [ROOT_KEY.casefold()]):
             raise SettingsError([f"{key}: unknown setting; did you mean {ROOT_KEY}? [{file}]"])
     below = values.get(ROOT_KEY, {})
     if not is_mapping(below):

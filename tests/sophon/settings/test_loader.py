@@ -132,6 +132,11 @@ def test_sophon_in_small_letters_is_not_taken_for_somebody_elses(tmp_path: Path)
     assert problems(tmp_path) == ["sophon: unknown setting; did you mean Sophon? [appsettings.json]"]
 
 
+def test_a_slip_in_the_outermost_key_does_not_drop_all_settings(tmp_path: Path):
+    write(tmp_path, '{"Sofon": {"Hub": {"Port": 1}}}')
+    assert problems(tmp_path) == ["Sofon: unknown setting; did you mean Sophon? [appsettings.json]"]
+
+
 @pytest.mark.parametrize("name", ["../other", "a/b", "a b", "."])
 def test_an_environment_is_a_name_and_no_path(tmp_path: Path, name: str):
     (problem,) = problems(tmp_path, environment={"SOPHON_ENVIRONMENT": name})
