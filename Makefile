@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run serve chat page test soak check fix bench docs clean help
 
-help: ## what targets there are
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 # Ctrl-C is a way to leave the chat (130); the trap keeps the shell in front of it from dying of what stops a turn.

@@ -88,7 +88,7 @@ class MessageTooLarge(InputError):
     def __init__(self, tokens: int, limit: int, model: str) -> None:
         self.tokens, self.limit, self.model = tokens, limit, model
         super().__init__(
-            f"the message is too large: about {tokens} tokens, and {model} has room for {limit}; "
+            f"the message is too large: about {tokens} tokens, and {model} accepts at most {limit}; "
             f"shorten it, or choose a model with a larger window"
         )
 

@@ -24,7 +24,7 @@ class TurnServices(Protocol):
 
     @property
     def clock(self) -> "Clock":
-        """Source of time, ids, time-outs and threads."""
+        """Source of time, ids, timeouts and threads."""
         ...
 
     @property

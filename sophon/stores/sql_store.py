@@ -23,7 +23,7 @@ LOCK_TIMEOUT_SECONDS = 10.0
 class SqlStore:
     """A store in an SQLite file (`sqlite:///data/sophon.db`) or a PostgreSQL database (`postgresql://...`).
 
-    A relative path is relative to `folder`, the working directory by default. `lock_timeout_seconds` is the time-out
+    A relative path is relative to `folder`, the working directory by default. `lock_timeout_seconds` is the timeout
     for a lock of another process, 10 by default. PostgreSQL needs the package psycopg.
 
     Several processes may use one database concurrently. When an awaited method returns, its effect is on disk, however

@@ -74,10 +74,10 @@ def _items_marker(kept: int, total: int) -> str:
 
 
 def _cut_text(text: str, limit: int) -> str:
-    room = limit - len(_text_marker(len(text)))
-    if room <= 0:
+    available = limit - len(_text_marker(len(text)))
+    if available <= 0:
         return text[: _find_character_boundary(text, max(limit, 0))]
-    kept = text[: _find_word_boundary(text, room)]
+    kept = text[: _find_word_boundary(text, available)]
     return kept + _text_marker(len(text) - len(kept))
 
 
@@ -85,13 +85,13 @@ def _text_marker(left_out: int) -> str:
     return f"\n[truncated: {left_out} characters left out]"
 
 
-def _find_word_boundary(text: str, room: int) -> int:
-    """Return the cut position: after the last whole word of the first `room` characters, if in their second half."""
-    at = room
-    while at > room // 2 and not text[at].isspace():
+def _find_word_boundary(text: str, limit: int) -> int:
+    """Return the cut position: after the last whole word of the first `limit` characters, if in their second half."""
+    at = limit
+    while at > limit // 2 and not text[at].isspace():
         at -= 1
     if not text[at].isspace():
-        return _find_character_boundary(text, room)
+        return _find_character_boundary(text, limit)
     return len(text[:at].rstrip())
 
 

@@ -191,7 +191,7 @@ async def test_a_message_larger_than_the_window_is_a_clear_error_before_any_call
     events = EventRecorder()
     model = FunctionModel(answer, context_window=2000)
     services = Services(models=model, events=events)
-    with pytest.raises(MessageTooLarge, match=r"too large.*room for"):
+    with pytest.raises(MessageTooLarge, match=r"too large.*accepts at most"):
         await twelve(services).run(services.turn("word " * 20_000, session_id="s", planning="Never"))
     assert model.requests == []
     assert [event.error["code"] for event in events.of(TaskFailed)] == ["message_too_large"]

@@ -48,7 +48,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if program is None:
         missing("needs Chromium: the tests of the web page")
     if not is_page_built():
-        missing("needs the web page: make page, which needs npm")
+        missing("needs the web page: make page")
     profile = tmp_path_factory.mktemp("chromium")
     with (profile / "log").open("w") as log:
         process = subprocess.Popen([str(program), *SWITCHES, f"--user-data-dir={profile}"], stdout=log, stderr=log)

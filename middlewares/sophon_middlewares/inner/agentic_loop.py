@@ -52,7 +52,7 @@ class AgenticLoop:
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {
         "turn": "repeats the inner chain until a reply has no tool calls; stops loops and endless runs",
-        "tool batch": "puts the results behind their calls, a warning of the loop detector with them",
+        "tool batch": "appends the tool results to the messages, in call order, with any warning of the loop detector",
     }
 
     def __init__(self, *, options: LoopOptions | None = None) -> None:

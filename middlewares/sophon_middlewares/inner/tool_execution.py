@@ -41,7 +41,7 @@ class ToolExecution:
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
     acts = {
-        "tool call": "checks name, arguments and grant, runs it with a time-out, cuts the result, keeps the journal"
+        "tool call": "checks name, arguments and grant, runs it with a timeout, truncates the result, records it in the journal"
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

@@ -28,7 +28,7 @@ class ContextWindow:
     unique = True
     before = ("PromptToolBridge", "Planning")
     acts: ClassVar[Mapping[str, str]] = {
-        "turn": "lays the layer that makes requests fit",
+        "turn": "adds a call layer that fits every request to the model's context window",
         "model call": "counts the whole request; above 80 % of the window summarises the oldest 60 %, or cuts to 70 %",
     }
 

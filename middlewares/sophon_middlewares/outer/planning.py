@@ -35,7 +35,7 @@ class Planning:
     before = ("AgenticLoop", "ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {
         "turn": "makes a plan of a request in several steps, shows it where it is risky, runs each step as a turn of "
-        "its own through the whole chain, and sums up; passes everything else on"
+        "its own through the whole chain, and sums up; passes other requests on unchanged"
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

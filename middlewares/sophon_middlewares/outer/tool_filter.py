@@ -27,7 +27,7 @@ class ToolFilter:
     unique = True
     after = ("SessionEvents", "CapabilityRouting", "ContextWindow")
     before = ("PromptToolBridge", "Planning")
-    acts = {"turn": "offers the ten tools that fit best; always datetime.now, memory.search and what was named"}
+    acts = {"turn": "offers the ten most relevant tools; always datetime.now, memory.search and tools that the user names"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.settings.tool_filter.top

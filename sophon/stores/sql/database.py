@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Database:
     """One writer thread and `READER_COUNT` reader threads, each with its own connection.
 
-    Every later read sees what a completed write wrote. `lock_timeout_seconds` is the time-out for a lock of another
+    Every later read sees what a completed write wrote. `lock_timeout_seconds` is the timeout for a lock of another
     process. `on_open` runs on each open, once the schema is current.
     """
 

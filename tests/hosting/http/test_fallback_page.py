@@ -37,7 +37,7 @@ async def test_what_a_client_sends_as_name_of_the_host_is_no_markup(serve) -> No
     assert b"<b>" not in answer
 
 
-async def test_without_npm_the_page_says_what_to_install(serve) -> None:
+async def test_a_host_without_the_built_page_says_what_to_do(serve) -> None:
     text = (await (await (await serve(users=False)).open(None)).get("/")).text
-    assert "built without npm" in text
+    assert "because it was not built" in text
     assert "make page" in text

@@ -175,7 +175,7 @@ async def test_a_summary_that_is_not_enough_is_followed_by_truncation() -> None:
 async def test_a_message_that_does_not_fit_by_itself_is_refused_before_any_call() -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(10), text="abc " * 1000)
-    with pytest.raises(MessageTooLarge, match="function/function has room for 875"):
+    with pytest.raises(MessageTooLarge, match="function/function accepts at most 875"):
         await chain().run(ctx)
     assert model.requests == []
 

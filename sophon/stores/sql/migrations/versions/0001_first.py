@@ -1,4 +1,4 @@
-"""The first schema: sessions and their log, the books, approvals, the journal, memory entries."""
+"""First schema: sessions and their records, usage accounting, approvals, tool-call journal, memory entries."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,19 +11,19 @@ _TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make every table."""
-    _conversations()
-    _books()
-    _questions_and_memory()
+    """Create the tables."""
+    _create_session_tables()
+    _create_usage_tables()
+    _create_approval_journal_and_memory_tables()
 
 
 def downgrade() -> None:
-    """Drop every table, and all that is in them."""
+    """Drop the tables and their rows."""
     for table in ("memories", "journal", "approvals", "attempts", "claims", "spending", "records", "sessions"):
         op.drop_table(table)
 
 
-def _conversations() -> None:
+def _create_session_tables() -> None:
     op.create_table(
         "sessions",
         sa.Column("number", _NUMBER, primary_key=True),
@@ -49,7 +49,7 @@ def _conversations() -> None:
     )
 
 
-def _books() -> None:
+def _create_usage_tables() -> None:
     op.create_table(
         "spending",
         sa.Column("provider", sa.Text, primary_key=True),
@@ -89,7 +89,7 @@ def _books() -> None:
     )
 
 
-def _questions_and_memory() -> None:
+def _create_approval_journal_and_memory_tables() -> None:
     op.create_table(
         "approvals",
         sa.Column("number", _NUMBER, primary_key=True),

@@ -1,4 +1,4 @@
-"""What a host needs: runs and where they came from, what is to be sent, the events of each session."""
+"""Tables of a host: runs, the inbound messages that started them, the outbox, the events of each session."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,19 +11,19 @@ _TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the tables."""
-    _runs()
-    _outbound()
-    _events()
+    """Create the tables."""
+    _create_run_tables()
+    _create_outbox_table()
+    _create_event_tables()
 
 
 def downgrade() -> None:
-    """Drop the tables, and all that is in them."""
+    """Drop the tables and their rows."""
     for table in ("events", "event_logs", "outbound", "inbound", "runs"):
         op.drop_table(table)
 
 
-def _runs() -> None:
+def _create_run_tables() -> None:
     op.create_table(
         "runs",
         sa.Column("number", _NUMBER, primary_key=True),
@@ -59,7 +59,7 @@ def _runs() -> None:
     )
 
 
-def _outbound() -> None:
+def _create_outbox_table() -> None:
     op.create_table(
         "outbound",
         sa.Column("number", _NUMBER, primary_key=True),
@@ -85,7 +85,7 @@ def _outbound() -> None:
     )
 
 
-def _events() -> None:
+def _create_event_tables() -> None:
     op.create_table(
         "event_logs",
         sa.Column("number", _NUMBER, primary_key=True),

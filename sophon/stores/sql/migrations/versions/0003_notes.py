@@ -1,4 +1,4 @@
-"""What channels remember: whom they have let in, which session a chat is in, what they have dealt with."""
+"""Table of channel state: admitted people, the session of each chat, inbound messages already processed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "notes",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
@@ -24,5 +24,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, and all that is in it."""
+    """Drop the table and its rows."""
     op.drop_table("notes")
