@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sophon.plans.plan import PlanStep
-from sophon.plans.progress import PlanProgress
+from sophon.plans.step_progress import PlanProgress
 from sophon.tools.tool import Risk, Tool
 from sophon.tools.truncation import DEFAULT_LIMIT, truncate
 

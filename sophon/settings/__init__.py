@@ -30,7 +30,7 @@ from sophon.settings.sections.turn import (
     ToolsSettings,
 )
 from sophon.settings.types.field_types import Duration
-from sophon.settings.types.secrets import Secret, SecretUrl
+from sophon.settings.types.secret_references import Secret, SecretUrl
 
 __all__ = [
     "AgentExecutionSettings",

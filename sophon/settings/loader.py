@@ -11,7 +11,7 @@ from sophon.settings.sources.environment import layers_from_environment
 from sophon.settings.sources.json_files import read_settings_file
 from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers
 from sophon.settings.types.json_types import SettingPath
-from sophon.settings.types.secrets import resolve_file_paths
+from sophon.settings.types.secret_references import resolve_file_paths
 from sophon.settings.validation_errors import format_problem
 
 SETTINGS_FILE_NAME = "appsettings.json"

@@ -15,6 +15,8 @@ EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 1
 
 MAX_ERROR_CHARACTERS = 600
 
+_QUOTE = "'"
+
 # Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -62,6 +64,10 @@ def _usage_error_line(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "sophon"
     sentence = f"{message[:1].lower()}{message[1:].rstrip('.')}"
+    sentence, separator, near = sentence.partition(". Did you mean ")
+    sentence = sentence.replace("no such command", "there is no command", 1)
+    if separator:
+        sentence += f"; did you mean {near.replace(_QUOTE, '')}"
     if sentence == "missing command" and context is not None:
         sentence += f"; commands: {', '.join(context.command.list_commands(context))}"
     return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"

@@ -15,7 +15,7 @@ from sophon_hosting.client_api.client_errors import Busy, Forbidden, TooLarge, U
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.observability.trace_context import new_trace_id
+from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.runs.approvals import task_id_from_request
 
 MAX_CONTENT_CHARACTERS = 200_000

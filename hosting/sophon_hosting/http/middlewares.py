@@ -15,7 +15,7 @@ from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
 from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response
 from sophon_hosting.observability.log_context import log_context
-from sophon_hosting.observability.trace_context import trace_id_from_traceparent
+from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 
 ALLOWED_ORIGIN = web.RequestKey("origin", str)
 """The allowed origin of a cross-origin request."""

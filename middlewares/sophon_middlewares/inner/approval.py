@@ -17,7 +17,7 @@ from sophon.tools.tool import Risk, Tool
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 
 DECIDED_BY_TIMEOUT = "expiry"
-"""Value of `decided_by` for a decision by time-out."""
+"""Value of `decided_by` for a decision by timeout."""
 
 ANNOUNCED_IDS: Key[list[str]] = Key("approval.asked", dump=list, load=list)
 """Ids of announced requests, so that a resumed turn does not announce them again."""
@@ -101,7 +101,7 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
 
 
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
-    """Request a decision from the gate and emit the events; on a time-out `OnTimeout` decides."""
+    """Request a decision from the gate and emit the events; on a timeout `OnTimeout` decides."""
     _announce(ctx, request)
     ctx.stopwatch.pause()
     try:
@@ -124,7 +124,7 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
 
 
 def timeout_decision(settings: ApprovalSettings) -> Decision:
-    """Return the decision for a time-out."""
+    """Return the decision for a timeout."""
     if settings.on_timeout == "Park":
         return Decision.suspend()
     return Decision.reject(f"nobody decided within {_format_duration(settings.timeout)}", decided_by=DECIDED_BY_TIMEOUT)

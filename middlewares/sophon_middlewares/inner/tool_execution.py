@@ -30,7 +30,7 @@ _JOURNAL: Key[dict[str, JournalEntry]] = Key("tool_execution.journal")
 class ToolExecution:
     """Runs the pending calls in call order (one call in a branch) and ends the settling pass.
 
-    An unknown or withheld tool, invalid arguments, an exception and a time-out each become an error result. A call of
+    An unknown or withheld tool, invalid arguments, an exception and a timeout each become an error result. A call of
     High risk or above runs only with a grant for exactly its arguments. Results are truncated to
     `Tools.MaxResultCharacters` (8000, reference/sophon.md 5.23). The journal prevents a resumed turn from running a
     finished call again. Raises BudgetExceeded. Calls that wait for approval stay pending.
@@ -41,7 +41,7 @@ class ToolExecution:
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
     acts = {
-        "tool call": "checks name, arguments and grant, runs it with a timeout, truncates the result, records it in the journal"
+        "tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

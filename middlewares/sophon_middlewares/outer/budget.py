@@ -27,7 +27,7 @@ class Budget:
     after = ("SessionEvents",)
     before = ("CapabilityRouting", "ContextWindow", "Planning")
     acts = {
-        "turn": "excludes providers over their limit; refuses the turn when every provider is",
+        "turn": "excludes providers over their limit; refuses the turn if none is left",
         "model call": "reserves the worst case before each attempt, settles with real usage, alerts at 80 % and 100 %",
         "tool call": "counts it against the turn's ceiling",
     }

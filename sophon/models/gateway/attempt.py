@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, NoReturn
 from sophon.errors import AuthenticationFailed, ModelError, RateLimited
 from sophon.events import Emit, ModelAttempt
 from sophon.messages import Usage
-from sophon.models.gateway.accounting import AttemptAccounting
 from sophon.models.gateway.api_keys import ApiKeyPool
+from sophon.models.gateway.budget_accounting import AttemptAccounting
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sophon.settings.types.field_types import CaseInsensitive, Flag, PlatformId, WebUrl, WholeNumber
-from sophon.settings.types.secrets import Secret, SecretUrl
+from sophon.settings.types.secret_references import Secret, SecretUrl
 from sophon.settings.types.section import SettingsSection
 
 DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
@@ -84,7 +84,7 @@ class HubSettings(SettingsSection):
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield conflicts of a host that is open to other machines or web pages without users."""
         if "*" in self.allowed_origins and not _is_loopback(self.host):
-            yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} can be reached from other machines"
+            yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} is not a loopback address"
         if "*" in self.allowed_origins and not self.users:
             yield "AllowedOrigins", "'*' allows every web page, and without Hub.Users each would act as the local user"
         for origin in self.allowed_origins:
@@ -94,7 +94,10 @@ class HubSettings(SettingsSection):
                     f"{origin!r} is not an origin; write it as https://chat.example or https://chat.example:8443",
                 )
         if not self.users and not _is_loopback(self.host):
-            yield "Host", f"{self.host!r} can be reached from other machines, and Hub.Users is empty; add a user first"
+            yield (
+                "Host",
+                f"{self.host!r} is not a loopback address and needs Hub.Users; add a user first",
+            )
 
 
 class LoggingSettings(SettingsSection):

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from sophon.settings.types.field_types import Duration, FiniteNumber, Flag, ImportPath, WebUrl, WholeNumber
-from sophon.settings.types.secrets import Secret
+from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import SettingsSection
 
 PYTHON_PROVIDER = "python"

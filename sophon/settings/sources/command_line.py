@@ -22,12 +22,14 @@ def layers_from_pairs(
         return build_override_layers(
             root, [(COMMAND_LINE_SOURCE, _split_path(path), value) for path, value in overrides.items()]
         )
-    given = [(pair.partition("=")[0], pair.partition("=")[2]) for pair in overrides if "=" in pair]
+    split = [pair.partition("=") for pair in overrides]
     # The text without "=" may be a secret, so the message gives only its position in the list.
-    invalid = [position for position, pair in enumerate(overrides, 1) if "=" not in pair]
     missing = [
-        f"setting {position} has no =; write it as Hub.Port=8081 [{COMMAND_LINE_SOURCE}]" for position in invalid
+        f"--set: setting {position} has no {'name before the =' if equals else '='}; write it as Hub.Port=8081"
+        for position, (path, equals, _) in enumerate(split, 1)
+        if not (path.strip() and equals)
     ]
+    given = [(path, value) for path, equals, value in split if path.strip() and equals]
     layers, problems = build_override_layers(
         root, [(COMMAND_LINE_SOURCE, _split_path(path), value) for path, value in given]
     )

@@ -11,7 +11,7 @@ from sophon.errors import SettingsError
 from sophon.settings.sources.layers import SettingsLayer
 from sophon.settings.types.introspection import iterate_keys
 from sophon.settings.types.json_types import describe_json_type, is_mapping
-from sophon.settings.types.secrets import REDACTED, resolve_file_paths
+from sophon.settings.types.secret_references import REDACTED, resolve_file_paths
 from sophon.settings.types.section import SettingsSection
 
 ROOT_KEY = "Sophon"

@@ -14,7 +14,7 @@ from sophon.settings.types.introspection import (
     normalize_key,
 )
 from sophon.settings.types.json_types import SettingPath, is_list, is_mapping
-from sophon.settings.types.secrets import is_secret_reference
+from sophon.settings.types.secret_references import is_secret_reference
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from sophon.settings.types.secrets import Secret
+from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import SettingsSection
 
 FieldType = Any

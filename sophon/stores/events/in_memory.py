@@ -12,7 +12,7 @@ from sophon.stores.sessions.records import session_not_found
 
 
 @dataclass(slots=True)
-class _SessionEvents:
+class _EventList:
     last: int = 0
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
 
@@ -29,7 +29,7 @@ class InMemoryEventLog:
     def __init__(self, clock: Clock, sessions: InMemorySessionStore) -> None:
         self._clock = clock
         self._sessions = sessions
-        self._logs: defaultdict[str, _SessionEvents] = defaultdict(_SessionEvents)
+        self._logs: defaultdict[str, _EventList] = defaultdict(_EventList)
         sessions.on_delete(self._forget)
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:

@@ -20,7 +20,8 @@ Command = Callable[..., Any]
         (["chat", "--session", "a", "--new", "hi"], 2, "do not go together"),
         (["chat", "--modle", "x", "hi"], 2, "no such option: --modle"),
         (["chat", "--set", "Hub.Prot=1", "hi"], 1, "Hub.Prot: unknown setting; did you mean Port?"),
-        (["--set", "Hub", "chat", "hi"], 1, "has no ="),
+        (["--set", "Hub", "chat", "hi"], 1, "--set: setting 1 has no =; write it as Hub.Port=8081\n"),
+        (["--set", "=", "chat", "hi"], 1, "--set: setting 1 has no name before the =; write it as Hub.Port=8081\n"),
         (["--settings", "none.json", "chat", "hi"], 1, "none.json: there is no such file"),
         (["chat", "--set", "Chain.Name=twelv", "hi"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
         (["chat", "--set", "Chain.Factory=nowhere:made", "hi"], 1, "Chain.Factory: there is no module 'nowhere'"),
@@ -33,7 +34,7 @@ Command = Callable[..., Any]
         (["usage", "--session", "none"], 1, "there is no session 'none'"),
         (["usage", "--days", "0"], 2, "--days"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
-        (["sessions", "shwo"], 2, "shwo"),
+        (["sessions", "shwo"], 2, "there is no command 'shwo'; did you mean show? (see sophon sessions --help)\n"),
         (["sessions"], 2, "missing command; commands: list, show, export, fork, rename, delete; see sophon sessions"),
     ],
 )

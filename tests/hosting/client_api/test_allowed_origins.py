@@ -57,7 +57,7 @@ USER = {"Id": "ada", "Token": {"$env": "TOKEN_OF_ADA"}}
     ("hub", "words"),
     [
         ({"AllowedOrigins": ["*"]}, "each would act as the local user"),
-        ({"AllowedOrigins": ["*"], "Host": "0.0.0.0", "Users": [USER]}, "can be reached from other machines"),
+        ({"AllowedOrigins": ["*"], "Host": "0.0.0.0", "Users": [USER]}, "is not a loopback address"),
         ({"AllowedOrigins": ["chat.example"]}, "'chat.example' is not an origin"),
         ({"AllowedOrigins": ["https://chat.example/chat"]}, "is not an origin"),
     ],

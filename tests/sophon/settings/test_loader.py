@@ -157,5 +157,5 @@ def test_every_place_tells_its_mistakes_with_its_name(tmp_path: Path):
         "Hub.Prot: unknown setting; did you mean Port? [appsettings.json]",
         "Hub..Port: a part of its name is empty [SOPHON__Hub____Port]",
         "Providers: a list must be given as a whole, as JSON: Providers=[...] [SOPHON__Providers__0__Id]",
-        "setting 2 has no =; write it as Hub.Port=8081 [command line]",
+        "--set: setting 2 has no =; write it as Hub.Port=8081",
     ]

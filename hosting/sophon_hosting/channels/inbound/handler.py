@@ -17,7 +17,7 @@ from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowle
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.observability.trace_context import new_trace_id
+from sophon_hosting.observability.trace_id import new_trace_id
 
 log = logging.getLogger("sophon")
 

@@ -54,11 +54,14 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     yield check_python()
     yield check_terminal()
     yield check_clock(SystemClock())
-    yield check_settings_files(options, os.environ)
+    files = check_settings_files(options, os.environ)
+    yield files
+    if files.grade == "failed":
+        return
     try:
         settings = load_cli_settings(options)
     except SettingsError as error:
-        yield from findings_from_settings_error(error)
+        yield from findings_from_settings_error(error, options, os.environ)
         return
     yield DoctorFinding("settings", "valid")
     yield from check_provider_keys(settings, os.environ)

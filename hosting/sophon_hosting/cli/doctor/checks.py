@@ -20,6 +20,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 
 MIN_PYTHON_VERSION = (3, 11)
 REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
+FILE_FIX = "correct the file: readable UTF-8 text with one JSON object, without comments and trailing commas"
 PROBE_ID = "sophon-doctor"
 """Id of the session, run and call of a journal entry that is written to the store as a test, and deleted again."""
 
@@ -44,20 +45,25 @@ def check_terminal() -> DoctorFinding:
 
 
 def check_settings_files(options: GlobalOptions, environment: Mapping[str, str]) -> DoctorFinding:
-    """Report which settings files exist."""
-    base = options.settings_file or options.settings_folder / SETTINGS_FILE_NAME
-    name = environment.get(ENVIRONMENT_VARIABLE, "")
-    paths = [base, *([base.with_name(f"{base.stem}.{name}{base.suffix}")] if name else [])]
+    """Report which settings files exist; fail if the file given with --settings does not."""
+    paths = _settings_paths(options, environment)
+    if options.settings_file is not None and not paths[0].exists():
+        text = f"{paths[0]}: there is no such file"
+        return DoctorFinding("settings.files", text, "failed", "correct --settings, or omit it for the defaults")
     found = [str(path) for path in paths if path.exists()]
     return DoctorFinding(
-        "settings.files", f"read from {', '.join(found)}" if found else f"no {base}; using the defaults"
+        "settings.files", f"read from {', '.join(found)}" if found else f"no {paths[0]}; using the defaults"
     )
 
 
-def findings_from_settings_error(error: SettingsError) -> Iterator[DoctorFinding]:
-    """Yield one failed finding per problem with the settings."""
+def findings_from_settings_error(
+    error: SettingsError, options: GlobalOptions, environment: Mapping[str, str]
+) -> Iterator[DoctorFinding]:
+    """Yield one failed finding per problem with the settings; the fix of an unusable file is that of the file."""
+    files = tuple(f"{path}: " for path in _settings_paths(options, environment))
     for problem in error.problems:
-        yield DoctorFinding("settings", problem, "failed", "correct it; `sophon config schema` lists all settings")
+        fix = FILE_FIX if problem.startswith(files) else "correct it; `sophon config schema` lists all settings"
+        yield DoctorFinding("settings", problem, "failed", fix)
 
 
 def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -151,6 +157,13 @@ def check_clock(clock: Clock) -> DoctorFinding:
     if now.year < 2025:
         return DoctorFinding("clock", f"the date is {now:%Y-%m-%d}", "warning", "set the clock of this machine")
     return DoctorFinding("clock", f"{now:%Y-%m-%d %H:%M} UTC")
+
+
+def _settings_paths(options: GlobalOptions, environment: Mapping[str, str]) -> list[Path]:
+    """Return the settings files that are read: the base file, then that of the environment if one is named."""
+    base = options.settings_file or options.settings_folder / SETTINGS_FILE_NAME
+    name = environment.get(ENVIRONMENT_VARIABLE, "")
+    return [base, *([base.with_name(f"{base.stem}.{name}{base.suffix}")] if name else [])]
 
 
 def _nearest_existing(path: Path) -> Path:

@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 from sophon.errors import InputError
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
-from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import HostClient
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, is_host_running
@@ -28,8 +27,7 @@ def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClie
     address = local_host_url(settings)
     if is_host_running(address):
         return HttpHostClient(address, token)
-    write_notice(f"no host runs at {address}; using the store")
-    return StoreHostClient(options, settings)
+    return StoreHostClient(options, settings, f"no host runs at {address}; using the store")
 
 
 def default_session_id(url: str, token: str | None, session_id: str) -> str:

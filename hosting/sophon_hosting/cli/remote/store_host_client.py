@@ -1,8 +1,8 @@
 """Host client for when no host runs: reads its store, and writes decisions and cancellations for its next start."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import TypeVar, cast
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
@@ -15,6 +15,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.client_api.authentication import LOCAL_USER
 from sophon_hosting.client_api.serialization import approval_to_json, logged_event_to_json, task_to_json
+
+T = TypeVar("T")
 
 EVENTS_PER_READ = 1000
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
@@ -30,10 +32,13 @@ class RunningHostRequired(SophonError):
 
 
 class StoreHostClient:
-    """Implements `HostClient` on the configured store; every call opens and closes the store."""
+    """Implements `HostClient` on the configured store; every call opens and closes the store.
 
-    def __init__(self, options: GlobalOptions, settings: Settings) -> None:
-        self._options, self._capacity = options, settings.queue.capacity
+    `notice` is written before the first use of the store.
+    """
+
+    def __init__(self, options: GlobalOptions, settings: Settings, notice: str = "") -> None:
+        self._options, self._capacity, self._notice = options, settings.queue.capacity, notice
 
     def list_tasks(
         self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
@@ -44,7 +49,7 @@ class StoreHostClient:
             found = await store.runs.list(session_id=session_id, status=cast(RunStatus | None, status), limit=limit)
             return [task_to_json(run) for run in found]
 
-        return run_with_store(self._options, read)
+        return self._run(read)
 
     def get_task(self, task_id: str) -> JsonRow:
         """Return one task."""
@@ -52,7 +57,7 @@ class StoreHostClient:
         async def read(store: Store) -> JsonRow:
             return task_to_json(await store.runs.get(task_id))
 
-        return run_with_store(self._options, read)
+        return self._run(read)
 
     def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
         """Return the durable events of a task, in order."""
@@ -66,7 +71,7 @@ class StoreHostClient:
                 after = rows[-1].seq
             return found
 
-        return run_with_store(self._options, read)
+        return self._run(read)
 
     def cancel_task(self, task_id: str) -> str:
         """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
@@ -75,7 +80,7 @@ class StoreHostClient:
             run = await store.runs.request_cancel(task_id)
             return run.status if run.is_finished else "cancelling"
 
-        status = run_with_store(self._options, write)
+        status = self._run(write)
         if status == "cancelling":
             write_notice(DEFERRED_EFFECT_NOTICE)
         return status
@@ -86,7 +91,7 @@ class StoreHostClient:
         async def read(store: Store) -> list[JsonRow]:
             return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
 
-        return run_with_store(self._options, read)
+        return self._run(read)
 
     def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
         """Store the decision of the local user. Raises ArgumentsNotEditable, ApprovalAlreadyDecided."""
@@ -101,7 +106,7 @@ class StoreHostClient:
                 raise ApprovalAlreadyDecided(stored.decision)
             return approval_to_json(stored)
 
-        row = run_with_store(self._options, write)
+        row = self._run(write)
         write_notice(DEFERRED_EFFECT_NOTICE)
         return row
 
@@ -118,7 +123,7 @@ class StoreHostClient:
                 "capacity": self._capacity,
             }
 
-        return run_with_store(self._options, read)
+        return self._run(read)
 
     def list_dead_letters(self) -> Sequence[JsonRow]:
         """Raise RunningHostRequired: only the queue of a running host has dead letters."""
@@ -131,6 +136,12 @@ class StoreHostClient:
     def control_queue(self, action: str) -> JsonRow:
         """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")
+
+    def _run(self, use: Callable[[Store], Awaitable[T]]) -> T:
+        if self._notice:
+            write_notice(self._notice)
+            self._notice = ""
+        return run_with_store(self._options, use)
 
 
 class ArgumentsNotEditable(SophonError):

@@ -1,4 +1,4 @@
-"""Summariser: has a model summarise the oldest messages, with a time-out, and stores the compaction on the turn."""
+"""Summariser: has a model summarise the oldest messages, with a timeout, and stores the compaction on the turn."""
 
 import logging
 from collections.abc import Sequence

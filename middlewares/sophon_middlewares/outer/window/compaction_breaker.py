@@ -52,7 +52,7 @@ class CompactionBreaker:
         self._records.pop(model_id, None)
 
     def record_failure(self, model_id: str, now: float) -> None:
-        """Record a failure: an error, a time-out, an empty or too long summary."""
+        """Record a failure: an error, a timeout, an empty or too long summary."""
         self._failed += 1
         record = self._records.setdefault(model_id, _Record())
         self._records.move_to_end(model_id)

@@ -4,7 +4,6 @@ import re
 
 from sophon.memory.search import tokenize
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
-from sophon.models.offline.intents.memory_results import MemoryHit, parse_memory_hits
 from sophon.models.offline.language.english import (
     capitalise,
     ensure_full_stop,
@@ -12,6 +11,7 @@ from sophon.models.offline.language.english import (
     strip_quotes,
     to_second_person,
 )
+from sophon.models.offline.memory_result_parser import MemoryHit, parse_memory_hits
 from sophon.tools.tool import Risk
 
 _STORE = re.compile(

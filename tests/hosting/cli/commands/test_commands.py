@@ -141,6 +141,19 @@ def test_the_doctor_tells_wrong_settings_and_missing_keys(sophon: Command) -> No
     assert any(each["id"] == "keys" and "NO_KEY" in each["text"] for each in missing.json)
 
 
+def test_the_doctor_reports_an_unusable_settings_file_once(sophon: Command, folder: Path) -> None:
+    done = sophon("--settings", "nope.json", "doctor", "--json")
+    assert done.code == 1
+    assert [each["text"] for each in done.json if each["grade"] == "failed"] == ["nope.json: there is no such file"]
+    assert not any(each["text"].endswith("using the defaults") for each in done.json)
+
+    (folder / "comma.json").write_text('{"Sophon": {},}')
+    done = sophon("--settings", "comma.json", "doctor", "--json")
+    (failed,) = [each for each in done.json if each["grade"] == "failed"]
+    assert failed["text"].startswith("comma.json: line 1")
+    assert "trailing commas" in failed["fix"]
+
+
 def test_help_and_version_load_nothing_heavy(sophon: Command) -> None:
     program = (
         "import sys\n"

@@ -18,9 +18,9 @@ from sophon.messages import Message
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
 from sophon.models.offline.intent import PlannedCall
-from sophon.models.offline.intents.memory_results import parse_memory_hits
 from sophon.models.offline.intents.registry import INTENTS, intent_for_tool
 from sophon.models.offline.language.clauses import MAX_CLAUSES
+from sophon.models.offline.memory_result_parser import parse_memory_hits
 from sophon.models.offline.tool_results import parse_tool_result
 from sophon.tools.tool import tool
 

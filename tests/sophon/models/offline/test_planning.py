@@ -8,7 +8,7 @@ from sophon.models.offline.plan_synthesis import parse_synthesis_prompt
 from sophon.models.offline.transcript import split_step_prompt
 from sophon.plans import parse_plan, parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
 from sophon.plans.plan import PlanStep
-from sophon.plans.progress import PlanProgress
+from sophon.plans.step_progress import PlanProgress
 from sophon.tools.tool import Risk
 
 CATS = (
