@@ -15,8 +15,6 @@ EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 1
 
 MAX_ERROR_CHARACTERS = 600
 
-_QUOTE = "'"
-
 # Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -67,7 +65,7 @@ def _usage_error_line(error: Exception) -> str:
     sentence, separator, near = sentence.partition(". Did you mean ")
     sentence = sentence.replace("no such command", "there is no command", 1)
     if separator:
-        sentence += f"; did you mean {near.replace(_QUOTE, '')}"
+        sentence += "; did you mean " + near.replace("'", "")
     if sentence == "missing command" and context is not None:
         sentence += f"; commands: {', '.join(context.command.list_commands(context))}"
     return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"

@@ -40,9 +40,7 @@ class ToolExecution:
     unique = True
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
-    acts = {
-        "tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"
-    }
+    acts = {"tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not ctx.settling:

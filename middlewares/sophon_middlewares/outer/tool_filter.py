@@ -27,9 +27,7 @@ class ToolFilter:
     unique = True
     after = ("SessionEvents", "CapabilityRouting", "ContextWindow")
     before = ("PromptToolBridge", "Planning")
-    acts = {
-        "turn": "offers the ten most relevant tools; always datetime.now, memory.search and tools the user names"
-    }
+    acts = {"turn": "offers the ten most relevant tools; always datetime.now, memory.search and tools the user names"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.settings.tool_filter.top

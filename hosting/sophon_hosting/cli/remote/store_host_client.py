@@ -137,11 +137,11 @@ class StoreHostClient:
         """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")
 
-    def _run(self, use: Callable[[Store], Awaitable[T]]) -> T:
+    def _run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
         if self._notice:
             write_notice(self._notice)
             self._notice = ""
-        return run_with_store(self._options, use)
+        return run_with_store(self._options, operation)
 
 
 class ArgumentsNotEditable(SophonError):
