@@ -66,7 +66,7 @@ async def test_a_host_that_dies_in_mid_turn_carries_it_out_again(program, connec
 
     await asyncio.to_thread(here.serve, host.port)
     await client.connected_again()
-    seen = max(data["seq"] for _, data in client.heard if data.get("seq"))
+    seen = max((data["seq"] for _, data in client.heard if data.get("seq")), default=0)
     for each in (await client.ask("join_session", {"session_id": "s", "last_seq": seen}))["events"]:
         client._hear(each["event"], each["data"])
     await client.until("task_completed", task_id=queued["task_id"])
