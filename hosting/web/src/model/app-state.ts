@@ -31,6 +31,9 @@ export const announcement = signal("");
 /** Incremented when the usage may have changed. */
 export const usageVersion = signal(0);
 
+const REJOIN_DELAY_MS = 500;
+const TEMPORARY_ERRORS = new Set(["unavailable", "unreachable"]);
+
 const liveSessions = new Map<string, LiveSession>();
 let chatSocket: SocketConnection | null = null;
 let operatorSocket: SocketConnection | null = null;
@@ -212,7 +215,7 @@ function connectSockets(user: CurrentUser): void {
     onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
     onConnect: () => {
       connectionState.value = "open";
-      for (const each of liveSessions.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
+      rejoinOpenSessions();
       const open = currentSession.value;
       if (open !== null && route.value.page === "session" && open.state.value !== "open") void joinSession(open);
       sendQueue.resend();
@@ -229,7 +232,7 @@ function connectSockets(user: CurrentUser): void {
       onEvent: handleOperatorEvent,
       onConnect: () => {
         void refreshApprovals();
-        for (const each of liveSessions.values()) if (each.state.value === "open") void each.join().catch(() => undefined);
+        rejoinOpenSessions();
         const open = currentSession.value;
         if (open?.state.value === "failed") void joinSession(open);
       },
@@ -294,6 +297,23 @@ function scheduleOnce(action: () => Promise<void>): void {
 async function sendDecision(payload: Record<string, unknown>): Promise<void> {
   const source = operatorSocket?.connected ? operatorSocket : chatSocket!;
   await source.request("decide_approval", payload);
+}
+
+function rejoinOpenSessions(): void {
+  for (const each of liveSessions.values()) if (each.state.value === "open") void rejoinSession(each);
+}
+
+/** Joins a session again after a reconnect. A host that is still starting rejects it: without another attempt the page would miss all later events. */
+async function rejoinSession(session: LiveSession): Promise<void> {
+  try {
+    await session.join();
+  } catch (error) {
+    const isTemporary = error instanceof ApiError && TEMPORARY_ERRORS.has(error.code);
+    if (!isTemporary) notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+    else if (connectionState.value === "open" && liveSessions.get(session.id) === session) {
+      window.setTimeout(() => void rejoinSession(session), REJOIN_DELAY_MS);
+    }
+  }
 }
 
 async function joinSession(session: LiveSession): Promise<void> {
