@@ -8,6 +8,12 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 
 log = logging.getLogger("sophon")
 
+SHUTDOWN_GRACE_SECONDS = 30.0
+"""Grace period of running turns at shutdown."""
+
+REQUEST_SHUTDOWN_TIMEOUT_SECONDS = 2.0
+"""Time limit of open HTTP requests at shutdown, so that a slow upload cannot block it."""
+
 
 async def drain_or_interrupt(queue: TaskQueue, active_runs: ActiveRuns, clock: Clock, grace_seconds: float) -> None:
     """Pause the queue, wait at most `grace_seconds` for running turns, then interrupt the rest and wait for them.
@@ -23,9 +29,3 @@ async def drain_or_interrupt(queue: TaskQueue, active_runs: ActiveRuns, clock: C
         active_run.interrupt()
     for active_run in active_runs:
         await active_run.released.wait()
-
-
-SHUTDOWN_GRACE_SECONDS = 30.0
-"""Grace period of running turns at shutdown."""
-REQUEST_SHUTDOWN_TIMEOUT_SECONDS = 2.0
-"""Time limit of open HTTP requests at shutdown, so that a slow upload cannot block it."""

@@ -11,6 +11,7 @@ log = logging.getLogger("sophon.planning")
 
 AUTO_SCORE_THRESHOLD = 3
 """Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
+
 VOTE_MAX_TOKENS = 3
 """`max_tokens` of a vote. Source: reference/sophon.md 5.13."""
 
