@@ -8,6 +8,7 @@ from pydantic import Field
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.context import Context
 from sophon.errors import ToolError
+from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
 from sophon.tools.tool import Risk, tool
 
 DEFAULT_PAGE_CHARACTERS = 7000
@@ -83,13 +84,16 @@ async def files_write(ctx: Context, path: str, content: str, append: bool = Fals
 
 
 def resolve_files_root(ctx: Context) -> Path:
-    """Return the root folder of the file tools, resolved against the host's folder."""
-    return ctx.services.folder / ctx.settings.tools.files_root
+    """Return the files folder of the turn's data owner, below `Tools.FilesRoot`, which is below the host's folder."""
+    return ctx.services.folder / ctx.settings.tools.files_root / files_folder(ctx.data_owner)
 
 
 def open_files_folder(ctx: Context) -> SandboxedFolder:
-    """Return the sandboxed folder of the file tools."""
-    return SandboxedFolder(resolve_files_root(ctx))
+    """Return the sandboxed folder of the turn's data owner.
+
+    Who has the root itself does not see the folders of the other principals in it.
+    """
+    return SandboxedFolder(resolve_files_root(ctx), hidden=PRINCIPALS_FOLDER if owns_files_root(ctx.data_owner) else "")
 
 
 def decode_text_file(content: bytes, path: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field
 from sophon.context import Context, TurnServices
 from sophon.errors import ToolError
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
+from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ async def http_request(
     risk=Risk.HIGH,
     group="web",
     external=True,
+    normalize_result=mask_ids_and_times,  # what is sent again and again gets a new id each time
     tags=("http", "https", "post", "put", "patch", "api", "webhook", "send", "submit", "upload"),
 )
 async def http_send(

@@ -1,16 +1,23 @@
 """Built-in tools `memories.write`, `memories.search` and `memories.delete`: long-term memory, scoped to its owner."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from sophon.context import Context
+from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
+from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.tools.tool import Risk, tool
+from sophon.tools.normalization import mask_ids_and_times
+from sophon.tools.tool import Risk, result_to_text, tool
+from sophon.tools.untrusted_text import ExternalText
 
 MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
+
+UNKNOWN_SOURCES = "unknown"
+"""Shown in place of the sources of an entry of which nobody knows what its turn had read."""
 
 MemoryCategory = Literal["fact", "preference", "observation"]
 
@@ -19,6 +26,7 @@ MemoryCategory = Literal["fact", "preference", "observation"]
     name="memory.write",
     risk=Risk.MEDIUM,
     group="memory",
+    normalize_result=mask_ids_and_times,
     tags=("remember", "memory", "memorize", "memorise", "note", "store", "save", "preference"),
 )
 async def memory_write(
@@ -39,9 +47,10 @@ async def memory_write(
         id=clock.new_id(),
         text=text.strip(),
         category=category,
-        scope=_scope(ctx),
+        scope=memory_scope(ctx.data_owner),
         origin=f"{ctx.channel}/{ctx.session_id}",
         created_at=clock.now(),
+        sources=await collect_untrusted_sources(ctx),
     )
     await ctx.services.store.memories.write(entry)
     return f"Remembered as {entry.id}."
@@ -56,25 +65,19 @@ async def memory_write(
 )
 async def memory_search(
     ctx: Context, query: str, limit: Annotated[int, Field(ge=1, le=50)] = 5
-) -> list[dict[str, str | None]] | str:
+) -> list[dict[str, Any]] | str:
     """Look up what has been remembered about the user, the best matches first.
 
     Args:
         query: Words to look for; an empty text gives the newest entries.
         limit: How many entries at most.
     """
-    found = await ctx.services.store.memories.search(query, scope=_scope(ctx), limit=limit)
+    found = await ctx.services.store.memories.search(query, scope=memory_scope(ctx.data_owner), limit=limit)
     if not found:
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
-    return [
-        {
-            "id": entry.id,
-            "text": entry.text,
-            "category": entry.category,
-            "date": entry.created_at.date().isoformat() if entry.created_at else None,
-        }
-        for entry in found
-    ]
+    # What a page said yesterday is no more trusted than what it says today.
+    items = [_entry_to_json(entry) for entry in found]
+    return items if all(entry.is_trusted for entry in found) else ExternalText(result_to_text(items))
 
 
 @tool(
@@ -92,15 +95,24 @@ async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name 
     """
     memory = ctx.services.store.memories
     # Entries of other owners cannot be deleted, and their existence is not disclosed.
-    entry = next((entry for entry in await memory.list_all(scope=_scope(ctx)) if entry.id == id), None)
+    entry = next((entry for entry in await memory.list_all(scope=memory_scope(ctx.data_owner)) if entry.id == id), None)
     if entry is None:
         raise ToolError(f"there is no memory {id!r}; memory.search shows the ids")
     try:
         await memory.delete(id)
     except NotFound as error:
         raise ToolError(f"memory {id!r} has been forgotten already") from error
-    return f"Forgotten: {entry.text}"
+    answer = f"Forgotten: {entry.text}"
+    return answer if entry.is_trusted else ExternalText(answer)
 
 
-def _scope(ctx: Context) -> str:
-    return ctx.principal or "user"
+def _entry_to_json(entry: MemoryEntry) -> dict[str, Any]:
+    item = {
+        "id": entry.id,
+        "text": entry.text,
+        "category": entry.category,
+        "date": entry.created_at.date().isoformat() if entry.created_at else None,
+    }
+    if entry.is_trusted:
+        return item
+    return {**item, "sources": list(entry.sources) if entry.sources else UNKNOWN_SOURCES}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sophon.errors import ToolError
+from sophon.private_files import PRIVATE_FILE, PRIVATE_FOLDER, make_private_folder
 
 MAX_FILE_BYTES = 10_000_000
 """Maximum size of a file that is read or written."""
@@ -50,11 +51,12 @@ class SandboxedFolder:
     """Sandboxed access to files below `root`, which is created at the first write.
 
     All methods block and must run in a worker thread. Paths are relative, with `/`; all methods raise ToolError.
+    `hidden` is the name of an entry of the root that does not exist for a caller, in any case of its letters.
     Requires a system with openat (Linux, macOS, BSD). Hard links are not detected.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, *, hidden: str = "") -> None:
+        self._root, self._hidden = root, hidden
 
     def read(self, path: str) -> bytes:
         """Read a whole file."""
@@ -70,11 +72,11 @@ class SandboxedFolder:
             self._open_parent(path) as (folder, name),
             _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file,
         ):
-            return self._root.resolve().joinpath(*_split_path(path)), _stat_file(path, file).st_size
+            return self._root.resolve().joinpath(*_split_path(path, self._hidden)), _stat_file(path, file).st_size
 
     def list(self, path: str) -> list[FolderEntry]:
         """List a folder, sorted by name; at most 2000 entries. A root that does not exist yet is empty."""
-        parts = _split_path(path)
+        parts = _split_path(path, self._hidden)
         try:
             root = self._open_root(path, make=False)
         except FileNotFoundError:
@@ -87,7 +89,8 @@ class SandboxedFolder:
             os.scandir(folder) as entries,
         ):
             found = [_build_entry(entry) for entry, _ in zip(entries, range(MAX_ENTRIES), strict=False)]
-        return sorted(found, key=lambda entry: entry.name)
+        visible = [entry for entry in found if parts or not _is_hidden(entry.name, self._hidden)]
+        return sorted(visible, key=lambda entry: entry.name)
 
     def write(self, path: str, content: bytes, *, append: bool = False) -> None:
         """Replace a file, or append to it, atomically; missing folders are created."""
@@ -100,7 +103,7 @@ class SandboxedFolder:
 
     @contextmanager
     def _open_parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
-        parts = _split_path(path)
+        parts = _split_path(path, self._hidden)
         if not parts:
             raise _build_error(path, errno.EISDIR)
         try:
@@ -115,7 +118,7 @@ class SandboxedFolder:
             raise ToolError("files are not available: this system cannot open a file relative to a folder")
         if make:
             with _tool_errors(path):
-                self._root.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self._root)
         try:
             # The root is set by the operator and may contain links.
             return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -129,8 +132,12 @@ class SandboxedFolder:
 _WRITE_LOCK = threading.Lock()
 
 
-def _split_path(path: str) -> list[str]:
-    """The names in a relative path; `.` and empty ones count for nothing."""
+def _is_hidden(name: str, hidden: str) -> bool:
+    return bool(hidden) and name.casefold() == hidden.casefold()
+
+
+def _split_path(path: str, hidden: str = "") -> list[str]:
+    """The names in a relative path; `.` and empty ones count for nothing. A path to `hidden` does not exist."""
     if "\0" in path or not path.isprintable():
         raise ToolError(f"{path!r} is not a valid path: it has a control character")
     if path.startswith(("/", "~")) or "\\" in path:
@@ -138,6 +145,8 @@ def _split_path(path: str) -> list[str]:
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise ToolError(f"{path!r} leaves the folder; '..' is not allowed")
+    if parts and _is_hidden(parts[0], hidden):
+        raise _build_error(path, errno.ENOENT)
     return parts
 
 
@@ -150,7 +159,7 @@ def _open_folder(path: str, root: int, parts: list[str], *, make: bool) -> Gener
             with _tool_errors(path):
                 if make:
                     with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=folder)
+                        os.mkdir(part, PRIVATE_FOLDER, dir_fd=folder)
                 inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             os.close(folder)
             folder = inner
@@ -201,7 +210,7 @@ def _replace_atomically(folder: int, name: str, content: bytes, mode: int | None
     """Write a temporary file next to the file, then rename it: a crash leaves the old or the new content."""
     temporary = f".{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(temporary, flags, 0o666, dir_fd=folder)
+    file = os.open(temporary, flags, PRIVATE_FILE, dir_fd=folder)
     try:
         with os.fdopen(file, "wb") as stream:
             if mode is not None:

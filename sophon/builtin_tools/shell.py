@@ -1,5 +1,8 @@
 """Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
+import os
+
+from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.builtin_tools.subprocess_runner import CommandResult, run_command
 from sophon.context import Context
@@ -13,15 +16,17 @@ from sophon.tools.tool import Risk, tool
     serial=True,
     external=True,
     timeout_seconds=60,
+    approval_note="a command has the rights of the host: it can read its settings, data and secret files.",
     tags=("command", "shell", "run", "terminal", "execute", "bash", "script", "system", "process"),
 )
 async def system_execute(ctx: Context, command: str) -> str:
     """Run a shell command in the files folder; it is killed after 60 seconds, with all processes that it started.
 
     Args:
-        command: The command for /bin/sh. It gets no input and no secrets from the environment.
+        command: The command for /bin/sh. It gets no input, and few variables of the environment.
     """
-    return format_command_result(await run_command(command, resolve_files_root(ctx)))
+    environment = build_command_environment(os.environ, ctx.settings)
+    return format_command_result(await run_command(command, resolve_files_root(ctx), environment))
 
 
 def format_command_result(finished: CommandResult) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from sophon.errors import ToolError
+from sophon.private_files import make_private_folder
 
 SHELL = "/bin/sh"
 STDOUT_LIMIT = 5000
@@ -22,9 +22,6 @@ STDERR_LIMIT = 2000
 
 DRAIN_SECONDS = 1.0
 """Time to wait for open streams after the group is killed; only a process that left the group keeps one open."""
-
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH", re.IGNORECASE)
-_PASSWORD_IN_URL = re.compile(r"://[^/\s]*:[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +33,19 @@ class CommandResult:
     stderr: str
 
 
-async def run_command(command: str, folder: Path) -> CommandResult:
+async def run_command(command: str, folder: Path, environment: Mapping[str, str]) -> CommandResult:
     """Run `command` with the shell in `folder`, which is created if missing, and wait for its end.
 
-    The command has its own session, no input, and an environment without secrets. At the end of the call, also at a
-    timeout or cancellation, every process of the group is killed, including background processes, and reaped. A process
-    that starts its own session is not killed. Raises ToolError if the command cannot be started.
+    The command has its own session, no input, no open file of this process, and exactly the variables of
+    `environment`; no process in between inherits more. At the end of the call, also at a timeout or cancellation, every
+    process of the group is killed, including background processes, and reaped. A process that starts its own session is
+    not killed. Raises ToolError if the command cannot be started.
     """
     try:
-        await anyio.to_thread.run_sync(lambda: folder.mkdir(parents=True, exist_ok=True))
+        await anyio.to_thread.run_sync(make_private_folder, folder)
         stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
         try:
-            code = await _run_process(command, folder, stdout, stderr)
+            code = await _run_process(command, folder, environment, stdout, stderr)
             await _wait_until_closed(stdout, stderr)
         finally:
             stdout.close()
@@ -55,15 +53,6 @@ async def run_command(command: str, folder: Path) -> CommandResult:
     except (OSError, ValueError, NotImplementedError) as error:
         raise ToolError(f"the command could not be started: {error}") from error
     return CommandResult(code, stdout.text(), stderr.text())
-
-
-def remove_secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without those whose name suggests a secret or whose value is a URL with a password."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not _SECRET_NAME.search(name) and not _PASSWORD_IN_URL.search(value)
-    }
 
 
 class BoundedPipeReader(asyncio.Protocol):
@@ -123,7 +112,13 @@ class BoundedPipeReader(asyncio.Protocol):
             self._transport.close()
 
 
-async def _run_process(command: str, folder: Path, stdout: BoundedPipeReader, stderr: BoundedPipeReader) -> int:
+async def _run_process(
+    command: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    stdout: BoundedPipeReader,
+    stderr: BoundedPipeReader,
+) -> int:
     process = await asyncio.create_subprocess_exec(
         SHELL,
         "-c",
@@ -132,7 +127,8 @@ async def _run_process(command: str, folder: Path, stdout: BoundedPipeReader, st
         stdout=stdout.write_end,
         stderr=stderr.write_end,
         cwd=folder,
-        env=remove_secret_variables(os.environ),
+        env=dict(environment),
+        close_fds=True,
         start_new_session=True,
     )
     try:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from sophon.settings.sections.providers import PriceSettings
 from sophon.settings.types.field_types import Duration, FiniteNumber, WholeNumber
 from sophon.settings.types.section import SettingsSection, build_value_error
 
@@ -42,10 +43,14 @@ class TurnBudgetSettings(SettingsSection):
     tokens: WholeNumber | None = Field(
         default=1_000_000, ge=1, description="Input and output tokens; null means no limit."
     )
-    cost: FiniteNumber | None = Field(default=5.0, ge=0, description="USD; null means no limit.")
+    cost: FiniteNumber | None = Field(
+        default=5.0, ge=0, description="USD; null means no limit. A hosted model of unknown price is refused under it."
+    )
     tool_calls: WholeNumber | None = Field(default=500, ge=1, description="Tool calls; null means no limit.")
     active_time: Duration | None = Field(
-        default=timedelta(minutes=30), description="Active time, excluding waits for a person; null means no limit."
+        default=timedelta(minutes=30),
+        description="Time of work after which no further model or tool call starts and the turn ends, "
+        "excluding waits for a person; null means no limit.",
     )
 
 
@@ -60,6 +65,11 @@ class BudgetSettings(SettingsSection):
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings, description="Budget of one turn.")
+    default_prices: PriceSettings | None = Field(
+        default=None,
+        description="Price charged for models whose price is unknown; "
+        "null: such a model of a hosted provider is refused while a cost limit is in force.",
+    )
 
     def limits_for(self, provider: str) -> ProviderBudgetSettings:
         """Return the limits of a provider: its own entry as a whole, else that of `*`, else no limits."""

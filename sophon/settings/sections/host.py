@@ -3,13 +3,23 @@
 import ipaddress
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sophon.settings.types.field_types import CaseInsensitive, Flag, PlatformId, WebUrl, WholeNumber
+from sophon.settings.types.field_types import (
+    CaseInsensitive,
+    CidrNetwork,
+    Duration,
+    Flag,
+    PlatformId,
+    WebUrl,
+    WholeNumber,
+)
 from sophon.settings.types.secret_references import Secret, SecretUrl
 from sophon.settings.types.section import SettingsSection
+from sophon.settings.user_ids import find_id_problem
 
 DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
 """Access policy for direct chats: pairing code, allow list, everybody, nobody."""
@@ -62,6 +72,11 @@ class HubUserSettings(SettingsSection):
         default=False, description="Whether the user may watch all sessions and decide their approvals."
     )
 
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield why the id cannot be one."""
+        if problem := find_id_problem(self.id):
+            yield "Id", problem
+
 
 class HubSettings(SettingsSection):
     """Web server: chat page, HTTP API and Socket.IO."""
@@ -71,6 +86,24 @@ class HubSettings(SettingsSection):
     allowed_origins: tuple[str, ...] = Field(default=(), description="Web origins besides its own that may connect.")
     allowed_hosts: tuple[str, ...] = Field(
         default=(), description="Accepted Host names besides its address, localhost and the hosts of AllowedOrigins."
+    )
+    max_connections: WholeNumber = Field(
+        default=1000,
+        ge=8,
+        description="Maximum number of open connections, and at most three quarters of the limit of open files.",
+    )
+    max_connections_per_address: WholeNumber = Field(
+        default=100,
+        ge=1,
+        description="Maximum number of connections of one address; loopback and TrustedProxies are exempt.",
+    )
+    request_timeout: Duration = Field(
+        default=timedelta(seconds=20),
+        description="Time for the head of a request, from connecting or the previous response, and again for its body.",
+    )
+    trusted_proxies: tuple[CidrNetwork, ...] = Field(
+        default=(),
+        description="Reverse proxies whose X-Forwarded-For is believed; their clients share their address otherwise.",
     )
     open_ai_api: Flag = Field(
         default=False,

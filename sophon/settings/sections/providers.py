@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, Field
 
@@ -16,6 +16,10 @@ PYTHON_PROVIDER = "python"
 
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
+
+
+Capability: TypeAlias = Annotated[str, Field(pattern=r"\S")]
+"""Name of a capability; case, space, dash and underscore are ignored where names are compared."""
 
 
 class PriceSettings(SettingsSection):
@@ -50,11 +54,25 @@ class ProviderSettings(SettingsSection):
     function_calling: Flag | None = Field(
         default=None, description="Whether its models support native tool calls; null uses the catalog."
     )
+    capabilities: tuple[Capability, ...] = Field(
+        default=(), description="What all its models are good at (`code generation`, `fast`), beside the catalog."
+    )
+    model_capabilities: dict[str, tuple[Capability, ...]] = Field(
+        default={}, description="What one of its models is good at: model name to capabilities."
+    )
+    think_tags: Flag | None = Field(
+        default=None,
+        description="Whether its models write their reasoning between `<think>` tags, which then is no part of the "
+        "answer; null means only for `ollama`. For servers with OpenAI's API.",
+    )
     prices: PriceSettings | None = Field(default=None, description="Price of its models; null uses the catalog.")
     timeout: Duration = Field(default=timedelta(minutes=2), description="Timeout of one attempt.")
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict unless a factory is set exactly for the type `python`."""
+        """Yield a conflict unless a factory is set exactly for the type `python`, and for capabilities of no model."""
+        for name in self.model_capabilities:
+            if self.models and name not in self.models:
+                yield "ModelCapabilities", f"{name!r} is not in Models ({', '.join(self.models)})"
         if self.type == PYTHON_PROVIDER and self.factory is None:
             yield (
                 "Factory",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
+from pydantic.alias_generators import to_pascal
 
 from sophon.settings.types.field_types import (
     CaseInsensitive,
@@ -25,20 +26,69 @@ RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], Ca
 """Risk level of a tool call, from `None` to `Critical`."""
 
 
+class LoopDetectionSettings(SettingsSection):
+    """Thresholds of the loop detector, in tool calls of a turn; null turns one off.
+
+    The defaults are the published ones (Sophon's orchestration guide, Agentic loop), and for PingPongCritical,
+    NoProgressCritical and Criticals those of this product.
+    """
+
+    window: WholeNumber = Field(default=30, ge=1, description="Last calls that the loop detector looks at.")
+    repeat_warning: WholeNumber | None = Field(
+        default=10, ge=1, description="Same call anywhere in the window: the model is warned."
+    )
+    repeat_critical: WholeNumber | None = Field(
+        default=20, ge=1, description="Same call with the same result anywhere in the window: it is refused."
+    )
+    repeat_breaker: WholeNumber | None = Field(
+        default=30, ge=1, description="Same call with the same result anywhere in the window: the turn ends."
+    )
+    poll_warning: WholeNumber | None = Field(default=3, ge=1, description="Same call in a row: the model is warned.")
+    poll_critical: WholeNumber | None = Field(
+        default=5, ge=1, description="Same call with the same result in a row: it is refused."
+    )
+    ping_pong_window: WholeNumber | None = Field(
+        default=6, ge=1, description="Calls among which A, B, A, B is warned of."
+    )
+    ping_pong_critical: WholeNumber | None = Field(
+        default=10, ge=1, description="Calls in a row that alternate between two, with unchanged results: refused."
+    )
+    no_progress_critical: WholeNumber | None = Field(
+        default=30, ge=1, description="Calls in a row that all repeat an earlier call and its result: refused."
+    )
+    criticals: WholeNumber = Field(default=3, ge=1, description="Refused calls after which the turn ends.")
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield the thresholds that were set to more than the window can hold; NoProgressCritical needs no window."""
+        for name in self.model_fields_set - {"window", "criticals", "no_progress_critical"}:
+            key, calls = to_pascal(name), getattr(self, name)
+            if calls is not None and calls > self.window:
+                yield (
+                    key,
+                    f"{calls} is more than Window ({self.window}), so it is never reached; null turns it off",
+                )
+
+
 class AgentExecutionSettings(SettingsSection):
     """Limits on the execution of one turn."""
 
     max_tool_iterations: WholeNumber = Field(
         default=100,
         ge=1,
-        description="Model calls with tools in one turn; at the limit one last call without tools summarises.",
+        description="Model calls with tools in one turn, unless the chain or the message sets its own ceiling; at the "
+        "limit one last call without tools summarises.",
     )
     max_tool_iterations_hard_limit: WholeNumber = Field(
-        default=500, ge=1, description="Upper bound of MaxToolIterations, wherever it is set."
+        default=500, ge=1, description="Upper bound of that number, wherever it is set."
+    )
+    loop_detection: LoopDetectionSettings = Field(
+        default_factory=LoopDetectionSettings, description="When repeated tool calls are warned of and refused."
     )
     plan_max_steps: WholeNumber = Field(default=20, ge=1, description="Maximum number of steps of a plan.")
     max_execution_time: Duration = Field(
-        default=timedelta(hours=2), description="Maximum duration of a task, from its start to its end."
+        default=timedelta(hours=2),
+        description="Time of work after which a host stops a task that is still running, even in the middle of a call; "
+        "Budget.Turn.ActiveTime normally ends it before.",
     )
     max_concurrent_tasks: WholeNumber = Field(
         default=3, ge=1, description="Turns that run concurrently; a session runs one at a time."
@@ -113,6 +163,9 @@ class ApprovalSettings(SettingsSection):
     auto_approve_up_to: RiskSetting | None = Field(
         default=None, description="Calls up to this risk are approved automatically; null disables it."
     )
+    four_eyes: Flag = Field(
+        default=False, description="Whether calls of Critical risk need an operator other than the person who asked."
+    )
 
 
 class ChainSettings(SettingsSection):
@@ -129,9 +182,16 @@ class ToolsSettings(SettingsSection):
     """Available tools and their limits."""
 
     modules: tuple[str, ...] = Field(default=(), description="Importable modules; every `@tool` in them is registered.")
-    disabled: tuple[str, ...] = Field(default=(), description="Names of tools that are not registered.")
+    disabled: tuple[str, ...] = Field(
+        default=(), description="Names of tools that are not registered; an unknown name is an error."
+    )
     files_root: Path = Field(
         default=Path("data/files"), description="Root folder of the file tools; they cannot access anything outside it."
+    )
+    command_environment: tuple[str, ...] = Field(
+        default=(),
+        description="Names of further environment variables that commands of system.execute receive; "
+        "variables with secrets of the settings are withheld all the same.",
     )
     allow_cidrs: tuple[CidrNetwork, ...] = Field(
         default=(), description="Private networks that http.request may access nevertheless; keep them narrow."
@@ -144,6 +204,9 @@ class ToolsSettings(SettingsSection):
     )
     timeout: Duration = Field(
         default=timedelta(minutes=2), description="Timeout of a tool call, unless the tool sets its own."
+    )
+    max_timeout: Duration = Field(
+        default=timedelta(minutes=10), description="Longest timeout of a tool call, also of a tool that sets its own."
     )
 
 

@@ -9,13 +9,16 @@ from typing import Any, NoReturn
 
 from sophon.errors import SettingsError
 from sophon.settings.sources.layers import SettingsLayer
-from sophon.settings.types.introspection import iterate_keys
+from sophon.settings.types.introspection import get_field_types, iterate_keys
 from sophon.settings.types.json_types import describe_json_type, is_mapping
 from sophon.settings.types.secret_references import REDACTED, resolve_file_paths
 from sophon.settings.types.section import SettingsSection
 
 ROOT_KEY = "Sophon"
 """Key in a settings file that contains all settings of Sophon; other keys are ignored."""
+
+SHARED_SECTIONS = frozenset({"logging"})
+"""Sections that files of other programs have at the top level too, in lower case."""
 
 # Everything in a line of JSON that is neither punctuation nor white space.
 _WORD = re.compile(r"""[^\s{}\[\],:"']+""")
@@ -38,7 +41,7 @@ def read_settings_file(root: type[SettingsSection], file: Path, *, required: boo
     except OSError as error:
         raise SettingsError([f"{file}: cannot be read: {error.strerror}"]) from None
     return SettingsLayer(
-        str(file), resolve_file_paths(_get_root_mapping(file, _parse_file(root, file, text)), file.parent)
+        str(file), resolve_file_paths(_get_root_mapping(root, file, _parse_file(root, file, text)), file.parent)
     )
 
 
@@ -85,16 +88,31 @@ def _mask_values(root: type[SettingsSection], line: str) -> str:
     )
 
 
-def _get_root_mapping(file: Path, values: object) -> Mapping[str, Any]:
+def _get_root_mapping(root: type[SettingsSection], file: Path, values: object) -> Mapping[str, Any]:
     if not is_mapping(values):
         raise SettingsError([f"{file}: a mapping ({{...}}) is expected, not {describe_json_type(values)}"])
     for key in values:
         if key != ROOT_KEY and get_close_matches(key.casefold(), [ROOT_KEY.casefold()]):
             raise SettingsError([f"{key}: unknown setting; did you mean {ROOT_KEY}? [{file}]"])
+    misplaced = [] if ROOT_KEY in values else find_misplaced_sections(root, values)
+    if misplaced:
+        raise SettingsError(
+            [
+                f'{key}: it must be below the key {ROOT_KEY}: {{"{ROOT_KEY}": {{"{key}": ...}}}} [{file}]'
+                for key in misplaced
+            ]
+        )
     below = values.get(ROOT_KEY, {})
     if not is_mapping(below):
         raise SettingsError([f"{ROOT_KEY}: a mapping ({{...}}) is expected, not {describe_json_type(below)} [{file}]"])
     return below
+
+
+def find_misplaced_sections(root: type[SettingsSection], values: Mapping[str, Any]) -> list[str]:
+    """Return the top-level keys that are sections of `root`; none if all of them are also those of other programs."""
+    sections = {name.casefold() for name in get_field_types(root)}
+    found = [key for key in values if key.casefold() in sections]
+    return [] if all(key.casefold() in SHARED_SECTIONS for key in found) else found
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

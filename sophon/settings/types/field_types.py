@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer, Strict, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
+from sophon.security import KNOWN_SECRETS, hide_url_secrets, query_secrets
 from sophon.settings.types.section import build_value_error
 
 DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\.(\d{1,7}))?$"
@@ -70,6 +71,8 @@ def _validate_url(value: str) -> str:
         raise build_value_error("a URL must not contain a user name or password; put secrets in their own setting")
     if not is_valid:
         raise build_value_error(f"{value!r} is not a URL; write it as https://host/path")
+    for secret in query_secrets(value):
+        KNOWN_SECRETS.add(secret)
     return value
 
 
@@ -110,8 +113,14 @@ PlatformId = Annotated[
 ]
 """Id of a person, group or account on a platform: a text; an integer is converted to text."""
 
-WebUrl = Annotated[str, AfterValidator(_validate_url), WithJsonSchema({"type": "string", "format": "uri"})]
-"""http or https URL without user name and password."""
+WebUrl = Annotated[
+    str,
+    AfterValidator(_validate_url),
+    WithJsonSchema({"type": "string", "format": "uri"}),
+    PlainSerializer(hide_url_secrets, return_type=str),
+]
+"""http or https URL without user name and password; dumped without its query, which may hold a key.
+The values in the query are redacted in every error and log line."""
 
 ImportPath = Annotated[
     str, AfterValidator(_validate_import_path), WithJsonSchema({"type": "string", "format": "import-path"})

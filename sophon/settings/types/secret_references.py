@@ -1,13 +1,13 @@
 """Secrets in settings: references to an environment variable or a file, resolved on use and redacted in output."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from sophon.security import KNOWN_SECRETS, hide_url_secrets, url_secrets
 from sophon.settings.types.json_types import is_list, is_mapping
 from sophon.settings.types.section import build_value_error
 
@@ -47,6 +47,11 @@ class Secret:
         return self._kind is None
 
     @property
+    def variable(self) -> str | None:
+        """Name of the environment variable that holds the secret; None for another source."""
+        return self._value if self._kind == ENV_KEY else None
+
+    @property
     def source_description(self) -> str:
         """Source of the secret, for messages: `environment variable X`, `file /run/x`, `the settings`."""
         if self._kind == ENV_KEY:
@@ -54,14 +59,24 @@ class Secret:
         return f"file {self._value}" if self._kind == FILE_KEY else "the settings"
 
     def resolve(self, environment: Mapping[str, str]) -> str | None:
-        """Return the secret without surrounding white space; None if it is missing, empty or unreadable."""
+        """Return the secret without surrounding white space; None if it is missing, empty or unreadable.
+
+        From then on `sophon.security.redact` replaces it in the texts of errors.
+        """
         if self._kind == ENV_KEY:
             found: str | None = environment.get(self._value)
         elif self._kind == FILE_KEY:
             found = _read_file(self._value)
         else:
             found = self._value
-        return (found or "").strip() or None
+        value = (found or "").strip() or None
+        for secret in self.secret_parts(value) if value else ():
+            KNOWN_SECRETS.add(secret)
+        return value
+
+    def secret_parts(self, value: str) -> Iterator[str]:
+        """Yield what must not be shown of the resolved value: all of it."""
+        yield value
 
     def to_redacted_json(self) -> dict[str, str] | str:
         """Return the JSON form with a plain text redacted."""
@@ -113,14 +128,11 @@ class SecretUrl(Secret):
         return self._kind is None and self._redacted() != self._value
 
     def _redacted(self) -> str:
-        scheme, separator, rest = self._value.partition("://")
-        credentials, at, location = rest.rpartition("@")
-        # An unescaped password may contain these characters; an ambiguous URL is redacted as a whole.
-        if not separator or "?" in credentials or "#" in credentials:
-            return REDACTED
-        path = re.split(r"[?#]", location, maxsplit=1)
-        options = f"?{REDACTED}" if len(path) > 1 else ""
-        return f"{scheme}://{REDACTED + at if at else ''}{path[0]}{options}"
+        return hide_url_secrets(self._value)
+
+    def secret_parts(self, value: str) -> Iterator[str]:
+        """Yield the password and the values of secret query parameters."""
+        return url_secrets(value)
 
 
 def is_secret_reference(value: object) -> bool:

@@ -21,5 +21,5 @@ def ctx(services: Services) -> Context:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The files folder; it does not exist yet."""
-    return tmp_path / "files"
+    """The files folder of Ada; it does not exist yet."""
+    return tmp_path / "files" / "principals" / "ada"

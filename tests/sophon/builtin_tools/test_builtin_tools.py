@@ -54,3 +54,15 @@ def test_making_the_tools_loads_no_http_client() -> None:
     code = "import sys; from sophon.builtin_tools import builtin_tools; builtin_tools(); print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_tools_whose_results_differ_each_time_tell_the_loop_detector_what_to_compare() -> None:
+    tools = {each.name: each for each in builtin_tools()}
+    for name, first, second in (
+        ("datetime.now", "2026-11-22T08:27:18+00:00 (Sunday)", "2026-11-22T08:27:19+00:00 (Sunday)"),
+        ("memory.write", "Remembered as 97e50596e64e00000001.", "Remembered as 97e50596e64e00000002."),
+        ("http.send", '{"id": 1763800000123}', '{"id": 1763800000124}'),
+    ):
+        normalize = tools[name].normalize_result
+        assert normalize is not None
+        assert normalize(first) == normalize(second)

@@ -40,6 +40,16 @@ def test_what_is_written_is_read(folder: SandboxedFolder) -> None:
     assert folder.read("./notes//2026/./today.txt") == b"hello"
 
 
+def test_root_folders_and_files_are_for_the_account_of_the_host_only(folder: SandboxedFolder, root: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder.write("notes/today.txt", b"hello")
+    finally:
+        os.umask(before)
+    made = (root, root / "notes", root / "notes/today.txt")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700, 0o700, 0o600]
+
+
 def test_a_file_is_located_where_it_really_lies_and_a_link_or_folder_nowhere(
     folder: SandboxedFolder, root: Path, secret: Path, tmp_path: Path
 ) -> None:
@@ -79,7 +89,7 @@ def test_a_list_is_sorted_and_tells_kinds_and_sizes(folder: SandboxedFolder, roo
 
 
 def test_a_name_that_is_no_text_is_shown_all_the_same(folder: SandboxedFolder, root: Path) -> None:
-    root.mkdir()
+    root.mkdir(parents=True)
     (root / os.fsdecode(b"caf\xe9")).touch()
     assert folder.list(".") == [FolderEntry("caf\ufffd", "file", 0)]
 

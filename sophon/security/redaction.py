@@ -1,0 +1,84 @@
+"""Redaction: replaces the secrets in a text, by value where the settings know them, else by their form."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
+from sophon.security.secret_patterns import secret_pattern
+
+_MIN_CHARACTERS = 8
+"""No shorter text holds a secret that can be told from ordinary text; most texts that are checked are empty."""
+
+_MAX_PASSES = 4
+"""A replacement can uncover another secret beside it, at most once per side; more passes than that change nothing."""
+
+CUT_MARGIN = 1024
+"""Characters at the end of a window that are left out of a cut text: no key is longer."""
+
+_WINDOWS = 4
+"""A window is this many times the limit, because redaction shortens the text."""
+
+_PARTIAL_WORD = re.compile(r"(?<![^\s\"'`,;:<>(){}\[\]])[^\s\"'`,;:<>(){}\[\]]{1,200}\Z")
+"""The last word in front of a cut; a run of characters longer than any key is not left out."""
+
+
+def redact(text: str) -> str:
+    """Return the text with every secret replaced by a marker that contains REDACTED, and the rest unchanged.
+
+    A fixed prefix or the name in front of a value stays. Idempotent; linear in the length of the text. Known by form:
+    keys of providers (`sk-...`, `AIza...`, `ghp_...`, `xoxb-...`, `AKIA...` and others), JSON Web Tokens, PEM private
+    keys, `Authorization` headers, passwords in URLs, secret query parameters, and assignments to passwords, keys and
+    tokens; known by value: every secret of 8 characters or more that settings resolved in this process.
+    """
+    if len(text) < _MIN_CHARACTERS:
+        return text
+    pattern = secret_pattern()
+    for _ in range(_MAX_PASSES):
+        found = pattern.sub(_replacement, KNOWN_SECRETS.replace(text))
+        if found == text:
+            break
+        text = found
+    return text
+
+
+def redact_and_cut(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text, redacted, and never a part of a secret at the cut.
+
+    Of a longer text a window is redacted, and its end left out: a secret that the end of the window cut in two is not
+    known by its half. The part of a word in front of the cut is left out too.
+    """
+    window = _WINDOWS * limit + CUT_MARGIN
+    shown = redact(text[:window])
+    if len(text) > window:
+        shown = shown[:-CUT_MARGIN]
+    if len(shown) <= limit and len(text) <= window:
+        return shown
+    return _PARTIAL_WORD.sub("", shown[:limit])
+
+
+class RedactedError(Exception):
+    """Base class of errors whose text holds no secret from the moment they are made, wherever it goes from there."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(redact(each) if isinstance(each, str) else each for each in args))
+
+
+def redact_message(error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an error payload `{code, message, ...}` with its message redacted."""
+    message = error.get("message")
+    return {**error, "message": redact(message)} if isinstance(message, str) else error
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the error's text, redacted; its type's name if it has none or cannot be converted."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
+        text = ""
+    return redact(text) or type(error).__name__
+
+
+def _replacement(match: re.Match[str]) -> str:
+    kept = match.lastgroup
+    return f"{match[kept] if kept else ''}{MARKER}"
