@@ -13,6 +13,8 @@ from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo
 LITELLM = "litellm"
 """Provider type whose model names carry the provider as a prefix, as in `groq/llama-3.3-70b`."""
 
+OLLAMA_TYPES = frozenset({"ollama", "ollama_chat"})
+
 DEFAULT_CAPABILITIES = frozenset({"function_calling", "streaming"})
 """Capabilities assumed for a model that the table does not list; the settings can override them."""
 
@@ -26,13 +28,16 @@ def lookup_model_info(
 ) -> ModelInfo:
     """Return the facts about a model: the table's entry, then `overrides` (fields of ModelInfo) from the settings.
 
-    A model that the table does not list has a window of 128,000 tokens, function calling, streaming and no prices
-    (its cost counts as 0). An entry of another provider with the same model name is not used, because windows and
-    prices differ. `provider_id` is the id in the settings, by default the type. The table is read once, on the first
-    call (30 ms), so call this at startup and not during a turn. Raises TypeError for an override that is not a field.
+    A model that the table does not list has a window of 128,000 tokens, function calling, streaming and no prices.
+    Unless `overrides` say otherwise it is `hosted`, except on Ollama. An entry of another provider with the same model
+    name is not used, because windows and prices differ. `provider_id` is the id in the settings, by default the type.
+    The table is read once, on the first call (30 ms), so call this at startup and not during a turn. Raises TypeError
+    for an override that is not a field.
     """
     entry = _find_entry(provider_type.lower(), model_name)
     fields = _fields_from_entry(entry) if entry is not None else dict[str, Any](capabilities=DEFAULT_CAPABILITIES)
+    runner = model_name.partition("/")[0] if provider_type.lower() == LITELLM else provider_type.lower()
+    fields["hosting"] = "local" if runner in OLLAMA_TYPES else "hosted"
     fields |= overrides or {}
     fields["capabilities"] = _normalise_capabilities(fields)
     return ModelInfo(model_name, provider_id or provider_type, **fields)

@@ -1,6 +1,6 @@
 """Model contract: `Model`, its facts, requests and responses, call layers and the meter."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
@@ -27,12 +27,18 @@ DEFAULT_MAX_TOKENS = 4096
 """Output limit in tokens. Source: reference/sophon.md 5.12."""
 
 
+Hosting: TypeAlias = Literal["local", "private", "hosted"]
+"""Where a model runs, which decides what an unknown price means: `local` in this process or on an Ollama server (free),
+`private` on another server of this machine or of a private network (free, unless a monthly cost is limited), `hosted`
+at a provider that charges."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """Facts about a model: limits, capabilities and prices.
 
-    `prices` are (input, output) in USD per million tokens, which equals micro-USD per token; None when unknown.
-    Window and output limit are in tokens.
+    `prices` are (input, output) in USD per million tokens, which equals micro-USD per token; None when unknown, which
+    means free unless the model is `hosted`. Window and output limit are in tokens.
     """
 
     name: str
@@ -43,6 +49,7 @@ class ModelInfo:
     streaming: bool = True
     capabilities: frozenset[str] = frozenset()
     prices: tuple[float, float] | None = None
+    hosting: Hosting = "local"
     id: str = field(init=False, repr=False, compare=False)
     """`provider/name`, the form in which a user selects a model."""
 
@@ -52,11 +59,21 @@ class ModelInfo:
     def __str__(self) -> str:
         return self.id
 
+    @property
+    def is_cost_unknown(self) -> bool:
+        """Whether calls of this model cost an unknown amount: a provider charges for them, and no price is known."""
+        return self.prices is None and self.hosting == "hosted"
+
     def cost_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """Return the cost of the tokens in micro-USD; 0 when the prices are unknown."""
+        """Return the cost of the tokens in whole micro-USD, rounded, at least 1 if they cost anything.
+
+        0 when the prices are unknown; see `is_cost_unknown`.
+        """
         if self.prices is None:
             return 0
-        return round(input_tokens * self.prices[0] + output_tokens * self.prices[1])
+        cost = input_tokens * self.prices[0] + output_tokens * self.prices[1]
+        # Otherwise any number of very small calls would cost nothing.
+        return max(1, round(cost)) if cost > 0 else 0
 
 
 NO_MODEL = ModelInfo(name="none", provider="none")
@@ -64,10 +81,28 @@ NO_MODEL = ModelInfo(name="none", provider="none")
 
 
 @dataclass(slots=True)
+class AttemptOutput:
+    """What a model notes during an attempt, so that it is charged if the attempt fails; the gateway reads it then.
+
+    Without notes only the streamed text counts.
+    """
+
+    pieces: list[str] = field(default_factory=lambda: [])
+    """All that was produced: text, reasoning, and the names and arguments of tool calls, in the order of arrival."""
+    usage: Usage | None = None
+    """The usage that the provider has reported."""
+    is_half_usage: bool = False
+    """Whether the provider's report lacks input or output tokens; the 0 in its place is estimated."""
+    has_begun: bool = False
+    """Whether the provider has begun to answer, which it charges for even if the answer is lost."""
+
+
+@dataclass(slots=True)
 class ModelRequest:
     """One model call. `messages` is the caller's list: a model may keep a reference, and it is not changed later.
 
-    `on_text` is set when the text is to be streamed. The gateway sets `key` for each attempt.
+    `on_text` is set when the text is to be streamed, and `on_reasoning` when the model's reasoning is. The gateway sets
+    `key` and `output` for each attempt.
     """
 
     messages: list[Message]
@@ -81,6 +116,9 @@ class ModelRequest:
     key: str | None = field(default=None, repr=False)
     input_tokens: int | None = None
     """Uncalibrated input tokens, if a call layer has counted them; otherwise the gateway counts when it needs to."""
+    on_reasoning: OnText | None = field(default=None, repr=False)
+    output: AttemptOutput | None = field(default=None, repr=False, compare=False)
+    """Notes of the attempt, which the gateway sets for each; None outside of an attempt."""
 
     def copy_with(self, **changes: Any) -> Self:
         """Return a copy with the named fields replaced."""
@@ -97,6 +135,10 @@ class ModelResponse:
     finish_reason: Literal["stop", "tool_calls", "length"] = "stop"
     model: ModelInfo | None = None
     """The model that answered; set by the gateway."""
+    reasoning: str = ""
+    """What the model wrote while it reasoned; never part of `text`."""
+    reasoning_fields: Mapping[str, Any] = field(default_factory=lambda: {})
+    """Fields of the provider's message that hold the reasoning and must be sent back: see `Reasoning.fields`."""
 
 
 class Model(Protocol):

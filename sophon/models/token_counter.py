@@ -119,8 +119,9 @@ class TokenCounter:
         return count
 
     def count_response(self, response: ModelResponse) -> int:
-        """Return the tokens of a response: its text and tool calls."""
-        return self.count_text(response.text) + sum(self.count_tool_call(call) for call in response.tool_calls)
+        """Return the tokens of a response: its text, reasoning and tool calls."""
+        texts = self.count_text(response.text) + self.count_text(response.reasoning)
+        return texts + sum(self.count_tool_call(call) for call in response.tool_calls)
 
     def calibrate(self, tokens: int, model_id: str) -> int:
         """Return the count multiplied by the model's calibration factor, rounded up."""

@@ -9,6 +9,10 @@ from sophon.clock import Clock
 COOLDOWN_SECONDS = 60.0
 """Default cool-down of a key. Source: reference/sophon.md 5.12."""
 
+MAX_COOLDOWN_SECONDS = 3600.0
+"""Longest cool-down that a provider can request; then the key is tried again. A wrong or hostile `Retry-After` would
+otherwise disable a key for as long as the process lives."""
+
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyStatistics:
@@ -69,9 +73,17 @@ class ApiKeyPool:
         return None
 
     def earliest_key(self, model: str | None = None) -> str | None:
-        """Return the key whose cool-down ends first; None if every key is disabled."""
+        """Return the key whose cool-down ends first; None if every key is disabled.
+
+        A cool-down that the provider requested is kept as long as another key is left: only the pool's own cool-down
+        may be cut short.
+        """
         enabled = [key for key in self._keys if key not in self._disabled]
-        return min(enabled, key=lambda key: self._cooldown(key, model).until, default=None)
+        return min(
+            enabled,
+            key=lambda key: (self._cooldown(key, model).is_provider_requested, self._cooldown(key, model).until),
+            default=None,
+        )
 
     def retry_after_seconds(self, model: str | None = None) -> float | None:
         """Return the seconds until a key is available if the provider requested every cool-down; otherwise None."""

@@ -2,19 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
-from sophon.errors import AuthenticationFailed, ModelError, RateLimited
+from sophon.cancellation import Cancellation
+from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
 from sophon.events import Emit, ModelAttempt
 from sophon.messages import Usage
-from sophon.models.gateway.api_keys import ApiKeyPool
+from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.budget_accounting import AttemptAccounting
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
+from sophon.models.gateway.response_check import check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
-from sophon.models.model import Meter, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 
 
 class AttemptRecord(NamedTuple):
@@ -28,12 +30,13 @@ class AttemptRecord(NamedTuple):
 
 @dataclass(slots=True)
 class CallHooks:
-    """Hooks of one gateway call, shared by all its attempts: meter, event emitter, stop check and output latch."""
+    """Hooks of one gateway call, shared by all its attempts: meter, events, stop check, output latch, cancellation."""
 
     meter: Meter | None = None
     emit: Emit | None = None
     check: Callable[[], None] | None = None
     output_latch: OutputLatch | None = None
+    cancellation: Cancellation = field(default_factory=Cancellation)
 
     @property
     def has_output(self) -> bool:
@@ -45,8 +48,9 @@ class AttemptRunner:
     """Runs the attempts of one call and keeps their records.
 
     Nothing stays reserved, whatever the outcome: success settles with the reported usage (estimated if there is none);
-    failure releases, or charges the produced text if the model had begun to stream; cancellation charges the input and
-    the produced text.
+    failure releases, or charges what has cost something (attempt_cost.py); cancellation charges the input and all that
+    was produced. A model that raises CancelledError although nobody cancelled has failed; one that returns after
+    its timeout has timed out.
     """
 
     __slots__ = ("_context", "_hooks", "records")
@@ -59,6 +63,7 @@ class AttemptRunner:
     async def run(self, candidate: Candidate, request: ModelRequest, key: str | None) -> ModelResponse:
         """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
         hooks = self._hooks
+        await hooks.cancellation.checkpoint()
         if hooks.check is not None:
             hooks.check()
         accounting = self._open_accounting(request, key)
@@ -70,11 +75,16 @@ class AttemptRunner:
                 response = await candidate.model.complete(accounting.request)
             else:
                 response = await self._complete_with_timeout(candidate, accounting.request)
-            if not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance] - a third-party model
-                _raise_not_a_response(response)
-        except asyncio.CancelledError:
-            self._record(accounting, "cancelled", await accounting.charge())
-            raise
+            _note_answer(accounting.request, response)
+            response = check_response(response)
+        except asyncio.CancelledError as error:
+            stopped_by_listener = accounting.tap is not None and accounting.tap.listener_error is error
+            if hooks.cancellation.is_requested or stopped_by_listener:
+                self._record(accounting, "cancelled", await accounting.charge())
+                raise
+            own = _own_cancellation_error(candidate, hooks.has_output)
+            await self._settle_failure(candidate, accounting, own)
+            raise own from error
         except Exception as error:
             failure = self._classify(candidate, error, accounting.tap)
             await self._settle_failure(candidate, accounting, failure)
@@ -85,18 +95,28 @@ class AttemptRunner:
 
     def _open_accounting(self, request: ModelRequest, key: str | None) -> AttemptAccounting:
         tap = None
+        if self._hooks.output_latch is not None:
+            self._hooks.output_latch.restart()
         if request.on_text is not None:
             tap = StreamTap(request.on_text, self._hooks.check)
-            request = request.copy_with(on_text=tap, key=key)
-        elif request.key != key:
-            # A copy, so that a request kept from an earlier attempt still shows the key of that attempt.
-            request = request.copy_with(key=key)
+            reasoning_tap = None
+            if request.on_reasoning is not None:
+                reasoning_tap = StreamTap(request.on_reasoning, self._hooks.check)
+                tap.reasoning = reasoning_tap
+            request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=AttemptOutput())
+        else:
+            # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
+            request = request.copy_with(key=key, output=AttemptOutput())
         context = self._context
         return AttemptAccounting(request, tap, context.clock.monotonic(), context.tokens, self._hooks.meter)
 
     async def _complete_with_timeout(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
-        async with self._context.clock.timeout(self._context.options.attempt_timeout_seconds):
-            return await candidate.model.complete(request)
+        seconds = self._context.options.attempt_timeout_seconds
+        async with self._context.clock.timeout(seconds) as limit:
+            response = await candidate.model.complete(request)
+        if limit.expired():
+            raise TimeoutError(f"no response within {seconds} seconds")
+        return response
 
     async def _settle_success(
         self, candidate: Candidate, accounting: AttemptAccounting, response: ModelResponse
@@ -106,18 +126,19 @@ class AttemptRunner:
         if keys is not None and request.key is not None:
             keys.end_cooldown(request.key, request.model.name)
         self._record(accounting, "ok", usage)
-        if tap is not None and not tap.pieces:
-            # The model did not stream: send its text in one piece.
-            tap(response.text)
+        if tap is not None:
+            # The model did not stream: send its reasoning and its text in one piece each.
+            if tap.reasoning is not None and not tap.reasoning.pieces:
+                tap.reasoning(response.reasoning)
+            if not tap.pieces:
+                tap(response.text)
         # A new object, because the model may return the same one again.
-        return ModelResponse(
-            response.text, response.tool_calls, usage, normalise_finish_reason(response), request.model
-        )
+        return replace(response, usage=usage, finish_reason=normalise_finish_reason(response), model=request.model)
 
     def _classify(self, candidate: Candidate, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
         failure = error
-        if not isinstance(error, AssertionError) and (tap is None or tap.listener_error is not error):
+        if not isinstance(error, AssertionError) and (tap is None or not tap.has_raised(error)):
             failure = classify_error(error, candidate.provider.id, candidate.info.name, now=self._context.clock.now())
         if isinstance(failure, ModelError):
             failure.visible = self._hooks.has_output
@@ -130,9 +151,7 @@ class AttemptRunner:
         provider.last_error = code
         if key is not None and provider.keys is not None:
             penalise_key(provider.keys, key, candidate.info, failure, self._context.options.key_cooldown_seconds)
-        has_streamed = accounting.tap is not None and accounting.tap.pieces
-        usage = await (accounting.charge() if has_streamed else accounting.release())
-        self._record(accounting, code, usage, str(failure))
+        self._record(accounting, code, await accounting.end_failed(failure), str(failure))
 
     def _record(self, accounting: AttemptAccounting, outcome: str, usage: Usage, detail: str = "") -> None:
         duration = round((self._context.clock.monotonic() - accounting.started_at) * 1000)
@@ -147,24 +166,38 @@ class AttemptRunner:
 
 
 def normalise_finish_reason(response: ModelResponse) -> Literal["stop", "tool_calls", "length"]:
-    """Return `tool_calls` if and only if there are tool calls, whatever the provider reported."""
+    """Return `tool_calls` if and only if there are tool calls, else `length` if the model reported it, else `stop`.
+
+    A model of one's own may report anything, also what ends a turn in another way, such as `suspended`.
+    """
     if response.tool_calls:
         return "tool_calls"
-    return "stop" if response.finish_reason == "tool_calls" else response.finish_reason
+    return "length" if response.finish_reason == "length" else "stop"
 
 
 def penalise_key(keys: ApiKeyPool, key: str, model: ModelInfo, failure: Exception, cooldown_seconds: float) -> None:
-    """Apply a failure to its key: a rate limit (429) starts a cool-down for this model; 401 and 403 disable the key.
-
-    An overload has no effect, because it does not depend on the key.
+    """Apply a failure to its key: a rate limit (429) or an overload (529) starts a cool-down for this model; 401 and
+    403 disable the key. The provider is believed for an hour at most. Source: reference/sophon.md 5.12.
     """
     if isinstance(failure, AuthenticationFailed):
         keys.disable_key(key)
-    elif isinstance(failure, RateLimited):
+    elif isinstance(failure, RateLimited | Overloaded):
         retry_after = failure.retry_after
-        seconds = cooldown_seconds if retry_after is None else retry_after
+        seconds = cooldown_seconds if retry_after is None else min(retry_after, MAX_COOLDOWN_SECONDS)
         keys.cool_down(key, seconds, model.name, is_provider_requested=retry_after is not None)
 
 
-def _raise_not_a_response(value: object) -> NoReturn:
-    raise TypeError(f"the model returned {value!r:.80}, which is not a ModelResponse")
+def _own_cancellation_error(candidate: Candidate, visible: bool) -> ModelError:
+    info = candidate.info
+    error = ProviderUnavailable(
+        f"{info.id}: the call was cancelled by the model itself", provider=info.provider, model=info.name
+    )
+    error.visible = visible
+    return error
+
+
+def _note_answer(request: ModelRequest, response: object) -> None:
+    """Note the usage of an answer, which was paid for, also if it turns out to be of no use."""
+    if request.output is not None and isinstance(response, ModelResponse):
+        request.output.has_begun = True
+        request.output.usage = response.usage

@@ -1,12 +1,16 @@
 """Budget accounting of one attempt: reservation, settlement or release, and the usage with its cost."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
 
 from sophon.messages import Usage
+from sophon.models.gateway.attempt_cost import has_cost
+from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
 from sophon.models.gateway.streaming import StreamTap
-from sophon.models.model import Meter, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import Meter, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
@@ -36,21 +40,33 @@ class AttemptAccounting:
         self._reservation = await meter.reserve(self.request, self._input_tokens())
 
     async def settle(self, response: ModelResponse) -> Usage:
-        """Settle a successful attempt with the reported usage, estimated if there is none; return the usage."""
-        usage = self._usage(response)
+        """Settle a successful attempt with the reported usage; return the usage.
+
+        What the report lacks, also half of it, is estimated; a report that cannot be true counts as none.
+        """
+        try:
+            usage = self._usage(response.usage, lambda: self._tokens.count_response(response))
+        except BaseException:
+            await self.release()
+            raise
         if self._meter is not None:
             await self._meter.settle(self._reservation, self.request, usage)
         return usage
 
     async def charge(self) -> Usage:
-        """Settle an interrupted attempt with the input and the text produced so far; return the usage."""
-        output_tokens = self._tokens.count_text("".join(self.tap.pieces)) if self.tap is not None else 0
-        usage = usage_with_cost(self.request.model, self._input_tokens(), output_tokens)
+        """Settle an interrupted attempt with what was reported, else its input and all that it produced."""
+        output = self.request.output
+        usage = self._usage(output.usage if output is not None else None, self._produced_tokens)
         # Shielded, because the turn may already be cancelled.
         with anyio.CancelScope(shield=True):
             if self._meter is not None:
                 await self._meter.settle(self._reservation, self.request, usage)
         return usage
+
+    async def end_failed(self, failure: Exception) -> Usage:
+        """Charge a failed attempt if it has cost something, else release its reservation; return the usage."""
+        produced = self.tap.produced_text if self.tap is not None else ""
+        return await (self.charge() if has_cost(failure, self.request.output, produced) else self.release())
 
     async def release(self) -> Usage:
         """Release the reservation of a failed attempt, which cost nothing; return an empty usage."""
@@ -58,23 +74,31 @@ class AttemptAccounting:
             await self._meter.release(self._reservation)
         return Usage()
 
-    def _usage(self, response: ModelResponse) -> Usage:
-        reported, model = response.usage, self.request.model
+    def _usage(self, report: object, count_output: Callable[[], int]) -> Usage:
+        reported, model = read_reported_usage(report), self.request.model
         if reported is None:
-            return usage_with_cost(model, self._input_tokens(), self._tokens.count_response(response))
-        if self._estimated:
+            return usage_with_cost(model, self._input_tokens(), count_output())
+        if reported.input_tokens and self._estimated:
             self._tokens.update_calibration(model.id, self._estimated, reported.input_tokens)
-        if reported.cost_micros or model.prices is None:
+        if self.request.output is not None and self.request.output.is_half_usage:
+            reported = replace(
+                reported,
+                input_tokens=reported.input_tokens or self._input_tokens(),
+                output_tokens=reported.output_tokens or count_output(),
+            )
+        if reported.cost_micros or (model.prices is None and not model.is_cost_unknown):
             return reported
-        return usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
+        priced = usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
+        return replace(priced, reasoning_tokens=reported.reasoning_tokens)
+
+    def _produced_tokens(self) -> int:
+        """Return the tokens of what was streamed, or of what the model noted, which contains the calls, if more."""
+        output = self.request.output
+        streamed = self._tokens.count_text(self.tap.produced_text) if self.tap is not None else 0
+        return max(streamed, self._tokens.count_text("".join(output.pieces)) if output is not None else 0)
 
     def _input_tokens(self) -> int:
         if not self._estimated:
             counted = self.request.input_tokens
             self._estimated = self._tokens.count_request(self.request) if counted is None else counted
         return self._tokens.calibrate(self._estimated, self.request.model.id)
-
-
-def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
-    """Return the usage of the tokens with its cost at the model's prices."""
-    return Usage(input_tokens, output_tokens, model.cost_micros(input_tokens, output_tokens), cached_input_tokens)

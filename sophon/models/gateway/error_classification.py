@@ -6,6 +6,7 @@ to be imported (httpx, aiohttp, openai, litellm); the text. Anything else become
 retried.
 """
 
+import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,9 +23,13 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
+from sophon.security import redact_and_cut
 
 QUOTA_COOLDOWN_SECONDS = 3600.0
 """Cool-down after an exhausted quota (402, `insufficient_quota`) if the provider does not say when it is renewed."""
+
+MAX_RETRY_AFTER_SECONDS = 31 * 86400.0
+"""Longest wait that a provider is believed, in seconds: a monthly quota. A key pauses for an hour at most even so."""
 
 MAX_ERROR_TEXT = 2000
 """Characters of an error's text that are read and kept, because some providers send the request back."""
@@ -58,18 +63,27 @@ def classify_error(error: Exception, provider: str, model: str, *, now: datetime
     return failure
 
 
+def cut_error_text(text: str) -> str:
+    """Return at most MAX_ERROR_TEXT characters, redacted before the cut: see `redact_and_cut`."""
+    return redact_and_cut(text, MAX_ERROR_TEXT)
+
+
 def parse_retry_after(value: object, now: datetime | None = None) -> float | None:
-    """Parse a Retry-After value (RFC 9110, 10.2.3: seconds or an HTTP date) to seconds; None if it is neither."""
+    """Parse a Retry-After value (RFC 9110, 10.2.3: seconds or an HTTP date) to seconds; None if it is neither.
+
+    A time in the past is 0; a longer one than `MAX_RETRY_AFTER_SECONDS` is bounded; no finite number is ignored.
+    """
     if isinstance(value, int | float):
-        return max(0.0, float(value))
+        return None if isinstance(value, bool) else _bound_seconds(value)
     if not isinstance(value, str):
         return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        return _seconds_until(value, now)
+    value = value.strip()
+    if _DECIMAL.fullmatch(value):
+        return _bound_seconds(float(value))
+    return _seconds_until(value, now)
 
 
+_DECIMAL = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _CONTEXT_OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size)|maximum context|max(?:imum)? (?:input|prompt) (?:length|tokens)"
     r"|too many (?:input |prompt )?tokens|(?:prompt|input|request) is too (?:long|large)"
@@ -161,7 +175,7 @@ def _seconds_until_reset(text: str, now: datetime | None) -> float | None:
     if span is None or not any(span.groups()[:4]):
         return None
     days, hours, minutes, seconds = (float(part or 0) for part in span.groups()[:4])
-    return days * 86400 + hours * 3600 + minutes * 60 + (seconds / 1000 if span[5] == "ms" else seconds)
+    return _bound_seconds(days * 86400 + hours * 3600 + minutes * 60 + (seconds / 1000 if span[5] == "ms" else seconds))
 
 
 def _seconds_until(moment: str, now: datetime | None) -> float | None:
@@ -174,10 +188,19 @@ def _seconds_until(moment: str, now: datetime | None) -> float | None:
             then = datetime.fromisoformat(moment)
         else:
             then = parsedate_to_datetime(moment)
-    except (ValueError, OverflowError):
+        aware = then if then.tzinfo else then.replace(tzinfo=UTC)
+        return _bound_seconds((aware - now).total_seconds())
+    except (ValueError, OverflowError, TypeError):
         return None
-    aware = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
+
+
+def _bound_seconds(seconds: float) -> float | None:
+    """Return the seconds within 0 and the maximum; None for what is not finite."""
+    try:
+        finite = math.isfinite(seconds)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return min(max(0.0, float(seconds)), MAX_RETRY_AFTER_SECONDS) if finite else None
 
 
 def _http_status(error: Exception) -> int | None:
@@ -186,7 +209,7 @@ def _http_status(error: Exception) -> int | None:
             value = getattr(holder, name, None)
             if isinstance(value, int) and not isinstance(value, bool):
                 return int(value)
-            if isinstance(value, str) and value.isdigit():
+            if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) == 3:
                 return int(value)
     return None
 
@@ -207,7 +230,7 @@ def _error_text(error: Exception) -> str:
     body = getattr(error, "body", None)
     if body and str(body) not in text:
         text = f"{text} {body}"
-    return text[:MAX_ERROR_TEXT]
+    return cut_error_text(text)
 
 
 def _first_error(error: Exception) -> Exception:
@@ -221,4 +244,5 @@ def _with_provider(error: SophonError, provider: str, model: str) -> SophonError
     if isinstance(error, ModelError):
         error.provider = error.provider or provider
         error.model = error.model or model
+        error.retry_after = parse_retry_after(error.retry_after)
     return error

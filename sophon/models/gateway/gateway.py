@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
+from sophon.cancellation import Cancellation
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Usage
 from sophon.models.gateway.attempt import AttemptRunner, CallHooks, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
+from sophon.models.gateway.closing import close_all
 from sophon.models.gateway.failover_machine import (
     TRANSITIONS,
     FailoverState,
@@ -74,15 +76,18 @@ class ModelGateway:
         meter: Meter | None = None,
         emit: Emit | None = None,
         check: Callable[[], None] | None = None,
+        cancellation: Cancellation | None = None,
     ) -> ModelResponse:
         """Return the response of the first candidate that answers; the gateway may modify `request`.
 
-        `check` is called before every attempt and every chunk and may raise to stop the call. Raises ModelError
-        (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if every candidate was
-        over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if there is no candidate.
-        AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
+        `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
+        `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.
+
+        Raises ModelError (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if
+        every candidate was over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if
+        there is no candidate. AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
         """
-        hooks = CallHooks(meter, emit, check)
+        hooks = CallHooks(meter, emit, check, cancellation=cancellation or Cancellation())
         if request.on_text is not None:
             hooks.output_latch = OutputLatch(request.on_text)
             request = request.copy_with(on_text=hooks.output_latch)
@@ -123,16 +128,12 @@ class ModelGateway:
             await load()
 
     async def aclose(self) -> None:
-        """Close every model that has an `aclose`, even if one fails; then raise the first failure."""
-        failures: list[Exception] = []
-        for model in self._models():
-            close = getattr(model, "aclose", None)
-            if close is None:
-                continue
-            try:
-                await close()
-            except Exception as error:  # noqa: BLE001 - raised below, after the others are closed
-                failures.append(error)
+        """Close every model that has an `aclose`, concurrently; then raise the first failure, in priority order.
+
+        A model that does not close within 5 seconds is left behind and counts as failed, with a ModelTimeout.
+        """
+        models = [model for model in self._models() if hasattr(model, "aclose")]
+        failures = await close_all(models, self._context.clock)
         if failures:
             raise failures[0]
 
@@ -186,6 +187,7 @@ def _complete_response(
         response.usage = Usage()
     response.finish_reason = normalise_finish_reason(response)
     if output_latch is not None and not output_latch.has_output:
+        output_latch.restart()
         output_latch(response.text)
     return response
 

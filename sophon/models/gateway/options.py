@@ -22,7 +22,7 @@ class GatewayOptions:
     backoff_jitter: float = 0.2
     """Share of a wait by which it may be shorter or longer; the cap applies to the result."""
     key_cooldown_seconds: float = 60.0
-    """Cool-down of a key after a 429 without Retry-After."""
+    """Cool-down of a key after a 429 or an overload (529) without Retry-After."""
     max_wait_seconds: float = 30.0
     """Longest wait before a retry while another candidate is left."""
     last_candidate_max_wait_seconds: float = 60.0

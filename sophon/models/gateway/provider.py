@@ -28,7 +28,8 @@ class Provider:
     """A configured endpoint with its models (the first is the default), keys, circuit breaker and counters.
 
     A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
-    time. Without `keys` the models are called without a key (local models).
+    time. Without `keys` the models are called without a key (local models). `default_prices` are those of its models
+    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`.
     """
 
     __slots__ = (
@@ -36,6 +37,7 @@ class Provider:
         "active",
         "attempts",
         "breaker",
+        "default_prices",
         "failures",
         "id",
         "keys",
@@ -59,6 +61,7 @@ class Provider:
         self.priority = priority
         self.active = active
         self.keys = keys
+        self.default_prices: tuple[float, float] | None = None
         self.breaker = CircuitBreaker()
         self.attempts = 0
         self.failures = 0
@@ -77,11 +80,19 @@ class Provider:
         return "active" if self.breaker.allows_call(now) else "benched"
 
     def qualify_info(self, info: ModelInfo) -> ModelInfo:
-        """Return the model's facts with this provider's id; always the same object for the same model."""
+        """Return the model's facts with this provider's id and default prices; always the same object for the same
+        model.
+        """
         found = self._qualified_infos.get(info)
         if found is None:
-            found = self._qualified_infos[info] = replace(info, provider=self.id)
+            needs_price = info.prices is None and info.hosting != "local"
+            prices = self.default_prices if needs_price else info.prices
+            found = self._qualified_infos[info] = replace(info, provider=self.id, prices=prices)
         return found
+
+    def model_infos(self) -> "list[ModelInfo]":
+        """Return the facts of its models, as budgets and accounting use them."""
+        return [Candidate(self, model).info for model in self.models]
 
     def statistics(self, now: float) -> ProviderStatistics:
         """Return health, keys and counts since the process started: attempts, failures, and the last error code."""
@@ -99,5 +110,7 @@ class Candidate:
     @property
     def info(self) -> ModelInfo:
         """The model's facts under the id of its provider, which budgets and accounting use."""
-        info = self.model.info
-        return info if info.provider == self.provider.id else self.provider.qualify_info(info)
+        info, provider = self.model.info, self.provider
+        if info.provider == provider.id and provider.default_prices is None:
+            return info
+        return provider.qualify_info(info)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, RateLimited
+from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, Overloaded, RateLimited
 from sophon.events import AgentStatus, Emit
 from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
@@ -142,7 +142,7 @@ class RetryLoop:
     def _delay(self, progress: _RetryProgress) -> float:
         """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
         keys, failure = self._candidate.provider.keys, progress.failure
-        if keys is not None and isinstance(failure, RateLimited):
+        if keys is not None and isinstance(failure, RateLimited | Overloaded):
             retry_after = keys.retry_after_seconds(self._candidate.info.name)
         else:
             retry_after = failure.retry_after if isinstance(failure, ModelError) else None
@@ -151,7 +151,7 @@ class RetryLoop:
         return self._context.backoff.wait_seconds(progress.position.retries)
 
     def _select_key_after_wait(self, progress: _RetryProgress) -> None:
-        """Select an available key, else the one whose cool-down ends first: a single key gets all its retries."""
+        """Select an available key, else one that cools down: a single key gets all its retries."""
         keys, name = self._candidate.provider.keys, self._candidate.info.name
         progress.event = RetryEvent.WAIT_FINISHED
         if keys is not None:
@@ -169,7 +169,7 @@ class RetryLoop:
             )
             return _RetryProgress(None, rejected, RetryEvent.NO_KEY, RetryPosition())
         cooling = RateLimited(
-            f"every key of provider {provider.id!r} is cooling down after a rate limit",
+            f"every key of provider {provider.id!r} is cooling down after a rate limit or an overload",
             provider=provider.id,
             model=info.name,
         )

@@ -4,8 +4,9 @@
 
     selecting_key  --key_available--> attempting; --no_key--> given_up;
                    --keys_cooling--> waiting on the last candidate, else given_up
-    attempting     --success--> answered; --rate_limited--> rotating_key; --key_refused--> selecting_key;
-                   --transient_error--> waiting; --budget_exceeded--> given_up; --fatal_error--> aborted
+    attempting     --success--> answered; --rate_limited--> rotating_key; --overloaded--> rotating_key;
+                   --key_refused--> selecting_key; --transient_error--> waiting;
+                   --budget_exceeded--> given_up; --fatal_error--> aborted
     rotating_key   --key_available--> attempting; --keys_cooling--> waiting; --no_key--> given_up
     waiting        --wait_finished--> attempting; --wait_too_long--> given_up; --no_key--> given_up
 
@@ -48,6 +49,7 @@ class RetryEvent(Enum):
     NO_KEY = auto()
     SUCCESS = auto()
     RATE_LIMITED = auto()
+    OVERLOADED = auto()
     KEY_REFUSED = auto()
     TRANSIENT_ERROR = auto()
     BUDGET_EXCEEDED = auto()
@@ -67,6 +69,7 @@ _EXPECTED_TRANSITIONS: dict[RetryState, dict[RetryEvent, RetryState]] = {
     RetryState.ATTEMPTING: {
         RetryEvent.SUCCESS: RetryState.ANSWERED,
         RetryEvent.RATE_LIMITED: RetryState.ROTATING_KEY,
+        RetryEvent.OVERLOADED: RetryState.ROTATING_KEY,
         RetryEvent.KEY_REFUSED: RetryState.SELECTING_KEY,
         RetryEvent.TRANSIENT_ERROR: RetryState.WAITING,
         RetryEvent.BUDGET_EXCEEDED: RetryState.GIVEN_UP,
@@ -120,8 +123,8 @@ class RetryPosition:
 def advance_retry(position: RetryPosition, event: RetryEvent, limits: RetryLimits) -> RetryPosition:
     """Return the position after an event: first the transition table, then the limits.
 
-    A change of key is not a retry; every key is used at most once between two waits. Once all keys were used, a 429
-    leads to waiting, and a 401 to given_up because no key is left.
+    A change of key is not a retry; every key is used at most once between two waits. Once all keys were used, a 429 or
+    an overload leads to waiting, and a 401 to given_up because no key is left.
     """
     target = TRANSITIONS[position.state, event]
     if position.state is RetryState.SELECTING_KEY and event is RetryEvent.KEYS_COOLING and not limits.is_last_candidate:
@@ -145,6 +148,8 @@ def retry_event_from_error(error: SophonError) -> RetryEvent:
         return RetryEvent.FATAL_ERROR
     if isinstance(error, RateLimited):
         return RetryEvent.RATE_LIMITED
+    if isinstance(error, Overloaded):
+        return RetryEvent.OVERLOADED
     if isinstance(error, AuthenticationFailed):
         return RetryEvent.KEY_REFUSED
     return RetryEvent.TRANSIENT_ERROR if isinstance(error, TRANSIENT_ERRORS) else RetryEvent.FATAL_ERROR

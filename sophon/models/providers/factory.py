@@ -7,13 +7,15 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError
-from sophon.models.catalog import LITELLM, lookup_model_info
+from sophon.models.capabilities import declare_capabilities
+from sophon.models.catalog import LITELLM, OLLAMA_TYPES, lookup_model_info
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model, ModelInfo
 from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import find_provider_defaults
 from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
+from sophon.models.providers.hosting import is_private_server
 from sophon.models.providers.litellm.model import LiteLLMModel
 from sophon.models.providers.model_info_overrides import override_info
 from sophon.models.providers.ollama_discovery import list_ollama_models, resolve_ollama_url, select_preferred_model
@@ -112,19 +114,24 @@ class _ProviderBuilder:
             return self._openai(self._openai_url())
         if kind == OLLAMA:
             address = self._settings.base_url or resolve_ollama_url(self._context.environment)
-            return self._openai(f"{address.rstrip('/').removesuffix('/v1')}/v1")
+            base, mark, query = address.partition("?")
+            return self._openai(f"{base.rstrip('/').removesuffix('/v1')}/v1{mark}{query}")
         return self._litellm()
 
     def _openai(self, url: str) -> list[Model]:
         seconds = self._settings.timeout.total_seconds()
-        infos = [self._info(self._settings.type, name) for name in self._names()]
-        return [OpenAIModel(info, base_url=url, timeout_seconds=seconds) for info in infos]
+        infos = [self._info(self._settings.type, name, url) for name in self._names()]
+        tags = self._settings.think_tags
+        has_think_tags = self._settings.type == OLLAMA if tags is None else tags
+        return [
+            OpenAIModel(info, base_url=url, timeout_seconds=seconds, has_think_tags=has_think_tags) for info in infos
+        ]
 
     def _litellm(self) -> list[Model]:
         prefix = to_litellm_type(self._settings.type)
         return [
             LiteLLMModel(
-                self._info(prefix, name),
+                self._info(prefix, name, self._settings.base_url),
                 litellm_name=name if prefix == LITELLM or name.startswith(f"{prefix}/") else f"{prefix}/{name}",
                 base_url=self._settings.base_url,
                 timeout_seconds=self._settings.timeout.total_seconds(),
@@ -132,8 +139,18 @@ class _ProviderBuilder:
             for name in self._names()
         ]
 
-    def _info(self, kind: str, name: str) -> ModelInfo:
-        return lookup_model_info(kind, name, provider_id=self._settings.id, overrides=self._info_overrides())
+    def _info(self, kind: str, name: str, url: str | None) -> ModelInfo:
+        overrides = self._info_overrides()
+        if kind not in OLLAMA_TYPES and is_private_server(kind, url):
+            overrides["hosting"] = "private"
+        return self._with_capabilities(
+            lookup_model_info(kind, name, provider_id=self._settings.id, overrides=overrides)
+        )
+
+    def _with_capabilities(self, info: ModelInfo) -> ModelInfo:
+        settings = self._settings
+        declared = (*settings.capabilities, *settings.model_capabilities.get(info.name, ()))
+        return declare_capabilities(info, declared, function_calling=settings.function_calling)
 
     def _names(self) -> tuple[str, ...]:
         """Return the configured models, else the provider's default model."""
@@ -204,7 +221,9 @@ class _ProviderBuilder:
 
     def _with_overrides(self, model: Model) -> Model:
         name = {"name": self._settings.models[0]} if self._settings.models else {}
-        return override_info(model, provider=self._settings.id, **name, **self._info_overrides())
+        known = override_info(model, provider=self._settings.id, **name, **self._info_overrides())
+        info = self._with_capabilities(known.info)
+        return override_info(known, function_calling=info.function_calling, capabilities=info.capabilities)
 
     def _info_overrides(self) -> dict[str, Any]:
         """Return the facts that the settings state about the models, as fields of ModelInfo."""

@@ -1,14 +1,16 @@
 """HTTP error response of a provider: status, Retry-After and the error message."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import orjson
 
-from sophon.models.gateway.error_classification import MAX_ERROR_TEXT
+from sophon.models.gateway.error_classification import cut_error_text
+from sophon.models.providers.third_party_json import as_count, as_mapping
+from sophon.security import RedactedError
 
 
-class ProviderHttpError(Exception):
+class ProviderHttpError(RedactedError):
     """Error response of a provider; raised by an adapter and classified by the gateway.
 
     `retry_after` is in seconds, or the header's text: an HTTP date, which needs a clock to be converted.
@@ -26,13 +28,13 @@ def http_error_from_response(status: int, headers: Mapping[str, str], body: byte
 
 def read_retry_after(headers: Mapping[str, str]) -> float | str | None:
     """Return the wait from lower-case headers: OpenAI's `retry-after-ms` in seconds, else the text of `retry-after`."""
-    milliseconds = _parse_int(headers.get("retry-after-ms"))
+    milliseconds = as_count(headers.get("retry-after-ms"))
     return milliseconds / 1000 if milliseconds is not None else headers.get("retry-after")
 
 
 def http_error_from_payload(error: object) -> ProviderHttpError:
     """Build the error from the field `error` of a 200 response, as some providers send it during a stream."""
-    code = _parse_int(_as_mapping(error).get("code"))
+    code = as_count(as_mapping(error).get("code"))
     return ProviderHttpError(code if code is not None and 400 <= code <= 599 else 502, _message_from_error(error))
 
 
@@ -40,26 +42,17 @@ def _message_from_body(body: bytes) -> str:
     try:
         payload = cast(object, orjson.loads(body))
     except orjson.JSONDecodeError:
-        return body[:MAX_ERROR_TEXT].decode("utf-8", "replace").strip() or "no error message"
+        return cut_error_text(body.decode("utf-8", "replace").strip()) or "no error message"
     if isinstance(payload, list):  # as sent by Gemini
         payload = next(iter(cast(list[object], payload)), None)
-    return _message_from_error(_as_mapping(payload).get("error") or payload)
+    return _message_from_error(as_mapping(payload).get("error") or payload)
 
 
 def _message_from_error(error: object) -> str:
     """Return the message followed by code and type, e.g. `insufficient_quota` or `context_length_exceeded`."""
-    fields = _as_mapping(error)
+    fields = as_mapping(error)
     parts = [str(fields[name]) for name in ("message", "detail", "code", "type") if fields.get(name)]
     if not parts:
         text = error if isinstance(error, str) else orjson.dumps(error, default=str).decode()
-        return text[:MAX_ERROR_TEXT]
-    return f"{parts[0]} ({', '.join(parts[1:])})" if len(parts) > 1 else parts[0]
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
-
-
-def _parse_int(value: object) -> int | None:
-    text = str(value)
-    return int(text) if text.isdecimal() else None
+        return cut_error_text(text)
+    return cut_error_text(f"{parts[0]} ({', '.join(parts[1:])})" if len(parts) > 1 else parts[0])

@@ -27,8 +27,9 @@ def create_model_from_factory(factory: object, settings: ProviderSettings, setti
         model.close()
         raise SettingsError([f"{setting}: {path!r} is async; the factory must return the model directly"])
     if not callable(getattr(model, "complete", None)) or not hasattr(model, "info"):
-        problem = f"{path!r} returned a {type(model).__name__}, which is not a model: it needs `info` and `complete`"
-        raise SettingsError([f"{setting}: {problem}"])
+        kind = type(model).__name__
+        problem = f"returned a value of type {kind}, which is not a model: it needs `info` and `complete`"
+        raise SettingsError([f"{setting}: {path!r} {problem}"])
     return cast(Model, model)
 
 

@@ -48,13 +48,28 @@ def summarise_texts(texts: Sequence[str], clause: str) -> str:
     """
     requested = _COUNT.search(clause)
     count = _parse_count(requested["count"]) if requested else _DEFAULT_COUNT
-    chosen = extract_key_sentences("\n".join(texts), max(count, 1))
+    chosen = extract_key_sentences("\n".join(join_list_items(text) for text in texts), max(count, 1))
     if requested is None or requested["unit"].lower().startswith("sentence"):
         return " ".join(ensure_full_stop(capitalise(part)) for part in chosen)
     if len(chosen) < count:
         covered = {1: "the one result", 2: "both results"}.get(len(texts), f"all {len(texts)} results")
         chosen.append(f"That covers {covered}; there is nothing more to sum up")
     return "\n".join(f"{at}. {ensure_full_stop(capitalise(part.lstrip('- ')))}" for at, part in enumerate(chosen, 1))
+
+
+def join_list_items(text: str) -> str:
+    """Return a text in which the items of each list stand behind its heading, each once: `About cats: one; two.`"""
+    lines: list[str] = []
+    items: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if line.startswith("- ") and lines and lines[-1].endswith(":"):
+            items.append(line.removeprefix("- ").rstrip("."))
+            continue
+        if items:
+            lines[-1] += f" {'; '.join(dict.fromkeys(items))}."
+            items = []
+        lines.append(line)
+    return "\n".join(lines[:-1])
 
 
 def compact_messages(messages: Sequence[Message], max_characters: int = MAX_SUMMARY_CHARACTERS) -> str:

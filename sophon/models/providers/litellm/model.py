@@ -7,6 +7,8 @@ from sophon.errors import ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
+from sophon.models.providers.openai.alternation import merge_messages
+from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
     OpenAIDialect,
     build_request_options,
@@ -15,7 +17,7 @@ from sophon.models.providers.openai.request import (
     should_stream,
     tool_to_json,
 )
-from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator
+from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, emit_pieces
 from sophon.models.providers.provider_http_error import read_retry_after
 
 
@@ -51,7 +53,7 @@ class LiteLLMModel:
                 raise
             if should_stream(request):
                 return await _read_stream(request, completion, idle_timeout)
-        accumulator = ResponseAccumulator()
+        accumulator = ResponseAccumulator(request.output)
         accumulator.add_chunk(_to_mapping(completion))
         return accumulator.to_response(request.tools, is_streamed=False)
 
@@ -60,9 +62,11 @@ class LiteLLMModel:
         await release_clients(self)
 
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
+        messages = merge_messages(request.messages)
+        reasoning = fields_to_return(messages, request.model.id)
         arguments: dict[str, Any] = {
             "model": self._name,
-            "messages": [message_to_json(message) for message in request.messages],
+            "messages": [message_to_json(each) | reasoning.get(index, {}) for index, each in enumerate(messages)],
             # litellm adapts the output limit field and the temperature to the model.
             **build_request_options(request, OpenAIDialect()),
             "api_key": request.key,
@@ -81,13 +85,11 @@ class LiteLLMModel:
 
 
 async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:
-    accumulator = ResponseAccumulator()
+    accumulator = ResponseAccumulator(request.output)
     try:
         async for chunk in stream:
             idle_timeout.reset()
-            text = accumulator.add_chunk(_to_mapping(chunk))
-            if text and request.on_text is not None:
-                request.on_text(text)
+            emit_pieces(accumulator.add_chunk(_to_mapping(chunk)), accumulator, request)
     finally:
         await _close(stream)
     if _is_cut_off(stream):

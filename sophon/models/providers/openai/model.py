@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 import anyio.to_thread
 import orjson
@@ -17,18 +18,20 @@ from sophon._version import __version__
 from sophon.errors import ModelTimeout, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.idle_timeout import IdleTimeout
+from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.request import (
     ToolJsonCache,
     build_request_options,
     dialect_for_model,
-    message_to_json_bytes,
+    messages_to_json_bytes,
     native_tools,
     should_stream,
     to_json_bytes,
 )
-from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object
+from sophon.models.providers.openai.response import ResponseAccumulator, emit_pieces, parse_json_object
 from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.models.providers.sse import SseDecoder
+from sophon.security import hide_url_secrets
 
 if TYPE_CHECKING:
     import httpx
@@ -51,13 +54,22 @@ class OpenAIModel:
     """Model adapter for `POST {base_url}/chat/completions`.
 
     `timeout_seconds` limits the whole response or, while streaming, the time between two chunks; connecting takes at
-    most ten seconds. The key is taken from the request; without one no authorization header is sent. Proxies are taken
-    from the environment.
+    most ten seconds. `has_think_tags`: the model writes its reasoning between `<think>` tags in its text. The key is
+    taken from the request; without one no authorization header is sent. Proxies are taken from the environment.
     """
 
-    def __init__(self, info: ModelInfo, *, base_url: str = OPENAI_URL, timeout_seconds: float = 120.0) -> None:
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        base_url: str = OPENAI_URL,
+        timeout_seconds: float = 120.0,
+        has_think_tags: bool = False,
+    ) -> None:
         self.info = info
-        self._url = f"{base_url.rstrip('/')}/chat/completions"
+        self.has_think_tags = has_think_tags
+        self._url = chat_completions_url(base_url)
+        self._shown_url = hide_url_secrets(self._url)
         self._timeout_seconds = timeout_seconds
         self._dialect = dialect_for_model(info.name)
         self._tool_json = ToolJsonCache()
@@ -82,10 +94,10 @@ class OpenAIModel:
             async with IdleTimeout(self._timeout_seconds) as idle_timeout:
                 return await self._send(request, idle_timeout)
         except httpx.TimeoutException as error:
-            raise ModelTimeout(f"connecting to {self._url} timed out") from error
+            raise ModelTimeout(f"connecting to {self._shown_url} timed out") from error
         except httpx.TransportError as error:
             raise ProviderUnavailable(
-                f"the connection to {self._url} failed: {error or type(error).__name__}"
+                f"the connection to {self._shown_url} failed: {error or type(error).__name__}"
             ) from error
 
     async def aclose(self) -> None:
@@ -102,15 +114,16 @@ class OpenAIModel:
                 raise http_error_from_response(response.status_code, response.headers, await _read_error_body(response))
             if should_stream(request) and not _is_json(response.headers):
                 return await self._read_stream(request, response, idle_timeout)
-            accumulator = ResponseAccumulator()
+            accumulator = self._accumulator(request)
             text = accumulator.add_chunk(parse_json_object(await response.aread()))
-        _emit_text(text, request)
+        emit_pieces(text, accumulator, request)
         return accumulator.to_response(request.tools, is_streamed=False)
 
     async def _read_stream(
         self, request: ModelRequest, response: "httpx.Response", idle_timeout: IdleTimeout
     ) -> ModelResponse:
-        accumulator, decoder = ResponseAccumulator(), SseDecoder()
+        accumulator, decoder = self._accumulator(request), SseDecoder()
+        accumulator.output.has_begun = True
         async with aclosing(_iterate_chunks(response, accumulator)) as chunks:
             async for chunk in chunks:
                 idle_timeout.reset()
@@ -118,21 +131,31 @@ class OpenAIModel:
                     if event == _DONE:
                         await _drain(chunks)
                         return accumulator.to_response(request.tools, is_streamed=True)
-                    _emit_text(accumulator.add_chunk(parse_json_object(event)), request)
+                    emit_pieces(accumulator.add_chunk(parse_json_object(event)), accumulator, request)
             for event in decoder.flush():
                 if event != _DONE:
-                    _emit_text(accumulator.add_chunk(parse_json_object(event)), request)
+                    emit_pieces(accumulator.add_chunk(parse_json_object(event)), accumulator, request)
         return accumulator.to_response(request.tools, is_streamed=True)
 
+    def _accumulator(self, request: ModelRequest) -> ResponseAccumulator:
+        return ResponseAccumulator(request.output, has_think_tags=self.has_think_tags)
+
     def _body(self, request: ModelRequest) -> bytes:
+        messages = merge_messages(request.messages)
         body: dict[str, Any] = {
             "model": self.info.name,
-            "messages": [orjson.Fragment(message_to_json_bytes(message)) for message in request.messages],
+            "messages": [orjson.Fragment(data) for data in messages_to_json_bytes(messages, request.model.id)],
             **build_request_options(request, self._dialect),
         }
         if tools := native_tools(request):
             body["tools"] = [orjson.Fragment(self._tool_json.get_json(tool)) for tool in tools]
         return to_json_bytes(body)
+
+
+def chat_completions_url(base_url: str) -> str:
+    """Return the URL of the requests: the path is extended, and the query of the base, such as a version, stays."""
+    parts = urlsplit(base_url)
+    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/chat/completions", parts.query, ""))
 
 
 def _create_client(timeout_seconds: float) -> "httpx.AsyncClient":
@@ -172,11 +195,6 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
         async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):
             async for _ in chunks:
                 pass
-
-
-def _emit_text(text: str, request: ModelRequest) -> None:
-    if text and should_stream(request) and request.on_text is not None:
-        request.on_text(text)
 
 
 async def _read_error_body(response: "httpx.Response") -> bytes:

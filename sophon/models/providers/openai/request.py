@@ -12,6 +12,7 @@ import orjson
 
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelRequest
+from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096
@@ -55,6 +56,17 @@ def message_to_json_bytes(message: Message) -> bytes:
         data = to_json_bytes(message_to_json(message))
         object.__setattr__(message, "wire", data)
     return data
+
+
+def messages_to_json_bytes(messages: Sequence[Message], model_id: str) -> list[bytes]:
+    """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back."""
+    reasoning = fields_to_return(messages, model_id)
+    return [
+        to_json_bytes(message_to_json(message) | reasoning[index])
+        if index in reasoning
+        else message_to_json_bytes(message)
+        for index, message in enumerate(messages)
+    ]
 
 
 def tool_to_json(tool: Tool) -> dict[str, Any]:

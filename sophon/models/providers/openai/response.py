@@ -2,29 +2,27 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
 
 from sophon.errors import BadRequest, ProviderUnavailable
-from sophon.messages import ToolCall, Usage
-from sophon.models.model import ModelResponse
-from sophon.models.providers.openai.request import tool_names_by_wire_name
+from sophon.messages import Usage
+from sophon.models.model import AttemptOutput, ModelRequest, ModelResponse
+from sophon.models.providers.openai.reasoning import ReasoningAccumulator
+from sophon.models.providers.openai.request import should_stream
+from sophon.models.providers.openai.think_tags import ThinkTagScanner
+from sophon.models.providers.openai.tool_call_assembly import ToolCallAssembler, ToolCallDelta
 from sophon.models.providers.provider_http_error import http_error_from_payload
+from sophon.models.providers.third_party_json import as_count, as_mapping
+from sophon.security import redact_and_cut
 from sophon.tools.tool import Tool
 
 STREAM_CUT_MESSAGE = "the response was cut off: its stream ended before the model had finished"
 """Message of the ProviderUnavailable for a stream without a finish reason."""
 
-
-@dataclass(slots=True)
-class _ToolCallDraft:
-    """A tool call that is being assembled from its deltas."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
+MAX_SHOWN = 200
+"""Characters of an unreadable response that its error shows."""
 
 
 class ResponseAccumulator:
@@ -35,19 +33,24 @@ class ResponseAccumulator:
     raises `ProviderHttpError`.
     """
 
-    __slots__ = ("_draft_by_slot", "_drafts", "_pending_surrogate", "_pieces", "_usage", "finish_reason")
+    __slots__ = ("_calls", "_pending_surrogate", "_pieces", "_tags", "finish_reason", "output", "reasoning")
 
-    def __init__(self) -> None:
+    def __init__(self, output: AttemptOutput | None = None, *, has_think_tags: bool = False) -> None:
+        self.output = output or AttemptOutput()
+        """Notes of the attempt: what arrived, for the case that it fails."""
+        self.reasoning = ReasoningAccumulator()
+        self._tags = ThinkTagScanner() if has_think_tags else None
         self.finish_reason: str | None = None
         """The provider's finish reason, or None until it has arrived."""
         self._pieces: list[str] = []
-        self._drafts: list[_ToolCallDraft] = []
-        self._draft_by_slot: dict[object, _ToolCallDraft] = {}
-        self._usage: Usage | None = None
+        self._calls = ToolCallAssembler()
         self._pending_surrogate = ""
 
     def add_chunk(self, chunk: Mapping[str, Any]) -> str:
-        """Add a whole response or a chunk; return the text in it, which is often empty."""
+        """Add a whole response or a chunk; return the text in it, which is often empty.
+
+        Reasoning is not part of it: `reasoning.take_new_text()` returns what the chunk has added.
+        """
         try:
             return self._add_unchecked(chunk)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
@@ -57,25 +60,35 @@ class ResponseAccumulator:
         """Return the accumulated response.
 
         Raises ProviderUnavailable for a stream without a finish reason, which was cut off, and BadRequest if the
-        provider's content filter withheld the answer.
+        provider's content filter withheld the answer, or the model refused without a word.
         """
         if self._pending_surrogate:
             self._pieces.append("?")
+        if self._tags is not None:
+            self._pieces.append(self._tags.close())
+            self.reasoning.add_text(self._tags.take_reasoning())
         if is_streamed and self.finish_reason is None:
             raise ProviderUnavailable(STREAM_CUT_MESSAGE)
-        if self.finish_reason == "content_filter":
+        is_refused = self.finish_reason == "refusal" and not "".join(self._pieces).strip()
+        if self.finish_reason == "content_filter" or is_refused:
             raise BadRequest("the provider's content filter stopped the response; rephrase the request")
         if self.finish_reason == "error":
             raise ProviderUnavailable("the provider failed during its response")
-        names = tool_names_by_wire_name(tools) if self._drafts else {}
-        calls = [_to_tool_call(draft, names) for draft in self._drafts]
-        return ModelResponse("".join(self._pieces), calls, self._usage, _normalise_finish_reason(self.finish_reason))
+        return ModelResponse(
+            "".join(self._pieces),
+            self._calls.to_calls(tools),
+            self.output.usage,
+            _normalise_finish_reason(self.finish_reason),
+            reasoning=self.reasoning.text,
+            reasoning_fields=self.reasoning.build_fields(),
+        )
 
     def _add_unchecked(self, chunk: Mapping[str, Any]) -> str:
         if error := chunk.get("error"):
+            self._note_usage(chunk.get("usage"))
             raise http_error_from_payload(error)
-        if usage := chunk.get("usage"):
-            self._usage = _parse_usage(usage) or self._usage
+        self.output.has_begun = True
+        self._note_usage(chunk.get("usage"))
         choices = chunk.get("choices")
         if not choices:
             return ""
@@ -84,41 +97,48 @@ class ResponseAccumulator:
         delta = choice.get("delta") or choice.get("message")
         if not delta:
             return ""
+        add_call = self._calls.add_delta if choice.get("delta") else self._calls.add_whole
         for position, piece in enumerate(delta.get("tool_calls") or ()):
-            self._add_tool_call_delta(piece, position)
+            call = ToolCallDelta.from_piece(piece)
+            self._note(call.name)
+            self._note(call.arguments)
+            add_call(call, position)
+        self._note(self.reasoning.add(delta, is_whole=not choice.get("delta")))
         text = delta.get("content") or delta.get("refusal")
         return self._join_surrogates(_text_of_content(text)) if text else ""
 
-    def _add_tool_call_delta(self, piece: Mapping[str, Any], position: int) -> None:
-        function: Mapping[str, Any] = piece.get("function") or {}
-        draft = self._find_draft(piece.get("id") or "", piece.get("index"), bool(function.get("name")), position)
-        draft.name = draft.name or function.get("name") or ""
-        arguments = function.get("arguments")
-        if arguments is not None:
-            draft.arguments += arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
+    def _note_usage(self, report: object) -> None:
+        usage = _parse_usage(report)
+        if usage is not None:
+            self.output.usage = usage
+            self.output.is_half_usage = not (usage.input_tokens and usage.output_tokens)
 
-    def _find_draft(self, call_id: str, index: int | None, has_name: bool, position: int) -> _ToolCallDraft:
-        """Return the tool call of a delta, by id, else by index. Some providers send no index, others always 0."""
-        if call_id and (known := self._draft_by_slot.get(call_id)) is not None:
-            return known
-        slot = position if index is None else index
-        draft = self._draft_by_slot.get(slot)
-        is_new = draft is not None and bool(draft.name) and (bool(call_id and draft.id) or (index is None and has_name))
-        if draft is None or is_new:
-            draft = self._draft_by_slot[slot] = _ToolCallDraft()
-            self._drafts.append(draft)
-        if call_id:
-            draft.id = call_id
-            self._draft_by_slot[call_id] = draft
-        return draft
+    def _note(self, produced: str) -> None:
+        if produced:
+            self.output.pieces.append(produced)
 
     def _join_surrogates(self, text: str) -> str:
         """Join surrogate pairs that were split between two chunks; return the text."""
+        self._note(text)  # with the tags and what is between them
         if self._pending_surrogate or not text.isascii():
             text, self._pending_surrogate = _split_trailing_surrogate(self._pending_surrogate + text)
+        if self._tags is not None:
+            text = self._tags.feed(text)
+            self.reasoning.add_text(self._tags.take_reasoning())
         if text:
             self._pieces.append(text)
         return text
+
+
+def emit_pieces(text: str, accumulator: ResponseAccumulator, request: ModelRequest) -> None:
+    """Emit the text and the reasoning of the chunk that was added last, if the request streams them."""
+    if not should_stream(request):
+        return
+    reasoning = accumulator.reasoning.take_new_text()
+    if reasoning and request.on_reasoning is not None:
+        request.on_reasoning(reasoning)
+    if text and request.on_text is not None:
+        request.on_text(text)
 
 
 def parse_json_object(data: bytes) -> Mapping[str, Any]:
@@ -128,48 +148,35 @@ def parse_json_object(data: bytes) -> Mapping[str, Any]:
     except orjson.JSONDecodeError:
         value = _parse_leniently(data)
     if not isinstance(value, dict):
-        raise ProviderUnavailable(f"the response is not a JSON object: {data[:200].decode('utf-8', 'replace')}")
+        shown = redact_and_cut(data.decode("utf-8", "replace"), MAX_SHOWN)
+        raise ProviderUnavailable(f"the response is not a JSON object: {shown}")
     return cast(dict[str, Any], value)
 
 
-def parse_tool_arguments(text: str) -> tuple[dict[str, Any], str | None]:
-    """Parse a tool call's arguments; return them and the error, if any. Empty text and null mean no arguments."""
-    if not text.strip():
-        return {}, None
-    try:
-        # The standard parser, because orjson rounds integers of more than 64 bits. strict=False accepts raw line breaks
-        # in strings, the most frequent mistake of models.
-        value: object = json.loads(text, strict=False, parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
-        return {}, f"the arguments are not valid JSON: {error}"
-    if value is None:
-        return {}, None
-    if not isinstance(value, dict):
-        return {}, f"the arguments are not a JSON object: {text[:200]}"
-    return cast(dict[str, Any], value), None
-
-
-def _reject_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is not a JSON number")
-
-
-def _to_tool_call(draft: _ToolCallDraft, names: Mapping[str, str]) -> ToolCall:
-    arguments, malformed = parse_tool_arguments(draft.arguments)
-    return ToolCall(draft.id, names.get(draft.name, draft.name), arguments, malformed)
-
-
-def _normalise_finish_reason(reason: str | None) -> Literal["stop", "tool_calls", "length"]:
+def _normalise_finish_reason(reason: object) -> Literal["stop", "tool_calls", "length"]:
     if reason in ("length", "max_tokens"):
         return "length"
     return "tool_calls" if reason in ("tool_calls", "function_call") else "stop"
 
 
-def _parse_usage(usage: Mapping[str, Any]) -> Usage | None:
-    """Parse the reported usage; None if the provider reported no tokens."""
-    tokens_in, tokens_out = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-    details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
-    cached = details.get("cached_tokens") or 0
-    return Usage(int(tokens_in), int(tokens_out), 0, int(cached)) if tokens_in or tokens_out else None
+def _parse_usage(report: object) -> Usage | None:
+    """Parse the reported usage; None if the provider reported no tokens, or something that is no number of tokens.
+
+    A useless report must not fail the response, because it was paid for. A half that is missing is 0 here, and the
+    gateway estimates it.
+    """
+    usage = as_mapping(report)
+    tokens_in, tokens_out = as_count(usage.get("prompt_tokens")) or 0, as_count(usage.get("completion_tokens")) or 0
+    if not tokens_in and not tokens_out:
+        return None
+    cached = as_count(as_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0
+    reasoned = as_count(as_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+    return Usage(
+        tokens_in,
+        tokens_out,
+        cached_input_tokens=max(0, min(cached, tokens_in)),
+        reasoning_tokens=max(0, min(reasoned, tokens_out)),
+    )
 
 
 def _text_of_content(content: str | Sequence[Mapping[str, Any]]) -> str:

@@ -61,6 +61,13 @@ def test_the_key_that_rests_shortest_is_the_soonest(clock: VirtualClock) -> None
     assert ring.earliest_key("m") == "b"
 
 
+def test_a_rest_the_provider_asked_for_is_the_last_to_be_cut_short(clock: VirtualClock) -> None:
+    ring = ApiKeyPool(["a", "b"], clock)
+    ring.cool_down("a", 60, "m")
+    ring.cool_down("b", 10, "m", is_provider_requested=True)
+    assert ring.earliest_key("m") == "a"
+
+
 def test_the_hint_is_the_shortest_wait_the_provider_asked_for(clock: VirtualClock) -> None:
     ring = ApiKeyPool(["a", "b"], clock)
     ring.cool_down("a", 40, "m", is_provider_requested=True)

@@ -18,7 +18,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.gateway.error_classification import classify_error, parse_retry_after
+from sophon.models.gateway.error_classification import MAX_RETRY_AFTER_SECONDS, classify_error, parse_retry_after
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -151,6 +151,9 @@ def test_the_time_to_wait_is_found_where_providers_put_it(facts: dict[str, Any],
         ("weekly limit, resets in 3d4h", 3 * 86400 + 4 * 3600),
         ("the limit resets at 2026-01-02T00:00:00Z", 86400),
         ("slow down", None),
+        ("try again in 99999999999999999999999999d", MAX_RETRY_AFTER_SECONDS),
+        (f"try again in {'9' * 400}d", None),
+        ("resets_at: 99999999999999999", None),
     ],
 )
 def test_the_time_to_wait_is_read_from_the_text(text: str, seconds: float | None) -> None:
@@ -185,6 +188,17 @@ def test_an_error_of_our_own_learns_where_it_happened() -> None:
     assert (error.provider, error.model) == ("openai", "gpt")
 
 
+@pytest.mark.parametrize(("given", "kept"), [(float("nan"), None), (float("inf"), None), (1e300, 31 * 86400), (5, 5)])
+def test_the_wait_in_an_error_of_our_own_is_bounded_too(given: float, kept: float | None) -> None:
+    error = RateLimited("ours", retry_after=given)
+    of(error)
+    assert error.retry_after == kept
+
+
+def test_a_status_that_is_no_number_is_ignored() -> None:
+    assert type(of(ProviderError("odd", status_code="²"))) is ModelError
+
+
 def test_a_failed_assertion_is_never_wrapped() -> None:
     with pytest.raises(AssertionError, match="the script"):
         of(AssertionError("the script has ended"))
@@ -210,6 +224,8 @@ def test_a_long_text_is_cut() -> None:
         ("soon", None),
         ("", None),
         (None, None),
+        *((odd, None) for odd in ("inf", "nan", "1_0", "٣", True, float("inf"), float("nan"), 10**400, "9" * 400)),
+        *((long, MAX_RETRY_AFTER_SECONDS) for long in ("1e308", 10**18, "Fri, 31 Dec 9999 23:59:59 GMT")),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(value: object, seconds: float | None) -> None:

@@ -1,5 +1,7 @@
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 import pytest
@@ -10,6 +12,7 @@ from sophon.errors import (
     BudgetExceeded,
     ContextOverflow,
     ModelError,
+    ModelTimeout,
     NoProvider,
     NotFound,
     Overloaded,
@@ -257,12 +260,78 @@ class TestKeys:
         assert len(clock.slept) == 3
         assert len(used) == 6
 
-    async def test_overload_lets_no_key_rest(self, clock: VirtualClock) -> None:
+    async def test_an_overload_tries_the_next_key_before_it_waits(self, clock: VirtualClock) -> None:
+        gateway, used = self.keyed(clock, ["k1", "k2"], self.refuse(k1=529))
+        assert (await gateway.call(ask(gateway), gateway.candidates())).text == "with k2"
+        assert (used, clock.slept) == (["k1", "k2"], [])
+        await gateway.call(ask(gateway), gateway.candidates())
+        assert used == ["k1", "k2", "k2"]
+        await clock.sleep(60)
+        keys = gateway.providers[0].keys
+        assert keys is not None
+        assert keys.statistics().cooling == 0
+
+    async def test_an_overload_of_every_key_waits_after_one_pass_and_then_gives_up(self, clock: VirtualClock) -> None:
         gateway, used = self.keyed(clock, ["k1", "k2"], self.refuse(k1=529, k2=529))
         with pytest.raises(Overloaded):
             await gateway.call(ask(gateway), gateway.candidates())
-        assert used == ["k1"] * 4
-        assert gateway.statistics()[0].keys == ApiKeyPool(["k1", "k2"], clock).statistics()
+        assert used == ["k1", "k2", "k1", "k2", "k1"]
+        assert clock.slept == pytest.approx([0.25, 0.5, 1.0], rel=0.21)
+
+    async def test_a_stream_that_is_overloaded_before_its_first_text_tries_the_next_key(
+        self, clock: VirtualClock
+    ) -> None:
+        gateway, used = self.keyed(clock, ["k1", "k2"], self.refuse(k1=529))
+        heard: list[str] = []
+        await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates())
+        assert (used, heard, clock.slept) == (["k1", "k2"], ["with k2"], [])
+
+    @pytest.mark.parametrize(
+        ("error", "keys", "slept"),
+        [
+            (Failure(429), ["k1", "k2"], []),
+            (Failure(429, retry_after=9), ["k1", "k2"], []),
+            (Failure(529), ["k1", "k2"], []),
+            (Failure(529, retry_after=9), ["k1", "k2"], []),
+            (Failure(503, text="Overloaded"), ["k1", "k2"], []),
+            (Failure(401), ["k1", "k2"], []),
+            (Failure(403), ["k1", "k2"], []),
+            (Failure(503), ["k1", "k1"], [pytest.approx(0.25, rel=0.21)]),
+            (Failure(503, retry_after=9), ["k1", "k1"], [9]),
+            (Failure(500), ["k1", "k1"], [pytest.approx(0.25, rel=0.21)]),
+            (TimeoutError("silent"), ["k1", "k1"], [pytest.approx(0.25, rel=0.21)]),
+            (ConnectionError("refused"), ["k1", "k1"], [pytest.approx(0.25, rel=0.21)]),
+        ],
+    )
+    @pytest.mark.parametrize("streamed", [False, True])
+    async def test_which_failures_change_the_key_and_which_wait_with_it(
+        self, clock: VirtualClock, error: Exception, keys: list[str], slept: list[float], streamed: bool
+    ) -> None:
+        failures = iter([error])
+
+        def answer(key: str | None) -> str:
+            for failure in failures:
+                raise failure
+            return "hello"
+
+        gateway, used = self.keyed(clock, ["k1", "k2"], answer)
+        listener = [].append if streamed else None
+        await gateway.call(ask(gateway, on_text=listener), gateway.candidates())
+        assert (used, clock.slept) == (keys, slept)
+
+    async def test_a_wait_that_the_provider_asked_of_one_key_is_not_cut_short_by_another(
+        self, clock: VirtualClock
+    ) -> None:
+        failures = iter([Failure(429), Failure(529, retry_after=5)])
+
+        def answer(key: str | None) -> str:
+            for failure in failures:
+                raise failure
+            return f"with {key}"
+
+        gateway, _ = self.keyed(clock, ["k1", "k2"], answer)
+        response = await gateway.call(ask(gateway), gateway.candidates())
+        assert (response.text, clock.slept) == ("with k1", [pytest.approx(0.25, rel=0.21)])
 
     @pytest.mark.parametrize("status", [401, 403])
     async def test_a_refused_key_is_disabled_and_the_next_one_used_at_once(
@@ -376,14 +445,27 @@ class TestBreaker:
         assert not gateway.providers[0].breaker.is_tripped
 
     async def test_a_cancelled_probe_makes_room_for_another(self, clock: VirtualClock) -> None:
-        gateway = door(clock, scripted("a", *[Failure(503)] * 3, asyncio.CancelledError()), max_retries=0)
+        probed = asyncio.Event()
+
+        async def answer(request: ModelRequest) -> str:
+            if len(model.requests) <= 3:
+                raise Failure(503)
+            probed.set()
+            return await asyncio.get_running_loop().create_future()
+
+        model = FunctionModel(answer, name="a")
+        gateway = door(clock, model, max_retries=0)
         route = gateway.candidates()
         for _ in range(3):
             with pytest.raises(ProviderUnavailable):
                 await gateway.call(ask(gateway), route)
         await clock.sleep(60)
-        with pytest.raises(asyncio.CancelledError):
-            await gateway.call(ask(gateway), route)
+        probe = asyncio.create_task(gateway.call(ask(gateway), route))
+        await probed.wait()
+        assert gateway.candidates() == []
+        probe.cancel()
+        await asyncio.wait([probe])
+        assert probe.cancelled()
         assert gateway.candidates() == route
 
 
@@ -422,11 +504,55 @@ class TestStreaming:
         assert caught.value.visible
         assert (heard, len(model.requests), clock.slept) == (["Good "], 1, [])
 
+    async def test_reasoning_of_a_failed_attempt_is_charged_and_begins_anew(self, clock: VirtualClock) -> None:
+        shown: list[str] = []
+
+        class Shown:
+            def __call__(self, text: str) -> None:
+                shown.append(text)
+
+            def restart(self) -> None:
+                shown.clear()
+
+        async def model(request: ModelRequest) -> ModelResponse:
+            assert request.on_reasoning is not None
+            request.on_reasoning("half a thought" if len(failing.requests) == 1 else "a whole thought")
+            if len(failing.requests) == 1:
+                raise Failure(503)
+            return ModelResponse("Good", reasoning="a whole thought")
+
+        failing = FunctionModel(model, name="a", prices=(1.0, 1.0))
+        gateway, attempts = door(clock, failing), EventRecorder()
+        request = ask(gateway, on_text=lambda text: None).copy_with(on_reasoning=Shown())
+        response = await gateway.call(request, gateway.candidates(), emit=attempts.emit)
+        assert (response.text, response.reasoning, shown) == ("Good", "a whole thought", ["a whole thought"])
+        first = attempts.of(ModelAttempt)[0]
+        assert (first.outcome, first.usage.output_tokens > 0) == ("provider_unavailable", True)
+
     async def test_before_visible_text_a_stream_is_repeated(self, clock: VirtualClock) -> None:
         heard: list[str] = []
         gateway = door(clock, self.breaking(error=Failure(503)), scripted("b", "from b"), max_retries=1)
         await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates())
         assert heard == ["from b"]
+
+    @pytest.mark.parametrize("blank", ["\n", "  ", "\u200b"])
+    async def test_blank_text_is_not_visible_and_goes_with_its_attempt(self, clock: VirtualClock, blank: str) -> None:
+        heard: list[str] = []
+        gateway = door(clock, self.breaking(blank, error=Failure(503)), scripted("b", "from b"), max_retries=1)
+        await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates())
+        assert heard == ["from b"]
+
+    async def test_blank_text_before_visible_text_is_kept(self, clock: VirtualClock) -> None:
+        async def streaming(request: ModelRequest) -> str:
+            assert request.on_text is not None
+            for text in ("\n", " ", "Good", " ", "day"):
+                request.on_text(text)
+            return "\n Good day"
+
+        heard: list[str] = []
+        gateway = door(clock, FunctionModel(streaming, name="a"))
+        await gateway.call(ask(gateway, on_text=heard.append), gateway.candidates())
+        assert heard == ["\n Good", " ", "day"]
 
     async def test_text_that_a_layer_held_back_is_not_visible(self, clock: VirtualClock) -> None:
         async def hold_back(request: ModelRequest, call: Call) -> ModelResponse:
@@ -534,6 +660,68 @@ class TestLayers:
 
 
 class TestMeter:
+    @pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError()])
+    async def test_an_attempt_that_was_sent_and_got_lost_is_charged_its_input(
+        self, clock: VirtualClock, error: Exception
+    ) -> None:
+        gateway, meter = door(clock, scripted("a", error, "hello")), Ledger()
+        request = ask(gateway)
+        await gateway.call(request, gateway.candidates(), meter=meter)
+        assert meter.settled[0] == Usage(gateway.tokens.count_request(request), 0)
+        assert (meter.released, meter.open) == (0, {})
+
+    async def test_a_connection_that_was_refused_costs_nothing(self, clock: VirtualClock) -> None:
+        gateway, meter = door(clock, scripted("a", ConnectionRefusedError(), "hello")), Ledger()
+        await gateway.call(ask(gateway), gateway.candidates(), meter=meter)
+        assert (meter.released, len(meter.settled)) == (1, 1)
+
+    async def test_what_the_model_noted_is_charged_when_it_fails(self, clock: VirtualClock) -> None:
+        async def noting(request: ModelRequest) -> ModelResponse:
+            assert request.output is not None
+            if len(model.requests) == 1:
+                request.output.pieces += ["f", "word " * 100]
+                raise Failure(503)
+            request.output.usage = Usage(100, 10)
+            raise Failure(400)
+
+        model = FunctionModel(noting, name="a")
+        gateway, meter = door(clock, model), Ledger()
+        request = ask(gateway)
+        with pytest.raises(BadRequest):
+            await gateway.call(request, gateway.candidates(), meter=meter)
+        produced = gateway.tokens.count_text("f" + "word " * 100)
+        assert meter.settled == [Usage(gateway.tokens.count_request(request), produced), Usage(100, 10)]
+
+    @pytest.mark.parametrize("half", [Usage(100, 0), Usage(0, 10)])
+    async def test_the_missing_half_of_a_report_is_estimated(self, clock: VirtualClock, half: Usage) -> None:
+        async def answer(request: ModelRequest) -> ModelResponse:
+            assert request.output is not None
+            request.output.is_half_usage = True
+            return ModelResponse("hello", usage=half)
+
+        gateway = door(clock, FunctionModel(answer, name="a"))
+        request = ask(gateway)
+        usage = (await gateway.call(request, gateway.candidates())).usage
+        counted = (gateway.tokens.count_request(request), gateway.tokens.count_text("hello"))
+        assert usage == Usage(half.input_tokens or counted[0], half.output_tokens or counted[1])
+
+    @pytest.mark.parametrize("report", [Usage(None, 3), Usage("12", 3), {"a": 1}, Usage(1, 1, unpriced_tokens=-1)])  # type: ignore[arg-type]
+    async def test_a_report_that_nobody_can_read_is_estimated_and_leaves_nothing_reserved(
+        self, clock: VirtualClock, report: Any
+    ) -> None:
+        gateway, meter = door(clock, scripted("a", ModelResponse("hello", usage=report))), Ledger()
+        request = ask(gateway)
+        await gateway.call(request, gateway.candidates(), meter=meter)
+        estimate = Usage(gateway.tokens.count_request(request), gateway.tokens.count_text("hello"))
+        assert (meter.settled, meter.open) == ([estimate], {})
+
+    async def test_an_answer_of_the_wrong_type_was_paid_for(self, clock: VirtualClock) -> None:
+        gateway = door(clock, scripted("a", ModelResponse(None, usage=Usage(100, 10))))  # type: ignore[arg-type]
+        meter = Ledger()
+        with pytest.raises(ModelError, match="whose text is None"):
+            await gateway.call(ask(gateway), gateway.candidates(), meter=meter)
+        assert meter.settled == [Usage(100, 10)]
+
     async def test_reported_usage_is_settled_with_its_price(self, clock: VirtualClock) -> None:
         answer = ModelResponse("hello", usage=Usage(100, 10))
         gateway, meter = door(clock, scripted("a", answer, prices=(2.0, 8.0))), Ledger()
@@ -747,6 +935,31 @@ class TestFinding:
             Provider("empty", [])
 
 
+@pytest.mark.parametrize(
+    ("reported", "shown"),
+    [("length", "length")]
+    + [
+        (odd, "stop")
+        for odd in ("stop", "tool_calls", "suspended", "end_turn", "budget_exceeded", "cancelled", "", None, [], 7)
+    ],
+)
+async def test_a_finish_reason_is_one_that_a_model_may_give(clock: VirtualClock, reported: Any, shown: str) -> None:
+    gateway = door(clock, scripted("a", ModelResponse("hello", finish_reason=reported)))
+    assert (await gateway.call(ask(gateway), gateway.candidates())).finish_reason == shown
+
+
+@pytest.mark.parametrize("seconds", [1e308, 40 * 86400, 7200])
+async def test_a_key_is_tried_again_after_an_hour_whatever_the_provider_asked(
+    clock: VirtualClock, seconds: float
+) -> None:
+    model = scripted("a", Failure(429, seconds), "hello")
+    gateway = ModelGateway([Provider("a", [model], keys=ApiKeyPool(["key"], clock))], clock=clock)
+    with pytest.raises(RateLimited):
+        await gateway.call(ask(gateway), gateway.candidates())
+    await clock.advance(3600)
+    assert (await gateway.call(ask(gateway), gateway.candidates())).text == "hello"
+
+
 async def test_closing_closes_every_model_even_if_one_fails(clock: VirtualClock) -> None:
     closed: list[str] = []
 
@@ -759,6 +972,31 @@ async def test_closing_closes_every_model_even_if_one_fails(clock: VirtualClock)
     with pytest.raises(AssertionError, match="left over"):
         await gateway.aclose()
     assert closed == ["a", "b"]
+
+
+async def test_a_model_that_hangs_while_it_is_closed_does_not_keep_the_others_open(clock: VirtualClock) -> None:
+    closed: list[str] = []
+    hanging: list[Any] = []
+
+    class Closable(ScriptedModel):
+        async def aclose(self) -> None:
+            closed.append(self.info.name)
+
+    class Hanging(ScriptedModel):
+        async def aclose(self) -> None:
+            hanging.append(asyncio.current_task())
+            while "released" not in closed:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.get_running_loop().create_future()
+
+    gateway = door(clock, Hanging([], name="a"), Closable([], name="b"), Closable([], name="c"))
+    with pytest.raises(ModelTimeout, match="a/a did not close within 5 seconds"):
+        await gateway.aclose()
+    assert closed == ["b", "c"]
+    closed.append("released")
+    for task in hanging:
+        task.cancel()
+    await asyncio.wait(hanging)
 
 
 async def _never(request: ModelRequest) -> str:

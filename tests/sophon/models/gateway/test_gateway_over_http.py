@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import AuthenticationFailed, ModelTimeout, ProviderUnavailable
+from sophon.errors import AuthenticationFailed, BadRequest, ModelError, ModelTimeout, ProviderUnavailable
+from sophon.events import ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
-from sophon.testing import VirtualClock
+from sophon.models.model import ModelInfo
+from sophon.models.providers.openai.model import OpenAIModel
+from sophon.testing import EventRecorder, VirtualClock
 
 
 def gateway_of(clock: VirtualClock, *models: Any, keys: tuple[str, ...] = ("sk-one",)) -> ModelGateway:
@@ -57,7 +60,7 @@ async def test_a_500_is_retried_and_then_failed_over(adapters: Any, serve: Any, 
     assert clock.slept == pytest.approx([0.25, 0.5, 1.0], rel=0.21)
 
 
-@pytest.mark.parametrize("status", [401, 429])
+@pytest.mark.parametrize("status", [401, 429, 529])
 async def test_a_key_that_is_refused_or_limited_gives_way_to_the_next(
     adapters: Any, server: Any, kit: Any, status: int
 ) -> None:
@@ -126,3 +129,40 @@ async def test_without_a_report_of_usage_it_is_estimated(adapters: Any, server: 
     response = await ask(gateway_of(VirtualClock(), model), kit.request(model))
     assert response.usage.input_tokens > 0
     assert response.usage.output_tokens > 0
+
+
+@pytest.mark.parametrize("end", ["close", "cut", "hang"])
+async def test_the_arguments_of_a_call_that_was_cut_off_are_charged(server: Any, kit: Any, end: str) -> None:
+    model = OpenAIModel(ModelInfo("small", "p1"), base_url=server.url, timeout_seconds=0.3)
+    arguments = '{"text": "' + "word " * 400
+    server.streams(kit.call_piece(0, arguments, "f", "x"), end=end)
+    gateway, attempts = gateway_of(VirtualClock(), model), EventRecorder()
+    request = kit.request(model, on_text=lambda _: None)
+    with pytest.raises(ModelError):
+        await gateway.call(request, gateway.candidates(), emit=attempts.emit)
+    await model.aclose()
+    first = attempts.of(ModelAttempt)[0].usage
+    assert first.output_tokens == gateway.tokens.count_text("f" + arguments)
+    assert first.input_tokens == gateway.tokens.count_request(request)
+
+
+async def test_the_usage_of_an_answer_that_was_withheld_is_charged(adapters: Any, server: Any, kit: Any) -> None:
+    model = await adapters.at(server)
+    server.answers(kit.whole({"role": "assistant", "content": ""}, "content_filter"))
+    gateway, attempts = gateway_of(VirtualClock(), model), EventRecorder()
+    with pytest.raises(BadRequest):
+        await gateway.call(kit.request(model), gateway.candidates(), emit=attempts.emit)
+    usage = attempts.of(ModelAttempt)[0].usage
+    assert (usage.input_tokens, usage.output_tokens) == (11, 7)
+
+
+@pytest.mark.parametrize("half", [{"completion_tokens": 3}, {"prompt_tokens": 12}])
+async def test_the_missing_half_of_a_usage_report_is_estimated(server: Any, kit: Any, half: dict[str, int]) -> None:
+    model = OpenAIModel(ModelInfo("small", "p0"), base_url=server.url)
+    server.answers(kit.whole({"role": "assistant", "content": "Good day"}, usage=half))
+    gateway, request = gateway_of(VirtualClock(), model), kit.request(model)
+    usage = (await ask(gateway, request)).usage
+    await model.aclose()
+    counted = (gateway.tokens.count_request(request), gateway.tokens.count_text("Good day"))
+    expected = (half.get("prompt_tokens", counted[0]), half.get("completion_tokens", counted[1]))
+    assert (usage.input_tokens, usage.output_tokens) == expected

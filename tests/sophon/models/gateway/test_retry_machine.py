@@ -39,6 +39,7 @@ EXPECTED = {
     (S.SELECTING_KEY, E.NO_KEY): S.GIVEN_UP,
     (S.ATTEMPTING, E.SUCCESS): S.ANSWERED,
     (S.ATTEMPTING, E.RATE_LIMITED): S.ROTATING_KEY,
+    (S.ATTEMPTING, E.OVERLOADED): S.ROTATING_KEY,
     (S.ATTEMPTING, E.KEY_REFUSED): S.SELECTING_KEY,
     (S.ATTEMPTING, E.TRANSIENT_ERROR): S.WAITING,
     (S.ATTEMPTING, E.BUDGET_EXCEEDED): S.GIVEN_UP,
@@ -104,9 +105,9 @@ def test_a_change_of_key_is_no_retry() -> None:
 
 
 def test_after_one_pass_over_the_keys_it_waits() -> None:
-    assert advance_retry(
-        RetryPosition(S.ATTEMPTING, 0, 1), E.RATE_LIMITED, RetryLimits(3, key_count=2)
-    ) == RetryPosition(S.WAITING, 1, 0)
+    for event in (E.RATE_LIMITED, E.OVERLOADED):
+        after = advance_retry(RetryPosition(S.ATTEMPTING, 0, 1), event, RetryLimits(3, key_count=2))
+        assert after == RetryPosition(S.WAITING, 1, 0)
 
 
 def test_a_refused_single_key_gives_the_candidate_up() -> None:
@@ -133,7 +134,7 @@ def shown(error: ModelError) -> ModelError:
     ("error", "event"),
     [
         (RateLimited(""), E.RATE_LIMITED),
-        (Overloaded(""), E.TRANSIENT_ERROR),
+        (Overloaded(""), E.OVERLOADED),
         (ProviderUnavailable(""), E.TRANSIENT_ERROR),
         (ModelTimeout(""), E.TRANSIENT_ERROR),
         (AuthenticationFailed(""), E.KEY_REFUSED),

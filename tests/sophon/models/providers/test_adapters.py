@@ -14,7 +14,7 @@ from sophon.errors import (
     ProviderUnavailable,
     RateLimited,
 )
-from sophon.messages import Message, ToolCall, Usage
+from sophon.messages import Message, Reasoning, ToolCall, Usage
 from sophon.models.gateway.error_classification import classify_error
 
 
@@ -150,6 +150,36 @@ async def test_several_calls_streamed_in_pieces_are_put_together(adapters: Any, 
         ToolCall("b", "time.now", {"zone": "CET"}),
     ]
     assert (response.finish_reason, heard) == ("tool_calls", [])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_calls_that_share_an_id_stay_two_calls(adapters: Any, server: Any, kit: Any, stream: bool) -> None:
+    model, heard = await adapters.at(server), []
+    if stream:
+        server.streams(
+            kit.call_piece(0, '{"zone": "UTC"}', "time_now", "a"),
+            kit.call_piece(1, '{"zone": ', "time_now", "a"),
+            kit.call_piece(1, '"CET"}'),
+            kit.chunk(finish="tool_calls"),
+            kit.usage,
+        )
+    else:
+        calls = [("a", "time_now", '{"zone": "UTC"}'), ("a", "time_now", '{"zone": "CET"}')]
+        server.says(None, tool_calls=kit.tool_calls(*calls))
+    on_text = heard.append if stream else None
+    response = await model.complete(kit.request(model, tools=[kit.clock_tool()], on_text=on_text))
+    assert [(call.arguments, call.malformed) for call in response.tool_calls] == [
+        ({"zone": "UTC"}, None),
+        ({"zone": "CET"}, None),
+    ]
+
+
+async def test_an_empty_message_of_an_old_session_is_not_sent(adapters: Any, server: Any, kit: Any) -> None:
+    model = await adapters.at(server)
+    server.says("yes")
+    history = [Message("user", "hi"), Message("assistant", " "), Message("user", "there?")]
+    await model.complete(kit.request(model, messages=history))
+    assert [each["content"] for each in server.seen[0].body["messages"]] == ["hi\n\nthere?"]
 
 
 async def test_unicode_that_the_network_cut_in_two_is_whole_again(adapters: Any, server: Any, kit: Any) -> None:
@@ -319,3 +349,51 @@ async def test_a_closed_model_can_be_asked_again(adapters: Any, server: Any, kit
         server.says("Good day")
         assert (await model.complete(kit.request(model))).text == "Good day"
         await model.aclose()
+
+
+async def test_reasoning_of_a_whole_response_is_no_text(adapters: Any, server: Any, kit: Any) -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 6}}
+    server.answers(kit.whole({"role": "assistant", "content": "Four.", "reasoning_content": "2 + 2"}, usage=usage))
+    model = await adapters.at(server)
+    response = await model.complete(kit.request(model))
+    assert (response.text, response.reasoning) == ("Four.", "2 + 2")
+    assert response.usage.reasoning_tokens == 6
+
+
+async def test_reasoning_is_streamed_apart_from_the_text(adapters: Any, server: Any, kit: Any) -> None:
+    pieces = [kit.chunk(reasoning_content="2 "), kit.chunk(reasoning_content="+ 2"), "Fo", "ur."]
+    server.streams(*pieces, kit.stop)
+    model, text, reasoning = await adapters.at(server), list[str](), list[str]()
+    response = await model.complete(kit.request(model, on_text=text.append, on_reasoning=reasoning.append))
+    assert (text, reasoning) == (["Fo", "ur."], ["2 ", "+ 2"])
+    assert (response.text, response.reasoning) == ("Four.", "2 + 2")
+
+
+async def test_reasoning_returns_with_the_results_of_its_calls(adapters: Any, server: Any, kit: Any) -> None:
+    server.says(None, reasoning_content="I need the time", tool_calls=kit.tool_calls(("c", "time_now", "{}")))
+    server.says("Noon.")
+    model = await adapters.at(server)
+    tools = [kit.clock_tool()]
+    first = await model.complete(kit.request(model, tools=tools))
+    reasoning = Reasoning(first.reasoning, model.info.id, first.reasoning_fields)
+    asked = [Message("user", "How late?"), Message("assistant", "", first.tool_calls, reasoning=reasoning)]
+    await model.complete(kit.request(model, messages=[*asked, Message("tool", "12", tool_call_id="c")], tools=tools))
+    assert server.seen[1].body["messages"][1]["reasoning_content"] == "I need the time"
+
+
+async def test_other_models_never_get_the_reasoning(adapters: Any, server: Any, kit: Any) -> None:
+    server.says("Noon.")
+    model = await adapters.at(server)
+    reasoning = Reasoning("secret thoughts", "other/model", {"reasoning_content": None})
+    asked = [Message("user", "How late?"), Message("assistant", "", [ToolCall("c", "time.now")], reasoning=reasoning)]
+    messages = [*asked, Message("tool", "12", tool_call_id="c")]
+    await model.complete(kit.request(model, messages=messages, tools=[kit.clock_tool()]))
+    assert b"secret thoughts" not in server.seen[0].raw
+
+
+async def test_two_messages_of_the_user_arrive_as_one(adapters: Any, server: Any, kit: Any) -> None:
+    server.says("Noon.")
+    model = await adapters.at(server)
+    messages = [Message("user", "How late?"), Message("assistant", ""), Message("user", "Again: how late?")]
+    await model.complete(kit.request(model, messages=messages))
+    assert [each["content"] for each in server.seen[0].body["messages"]] == ["How late?\n\nAgain: how late?"]

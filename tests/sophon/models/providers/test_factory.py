@@ -107,6 +107,24 @@ def test_no_facts_are_borrowed_for_a_server_that_only_speaks_openais_api() -> No
     assert found.keys is None
 
 
+@pytest.mark.parametrize(
+    ("given", "hosting"),
+    [
+        ({"Type": "openai", "Models": ["gpt-99"], "Keys": ["k"]}, "hosted"),
+        ({"Type": "openai", "Models": ["gpt-99"], "Keys": ["k"], "BaseUrl": "http://127.0.0.1:1/v1"}, "private"),
+        ({"Type": "openai_compatible", "Models": ["m"], "BaseUrl": "http://box/v1"}, "private"),
+        ({"Type": "groq", "Models": ["new"], "Keys": ["k"]}, "hosted"),
+        ({"Type": "litellm", "Models": ["groq/new"], "Keys": ["k"]}, "hosted"),
+        ({"Type": "litellm", "Models": ["ollama/new"]}, "local"),
+        ({"Type": "ollama", "Models": ["new"], "BaseUrl": "http://192.168.1.7:11434"}, "local"),
+        ({"Type": "offline"}, "local"),
+    ],
+)
+def test_a_model_runs_where_its_server_is(given: dict[str, Any], hosting: str) -> None:
+    (found,) = providers({"Id": "x", **given})
+    assert found.models[0].info.hosting == hosting
+
+
 def test_a_provider_that_is_not_active_is_left_out_with_all_its_faults() -> None:
     assert providers({"Id": "x", "Type": "nonsense", "Active": False}, {"Id": "y", "Type": "offline"})[0].id == "y"
 
@@ -189,7 +207,7 @@ def test_a_factory_that_takes_them_is_given_the_providers_settings(folder: Path)
         ("make = 1", "'my_models:make' is not a function"),
         (
             "def make(): return 7",
-            "'my_models:make' returned a int, which is not a model: it needs `info` and `complete`",
+            "'my_models:make' returned a value of type int, which is not a model: it needs `info` and `complete`",
         ),
         ("def make(): raise ValueError('no')", "'my_models:make' failed: ValueError: no"),
         ("import no_such_thing", "'my_models' cannot be imported: No module named 'no_such_thing'"),
@@ -261,3 +279,45 @@ def test_what_was_found_is_told_with_its_reason() -> None:
 def test_the_model_to_begin_with_is_one_that_litellms_table_knows(each: Any) -> None:
     assert lookup_model_info(each.type, each.default_model).prices is not None, "it was renamed or retired"
     assert each.type in list_provider_types()
+
+
+def test_capabilities_of_the_settings_stand_beside_those_of_the_catalog() -> None:
+    given = {**OPENAI, "Capabilities": ["code generation"], "ModelCapabilities": {"gpt-4o": ["fast"]}}
+    (found,) = providers(given, environment={"A": "sk-a"})
+    first, second = found.models
+    assert first.info.capabilities >= {"code generation", "function_calling"}
+    assert "fast" not in first.info.capabilities
+    assert second.info.capabilities >= {"code generation", "fast", "vision"}
+
+
+def test_a_model_of_a_factory_takes_the_capabilities_of_the_settings(folder: Path) -> None:
+    (folder / "ours_capable.py").write_text(
+        "from sophon.testing import ScriptedModel\n\ndef make():\n    return ScriptedModel([], name='m')\n"
+    )
+    given = {"Id": "own", "Type": "python", "Factory": "ours_capable:make", "Capabilities": ["Fast"]}
+    (found,) = providers(given, folder=folder)
+    assert "Fast" in found.models[0].info.capabilities
+
+
+def test_capabilities_of_a_model_that_the_provider_has_not_are_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"Providers\[0\].ModelCapabilities: 'gpt-9' is not in Models"):
+        Settings.from_mapping({"Providers": [{**OPENAI, "ModelCapabilities": {"gpt-9": ["fast"]}}]})
+    with pytest.raises(SettingsError, match="Capabilities"):
+        Settings.from_mapping({"Providers": [{**OPENAI, "Capabilities": [" "]}]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "reads_tags"),
+    [
+        ("ollama", {}, True),
+        ("openai_compatible", {}, False),
+        ("ollama", {"ThinkTags": False}, False),
+        ("openai_compatible", {"ThinkTags": True}, True),
+    ],
+)
+def test_tags_are_read_where_local_models_write_them(kind: str, given: dict[str, bool], reads_tags: bool) -> None:
+    url = {"BaseUrl": "http://127.0.0.1:9/v1"}
+    [provider] = providers({"Id": "p", "Type": kind, "Models": ["m"], **url, **given})
+    [model] = provider.models
+    assert isinstance(model, OpenAIModel)
+    assert model.has_think_tags is reads_tags

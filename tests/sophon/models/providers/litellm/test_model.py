@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from sophon.errors import ProviderUnavailable
-from sophon.messages import Message, ToolCall, Usage
+from sophon.messages import Message, Reasoning, ToolCall, Usage
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.model import ModelInfo
 from sophon.models.providers.litellm.model import LiteLLMModel
@@ -80,6 +80,54 @@ async def test_anthropics_stream_is_heard_as_it_comes(claude: Any, server: Any, 
     assert heard == ["One ", "moment."]
     assert (response.text, response.finish_reason) == ("One moment.", "stop")
     assert response.usage == Usage(20, 9)
+
+
+THINKING = {"type": "thinking", "thinking": "I need the time", "signature": "signed"}
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_claudes_signed_thinking_returns_unchanged_with_the_results(
+    claude: Any, server: Any, kit: Any, *, is_streamed: bool
+) -> None:
+    tool_use = {"type": "tool_use", "id": "t1", "name": "time_now", "input": {"zone": "UTC"}}
+    if is_streamed:
+        server.streams(*anthropic_events(*thinking_events()), end="close")
+    else:
+        server.answers({**anthropic_answer(), "content": [THINKING, tool_use]})
+    server.answers(anthropic_answer())
+    heard: list[str] = []
+    options = {"on_text": lambda _: None, "on_reasoning": heard.append} if is_streamed else {}
+    tools = [kit.clock_tool()]
+    first = await claude.complete(kit.request(claude, tools=tools, **options))
+    assert first.reasoning == "I need the time"
+    assert "".join(heard) == (first.reasoning if is_streamed else "")
+    reasoning = Reasoning(first.reasoning, claude.info.id, first.reasoning_fields)
+    asked = [Message("user", "How late?"), Message("assistant", "", first.tool_calls, reasoning=reasoning)]
+    messages = [*asked, Message("tool", "12", tool_call_id="t1")]
+    await claude.complete(kit.request(claude, messages=messages, tools=tools))
+    assert server.seen[1].body["messages"][1]["content"][0] == THINKING
+
+
+def thinking_events() -> list[dict[str, Any]]:
+    start = {"id": "m1", "type": "message", "role": "assistant", "model": "c", "content": [], "stop_reason": None}
+    block = {"type": "tool_use", "id": "t1", "name": "time_now", "input": {}}
+
+    def delta(index: int, **fields: Any) -> dict[str, Any]:
+        return {"type": "content_block_delta", "index": index, "delta": fields}
+
+    return [
+        {"type": "message_start", "message": {**start, "usage": {"input_tokens": 20, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+        delta(0, type="thinking_delta", thinking="I need "),
+        delta(0, type="thinking_delta", thinking="the time"),
+        delta(0, type="signature_delta", signature="signed"),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": block},
+        delta(1, type="input_json_delta", partial_json='{"zone": "UTC"}'),
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+        {"type": "message_stop"},
+    ]
 
 
 async def test_anthropics_stream_that_is_cut_is_no_short_answer(claude: Any, server: Any, kit: Any) -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from sophon.errors import ProviderUnavailable
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
-from sophon.models.providers.openai.model import OpenAIModel
+from sophon.models.providers.openai.model import OpenAIModel, chat_completions_url
 
 
 @pytest.fixture
@@ -38,6 +39,29 @@ async def test_a_whole_answer_in_place_of_a_stream_is_heard_in_one_piece(model: 
     server.says("Good day")
     response = await model.complete(kit.request(model, on_text=heard.append))
     assert (response.text, heard) == ("Good day", ["Good day"])
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("https://h/v1", "https://h/v1/chat/completions"),
+        ("https://h/v1/", "https://h/v1/chat/completions"),
+        ("https://h", "https://h/chat/completions"),
+        ("https://h/v1/?api-version=1&key=a%2Fb", "https://h/v1/chat/completions?api-version=1&key=a%2Fb"),
+        ("https://u:p@h:8080/v1?x=1#part", "https://u:p@h:8080/v1/chat/completions?x=1"),
+    ],
+)
+def test_the_path_is_extended_and_the_query_kept(base: str, url: str) -> None:
+    assert chat_completions_url(base) == url
+
+
+async def test_an_error_shows_neither_the_query_nor_the_user_of_the_address(kit: Any) -> None:
+    model = OpenAIModel(ModelInfo("small", "p"), base_url="http://ada:hunter2@127.0.0.1:1/v1?sig=abc123")
+    with pytest.raises(ProviderUnavailable) as caught:
+        await model.complete(kit.request(model))
+    await model.aclose()
+    assert "http://***@127.0.0.1:1/v1/chat/completions?***" in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("ada", "hunter2", "abc123"))
 
 
 async def test_without_a_key_none_is_sent(model: Any, server: Any, kit: Any) -> None:
@@ -90,3 +114,20 @@ async def test_a_key_never_stands_in_an_error(model: Any, server: Any, kit: Any)
     with pytest.raises(Exception) as caught:
         await model.complete(kit.request(model, key="sk-very-secret"))
     assert "sk-very-secret" not in repr(caught.value)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_reasoning_in_tags_is_no_text_of_a_model_that_writes_tags(
+    server: Any, kit: Any, *, is_streamed: bool
+) -> None:
+    model = OpenAIModel(ModelInfo("small", "ollama"), base_url=f"{server.url}/v1", has_think_tags=True)
+    if is_streamed:
+        server.streams("<th", "ink>2 + 2</thi", "nk>\n\nFour.", kit.stop)
+    else:
+        server.says("<think>2 + 2</think>\n\nFour.")
+    text, reasoning = list[str](), list[str]()
+    listeners = {"on_text": text.append, "on_reasoning": reasoning.append} if is_streamed else {}
+    response = await model.complete(kit.request(model, **listeners))
+    await model.aclose()
+    assert (response.text, response.reasoning) == ("Four.", "2 + 2")
+    assert not is_streamed or ("".join(text), "".join(reasoning)) == ("Four.", "2 + 2")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.messages import ToolCall, Usage
-from sophon.models.model import ModelResponse
-from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object, parse_tool_arguments
+from sophon.models.model import AttemptOutput, ModelResponse
+from sophon.models.providers.openai.response import ResponseAccumulator, parse_json_object
+from sophon.models.providers.openai.tool_call_assembly import parse_tool_arguments
 from sophon.models.providers.provider_http_error import ProviderHttpError
 
 
@@ -73,6 +74,59 @@ def test_calls_are_told_apart_however_a_provider_numbers_them(pieces: list[dict[
     assert response.tool_calls == [ToolCall("x", "f", {"a": 1}), ToolCall("y", "g", {"a": 2})]
 
 
+SAME_ID = [
+    [piece('{"a":1}', index=0, id="x", name="f"), piece('{"a":2}', index=1, id="x", name="f")],
+    [
+        piece(index=0, id="x", name="f"),
+        piece(index=1, id="x", name="f"),
+        piece('{"a":2}', index=1),
+        piece('{"a":1}', index=0),
+    ],
+    [piece('{"a":1}', index=0, id="x", name="f"), piece('{"a":2}', index=0, id="x", name="f")],
+    [piece('{"a":1}', id="x", name="f"), piece('{"a":2}', id="x", name="f")],
+    [piece('{"a":', id="x", name="f"), piece("1}", id="x", name="f"), piece('{"a":2}', id="x", name="f")],
+    [
+        piece(index=0, id="x", name="f"),
+        piece('{"a":1}', index=0),
+        piece(index=0, id="x", name="f"),
+        piece('{"a":', index=0),
+        piece("2}", index=0),
+    ],
+    [chunk(tool_calls=[{"id": "x", "function": {"name": "f", "arguments": {"a": n}}} for n in (1, 2)])],
+]
+
+
+@pytest.mark.parametrize("pieces", SAME_ID, ids=range(len(SAME_ID)))
+def test_calls_that_share_an_id_are_never_merged(pieces: list[dict[str, Any]]) -> None:
+    response = assembled(*pieces, chunk(finish="tool_calls"))
+    calls = {(call.name, call.arguments["a"], call.malformed) for call in response.tool_calls}
+    assert calls == {("f", 1, None), ("f", 2, None)}
+    assert len(response.tool_calls) == 2
+
+
+def test_calls_of_different_tools_that_share_an_id_are_never_merged() -> None:
+    pieces = [piece('{"a":', index=0, id="x", name="f"), piece('{"b":2}', index=0, id="x", name="g")]
+    assert [call.name for call in assembled(*pieces, chunk(finish="tool_calls")).tool_calls] == ["f", "g"]
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_a_header_that_is_repeated_at_the_end_begins_no_call(index: int | None) -> None:
+    numbered = {} if index is None else {"index": index}
+    pieces = [piece('{"a":1}', id="x", name="f", **numbered), piece(id="x", name="f", **numbered)]
+    assert assembled(*pieces, chunk(finish="tool_calls")).tool_calls == [ToolCall("x", "f", {"a": 1})]
+
+
+@pytest.mark.parametrize("numbered", [{}, {"index": 0}])
+def test_calls_of_a_whole_answer_that_share_an_id_are_one_each(numbered: dict[str, int]) -> None:
+    calls = [{**numbered, "id": "x", "function": {"name": "f", "arguments": f'{{"a":{n}}}'}} for n in (1, 2)]
+    whole = {"choices": [{"message": {"content": None, "tool_calls": calls}, "finish_reason": "tool_calls"}]}
+    response = assembled(whole, streamed=False)
+    assert [(call.id, call.arguments, call.malformed) for call in response.tool_calls] == [
+        ("x", {"a": 1}, None),
+        ("x", {"a": 2}, None),
+    ]
+
+
 def test_calls_without_ids_and_indexes_are_one_each() -> None:
     calls = [{"function": {"name": name, "arguments": {"a": 1}}} for name in "fg"]
     message = {"content": None, "tool_calls": calls}
@@ -101,6 +155,12 @@ def test_an_answer_that_was_stopped_is_an_error(reason: str, kind: type[Exceptio
         assembled(chunk(content="x"), chunk(finish=reason))
 
 
+def test_a_refusal_is_its_text_and_without_one_an_error() -> None:
+    assert assembled(chunk(refusal="I cannot help with that."), chunk(finish="refusal")).text.startswith("I cannot")
+    with pytest.raises(BadRequest):
+        assembled(chunk(content=" "), chunk(finish="refusal"))
+
+
 def test_a_whole_answer_needs_no_finish_reason_and_a_stream_does() -> None:
     assert assembled({"choices": [{"message": {"content": "x"}}]}, streamed=False).text == "x"
     with pytest.raises(ProviderUnavailable, match="cut off"):
@@ -117,10 +177,42 @@ def test_a_whole_answer_needs_no_finish_reason_and_a_stream_does() -> None:
             {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
             Usage(3, 2, 0, 1),
         ),
+        *(
+            ({"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": odd}, Usage(3, 2))
+            for odd in ([], [1], "x", 7, True)
+        ),
+        ({"prompt_tokens": 3, "completion_tokens": 2, "completion_tokens_details": "x"}, Usage(3, 2)),
+        *((odd, None) for odd in ([1], "none", 5, True, {"prompt_tokens": [1], "completion_tokens": float("nan")})),
+        ({"prompt_tokens": "12", "completion_tokens": 3}, Usage(12, 3)),
+        ({"prompt_tokens": [1], "completion_tokens": 3}, Usage(0, 3)),
     ],
 )
 def test_usage_is_what_was_counted_or_nothing(usage: Any, read: Usage | None) -> None:
     assert assembled(chunk(finish="stop"), {"choices": [], "usage": usage}).usage == read
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "error", None])
+def test_what_arrived_is_noted_for_an_answer_that_fails(finish: str | None) -> None:
+    output = AttemptOutput()
+    assembly = ResponseAccumulator(output)
+    assembly.add_chunk(chunk(reasoning_content="hm", content="Go"))
+    assembly.add_chunk(piece('{"a":', index=0, id="x", name="f"))
+    assembly.add_chunk(chunk(finish=finish) | {"usage": {"prompt_tokens": 10, "completion_tokens": 9000}})
+    with pytest.raises((BadRequest, ProviderUnavailable)):
+        assembly.to_response([], is_streamed=True)
+    assert (output.has_begun, output.usage, "".join(output.pieces)) == (True, Usage(10, 9000), 'hmGof{"a":')
+
+
+def test_the_fields_of_a_tool_call_may_have_any_type() -> None:
+    odd = {"index": [1], "id": 7, "function": {"name": "f", "arguments": {"a": 1}}}
+    assert assembled(chunk(tool_calls=[odd]), chunk(finish="stop")).tool_calls == [ToolCall("7", "f", {"a": 1})]
+
+
+def test_a_page_in_place_of_an_answer_shows_no_part_of_a_key() -> None:
+    key = "sk-" + "9f8e7d6c5b4a39281706" * 2
+    with pytest.raises(ProviderUnavailable) as caught:
+        parse_json_object(f"<html>{'.' * 160}{key}</html>".encode())
+    assert "9f8e" not in str(caught.value)
 
 
 def test_text_in_parts_is_the_text_of_the_text_parts() -> None:
@@ -128,9 +220,7 @@ def test_text_in_parts_is_the_text_of_the_text_parts() -> None:
     assert assembled(chunk(content=parts, finish="stop")).text == "Good day"
 
 
-@pytest.mark.parametrize(
-    "odd", [{"choices": 7}, {"choices": [None]}, chunk(content=7), chunk(tool_calls=[7]), {"choices": [], "usage": [1]}]
-)
+@pytest.mark.parametrize("odd", [{"choices": 7}, {"choices": [None]}, chunk(content=7), chunk(tool_calls=[7])])
 def test_an_answer_in_another_shape_is_the_providers_fault(odd: dict[str, Any]) -> None:
     with pytest.raises(ProviderUnavailable, match="cannot be read"):
         assembled(odd)

@@ -1,0 +1,82 @@
+"""Check of what a model of one's own returned: types that nothing behind the gateway could use are an error here."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from sophon.messages import ToolCall
+from sophon.models.model import ModelResponse
+from sophon.security import redact_and_cut
+
+MAX_SHOWN = 80
+"""Characters of a wrong value that its error shows."""
+
+MAX_DEPTH = 100
+"""Nesting of arguments beyond which the JSON writers of the store fail."""
+
+
+def check_response(value: object) -> ModelResponse:
+    """Return the response with clean tool calls. Raises TypeError, which names the field, for a type it cannot have.
+
+    Arguments that are no JSON object make the call malformed, so that the model is told and the turn can be saved. The
+    usage is read by the accounting, and a finish reason is normalised.
+    """
+    if not isinstance(value, ModelResponse):
+        raise TypeError(f"the model returned {_show(value)}, which is not a ModelResponse")
+    for name in ("text", "reasoning"):
+        if not isinstance(getattr(value, name), str):
+            raise TypeError(
+                f"the model returned a ModelResponse whose {name} is {_show(getattr(value, name))}, no text"
+            )
+    calls = cast(object, value.tool_calls)
+    if not isinstance(calls, list | tuple):
+        raise TypeError(f"the model returned a ModelResponse whose tool_calls are {_show(calls)}, no list")
+    given = cast("list[object]", calls)
+    checked = [_check_call(call) for call in given]
+    has_fields = isinstance(cast(object, value.reasoning_fields), Mapping) and _is_json(value.reasoning_fields)
+    if has_fields and isinstance(calls, list) and all(map(_is_same, checked, given)):
+        return value
+    return replace(value, tool_calls=checked, reasoning_fields=value.reasoning_fields if has_fields else {})
+
+
+def _check_call(call: object) -> ToolCall:
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"the model returned {_show(call)} among its tool_calls, which is not a ToolCall")
+    name, call_id, arguments = cast("tuple[object, object, object]", (call.name, call.id, call.arguments))
+    if not isinstance(name, str):
+        raise TypeError(f"the model returned a ToolCall whose name is {_show(name)}, no text")
+    if not isinstance(call_id, str):
+        # LlmInvoker gives an id to a call that has none.
+        call = replace(call, id="" if call_id is None else str(call_id)[:MAX_SHOWN])
+    if not isinstance(arguments, Mapping):
+        malformed = f"the arguments are not a JSON object: {_show(arguments)}"
+        return replace(call, arguments={}, malformed=call.malformed or malformed)
+    if not _is_json(cast("Mapping[object, object]", arguments)):
+        malformed = "the arguments contain a value that JSON does not have"
+        return replace(call, arguments={}, malformed=call.malformed or malformed)
+    return call
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _is_json(value: object, depth: int = 0) -> bool:
+    if value is None or isinstance(value, str | bool | int):
+        return True
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if depth >= MAX_DEPTH:
+        return False
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[Any, object]", value).items()
+        return all(isinstance(key, str) and _is_json(each, depth + 1) for key, each in entries)
+    return isinstance(value, list | tuple) and all(_is_json(each, depth + 1) for each in cast("list[object]", value))
+
+
+def _show(value: object) -> str:
+    try:
+        return redact_and_cut(repr(value), MAX_SHOWN)
+    except Exception:  # noqa: BLE001 - a foreign __repr__ may raise anything
+        return f"an object of the type {type(value).__name__}"

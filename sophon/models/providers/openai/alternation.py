@@ -1,0 +1,53 @@
+"""Turn repair for providers that require user and assistant to alternate, and messages that are not empty.
+
+The messages of a failed or stopped turn have no answer after them, so two messages of the user follow each other. The
+chat templates of many local models reject that, and Anthropic rejects an empty text.
+"""
+
+from collections.abc import Sequence
+
+from sophon.messages import Message
+
+SEPARATOR = "\n\n"
+
+
+def merge_messages(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages without blank replies, and with consecutive messages of one author merged into one.
+
+    Replies with tool calls, their results and system messages stay as they are. A list without faults is returned
+    unchanged.
+    """
+    if not _has_fault(messages):
+        return messages
+    kept: list[Message] = []
+    for message in messages:
+        if _is_blank_reply(message):
+            continue
+        if kept and _can_merge(kept[-1], message):
+            kept[-1] = _merge(kept[-1], message)
+        else:
+            kept.append(message)
+    return kept
+
+
+def _has_fault(messages: Sequence[Message]) -> bool:
+    previous: Message | None = None
+    for message in messages:
+        if _is_blank_reply(message) or (previous is not None and _can_merge(previous, message)):
+            return True
+        previous = message
+    return False
+
+
+def _is_blank_reply(message: Message) -> bool:
+    content = message.content
+    return message.role == "assistant" and not message.tool_calls and (not content or content.isspace())
+
+
+def _can_merge(one: Message, other: Message) -> bool:
+    return one.role == other.role and one.role in ("user", "assistant") and not one.tool_calls and not other.tool_calls
+
+
+def _merge(one: Message, other: Message) -> Message:
+    origin = one.origin if other.origin else ""  # a text of the user's stays one
+    return Message(one.role, f"{one.content}{SEPARATOR}{other.content}", origin=origin)

@@ -1,0 +1,145 @@
+"""Assembly of the tool calls of a response, from its deltas or whole."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import orjson
+
+from sophon.messages import ToolCall
+from sophon.models.providers.openai.request import tool_names_by_wire_name
+from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
+from sophon.security import redact_and_cut
+from sophon.tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call, or in a whole response the call itself."""
+
+    id: str
+    index: int | None
+    name: str
+    arguments: str
+
+    @classmethod
+    def from_piece(cls, piece: Mapping[str, Any]) -> Self:
+        """Read an entry of `tool_calls`."""
+        function = as_mapping(piece.get("function"))
+        given: object = function.get("arguments")
+        arguments = "" if given is None else given if isinstance(given, str) else orjson.dumps(given).decode()
+        return cls(as_text(piece.get("id")), as_count(piece.get("index")), as_text(function.get("name")), arguments)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether it says which call it belongs to."""
+        return bool(self.id or self.name)
+
+
+@dataclass(slots=True)
+class _ToolCallDraft:
+    """A tool call that is being assembled from its deltas.
+
+    `is_announced_again`: a delta with its id or name, but without arguments, came after the arguments were complete;
+    either it repeats the header, or it begins a further call with the same id.
+    """
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    is_announced_again: bool = False
+
+    def extend(self, delta: ToolCallDelta) -> None:
+        """Append a delta."""
+        self.id = self.id or delta.id
+        self.name = self.name or delta.name
+        self.arguments += delta.arguments
+
+    def is_replaced_by(self, delta: ToolCallDelta) -> bool:
+        """Return whether a delta at the same index has the header of another call."""
+        return bool(self.name) and (bool(delta.id and self.id) or (delta.index is None and bool(delta.name)))
+
+    def is_followed_by(self, delta: ToolCallDelta) -> bool:
+        """Return whether a delta for this call begins a further call that shares its id."""
+        if delta.name and self.name and delta.name != self.name:
+            return True
+        if not (delta.has_header or self.is_announced_again) or not self._is_complete():
+            return False
+        self.is_announced_again = not delta.arguments.strip()
+        return not self.is_announced_again
+
+    def _is_complete(self) -> bool:
+        return self.arguments.rstrip().endswith("}") and parse_tool_arguments(self.arguments)[1] is None
+
+
+class ToolCallAssembler:
+    """Collects the tool calls of one response, in the order of their beginnings."""
+
+    __slots__ = ("_draft_by_slot", "_drafts")
+
+    def __init__(self) -> None:
+        self._drafts: list[_ToolCallDraft] = []
+        self._draft_by_slot: dict[object, _ToolCallDraft] = {}
+
+    def add_whole(self, delta: ToolCallDelta, position: int) -> None:
+        """Add an entry of a whole response, which is a call of its own whatever its id and index."""
+        self._add_draft(_ToolCallDraft()).extend(delta)
+
+    def add_delta(self, delta: ToolCallDelta, position: int) -> None:
+        """Add an entry of a chunk; `position` is its place in the chunk."""
+        self._find_draft(delta, position).extend(delta)
+
+    def to_calls(self, tools: Sequence[Tool]) -> list[ToolCall]:
+        """Return the calls under the registered names of their tools."""
+        names = tool_names_by_wire_name(tools) if self._drafts else {}
+        return [_to_tool_call(draft, names) for draft in self._drafts]
+
+    def _add_draft(self, draft: _ToolCallDraft) -> _ToolCallDraft:
+        self._drafts.append(draft)
+        return draft
+
+    def _find_draft(self, delta: ToolCallDelta, position: int) -> _ToolCallDraft:
+        """Return the tool call to which a delta belongs: by index, and by id where several calls share an index.
+
+        Some providers send no index, others always 0, others the same id for several calls: then a new call begins with
+        another name, or with arguments after those of the first are complete.
+        """
+        slot = position if delta.index is None else delta.index
+        id_slot = (delta.index, delta.id)
+        by_id = self._draft_by_slot.get(id_slot) if delta.id else None
+        draft = by_id or self._draft_by_slot.get(slot)
+        if draft is None or (by_id is None and draft.is_replaced_by(delta)):
+            draft = self._add_draft(_ToolCallDraft())
+        elif draft.is_followed_by(delta):
+            draft = self._add_draft(_ToolCallDraft() if delta.has_header else _ToolCallDraft(draft.id, draft.name))
+        self._draft_by_slot[slot] = draft
+        if delta.id:
+            self._draft_by_slot[id_slot] = draft
+        return draft
+
+
+def parse_tool_arguments(text: str) -> tuple[dict[str, Any], str | None]:
+    """Parse a tool call's arguments; return them and the error, if any. Empty text and null mean no arguments."""
+    if not text.strip():
+        return {}, None
+    try:
+        # The standard parser, because orjson rounds integers of more than 64 bits. strict=False accepts raw line breaks
+        # in strings, the most frequent mistake of models.
+        value: object = json.loads(text, strict=False, parse_constant=_reject_constant)
+    except (ValueError, RecursionError) as error:
+        return {}, f"the arguments are not valid JSON: {error}"
+    if value is None:
+        return {}, None
+    if not isinstance(value, dict):
+        return {}, f"the arguments are not a JSON object: {redact_and_cut(text, 200)}"
+    return cast(dict[str, Any], value), None
+
+
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _to_tool_call(draft: _ToolCallDraft, names: Mapping[str, str]) -> ToolCall:
+    arguments, malformed = parse_tool_arguments(draft.arguments)
+    return ToolCall(draft.id, names.get(draft.name, draft.name), arguments, malformed)

@@ -1,0 +1,29 @@
+"""A usage that a model reports is believed only if it can be true."""
+
+import math
+from typing import Any
+
+import pytest
+
+from sophon.messages import Usage
+from sophon.models.gateway.reported_usage import read_reported_usage
+
+
+@pytest.mark.parametrize(
+    ("reported", "read"),
+    [
+        (Usage(12, 3), Usage(12, 3)),
+        (Usage(12.0, 3.7), Usage(12, 3)),  # type: ignore[arg-type]
+        (Usage(12, 3, 0, 99, 0, 99), Usage(12, 3, 0, 12, 0, 3)),
+        (None, None),
+        ({"input_tokens": 1}, None),
+        *(
+            (Usage(odd, 3), None)  # type: ignore[arg-type]
+            for odd in (None, "12", [1], True, -1, math.nan, math.inf, 10**9, 10**400)
+        ),
+        *((Usage(1, 1, **{name: -1}), None) for name in ("cost_micros", "unpriced_tokens", "reasoning_tokens")),
+        *((Usage(1, 1, **{name: 10**12}), None) for name in ("cost_micros", "unpriced_tokens", "reasoning_tokens")),
+    ],
+)
+def test_a_report_is_read_or_ignored(reported: Any, read: Usage | None) -> None:
+    assert read_reported_usage(reported) == read

@@ -1,0 +1,60 @@
+"""One capability in many spellings, and what the settings declare beside the catalog."""
+
+import pytest
+
+from sophon.models.capabilities import capability_key, declare_capabilities, fast_first, has_capability
+from sophon.models.gateway.provider import Candidate, Provider
+from sophon.models.model import ModelInfo
+from sophon.testing import FunctionModel
+
+
+@pytest.mark.parametrize(
+    "spelling", ["code generation", "Code Generation", "code_generation", "CODE-GENERATION", " codeGeneration "]
+)
+def test_case_space_dash_and_underscore_do_not_count(spelling: str) -> None:
+    assert capability_key(spelling) == "codegeneration"
+    assert has_capability(ModelInfo("m", "p", capabilities=frozenset({"code_generation"})), spelling)
+    assert has_capability(ModelInfo("m", "p", capabilities=frozenset({spelling})), "code generation")
+
+
+@pytest.mark.parametrize("other", ["code", "generation", "code generations", "code.generation"])
+def test_another_word_is_another_capability(other: str) -> None:
+    assert not has_capability(ModelInfo("m", "p", capabilities=frozenset({"code_generation"})), other)
+
+
+@pytest.mark.parametrize(
+    ("known", "native", "declared", "stated", "capabilities", "able"),
+    [
+        ({"vision"}, False, (), None, {"vision"}, False),
+        ({"vision"}, False, ("fast",), None, {"vision", "fast"}, False),
+        ({"function_calling"}, True, ("Function Calling", "fast"), None, {"function_calling", "fast"}, True),
+        ({"vision"}, False, ("Function Calling",), None, {"vision", "function_calling"}, True),
+        ({"vision"}, False, ("Function Calling",), False, {"vision"}, False),
+        ({"vision"}, False, ("Vision", "code generation"), None, {"vision", "code generation"}, False),
+    ],
+)
+def test_declared_capabilities_stand_beside_the_known_ones(known, native, declared, stated, capabilities, able) -> None:
+    info = ModelInfo("m", "p", function_calling=native, capabilities=frozenset(known))
+    found = declare_capabilities(info, declared, function_calling=stated)
+    assert (found.capabilities, found.function_calling) == (capabilities, able)
+
+
+def model(name: str, *capabilities: str) -> FunctionModel:
+    async def answer(request: object) -> str:
+        return name
+
+    return FunctionModel(answer, name=name, capabilities=capabilities)
+
+
+A = Provider("a", [model("a1")])
+B = Provider("b", [model("b1"), model("b2", "Fast")])
+C = Provider("c", [model("c1", "fast")])
+
+
+@pytest.mark.parametrize(
+    ("providers", "order"),
+    [((A,), "a1"), ((A, B), "b2 a1 b1"), ((A, B, C), "b2 a1 b1 c1"), ((A, C), "c1 a1"), ((C, A), "c1 a1"), ((), "")],
+)
+def test_a_fast_model_comes_first_and_the_route_stays_behind_it(providers: tuple[Provider, ...], order: str) -> None:
+    route = [Candidate(each, each.models[0]) for each in providers]
+    assert [candidate.info.name for candidate in fast_first(route)] == order.split()

@@ -1,0 +1,53 @@
+"""The limit on the cost that a model of unknown price would never reach."""
+
+from typing import Any
+
+import pytest
+
+from sophon.models.cost_limits import find_blind_cost_limit
+from sophon.models.model import Hosting, ModelInfo
+from sophon.settings import Settings
+
+MONTHLY = {"Providers": {"*": {"MonthlyCost": 9}}}
+OWN = {"Providers": {"*": {"MonthlyCost": 9}, "p": {"MonthlyCost": 3}}}
+NONE_OF_ITS_OWN = {"Providers": {"*": {"MonthlyCost": 9}, "p": {"DailyTokens": 3}}}
+
+
+@pytest.mark.parametrize(
+    ("hosting", "budget", "expected"),
+    [
+        ("hosted", {}, ("Budget.Turn.Cost", 5.0)),
+        ("hosted", {"Turn": {"Cost": 0}}, ("Budget.Turn.Cost", 0)),
+        ("hosted", {"Turn": {"Cost": None}}, None),
+        ("hosted", MONTHLY, ("Budget.Providers.*.MonthlyCost", 9)),
+        ("hosted", OWN, ("Budget.Providers.p.MonthlyCost", 3)),
+        ("hosted", NONE_OF_ITS_OWN, ("Budget.Turn.Cost", 5.0)),
+        ("private", {}, None),
+        ("private", MONTHLY, ("Budget.Providers.*.MonthlyCost", 9)),
+        ("local", MONTHLY, None),
+    ],
+)
+@pytest.mark.parametrize("prices", [None, (0.0, 0.0), (1.0, 2.0)])
+def test_a_limit_is_blind_to_a_model_whose_price_it_needs_and_does_not_know(
+    hosting: Hosting, budget: dict[str, Any], expected: Any, prices: tuple[float, float] | None
+) -> None:
+    model = ModelInfo("m", "p", hosting=hosting, prices=prices)
+    found = find_blind_cost_limit(model, Settings.from_mapping({"Budget": budget}).budget)
+    assert found == (expected if prices is None else None)
+
+
+@pytest.mark.parametrize(
+    ("prices", "tokens", "micros"),
+    [
+        (None, (10, 10), 0),
+        ((0.0, 0.0), (10**6, 10**6), 0),
+        ((0.05, 0.0), (3, 0), 1),
+        ((0.25, 2.0), (10, 3), 8),
+        ((0.25, 2.0), (0, 0), 0),
+        ((1e-9, 0.0), (1, 0), 1),
+    ],
+)
+def test_a_call_that_costs_anything_costs_at_least_a_millionth_of_a_dollar(
+    prices: tuple[float, float] | None, tokens: tuple[int, int], micros: int
+) -> None:
+    assert ModelInfo("m", "p", prices=prices).cost_micros(*tokens) == micros
