@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
+from sophon.visible_text import escape_invisible, render_for_person
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
 Verdict: TypeAlias = Literal["approve", "reject", "edit", "suspend"]
@@ -21,7 +23,10 @@ class ApprovalRequest:
 
     `id` is a hash of run, call id, tool and arguments, so a repeated request for the same call has the same id.
     `digest` binds the decision to exactly these arguments. `preview` is text of the host, built from the real
-    arguments and never by the model.
+    arguments and never by the model, with invisible characters made visible. Of a long value it shows head and tail;
+    `full_preview` is then the complete text, and empty if `preview` is complete. `needs_operator`: the person whose
+    turn it is may only reject it (`OperatorPolicy`); it is shown to people, the decision is checked against the policy
+    of the moment.
     """
 
     id: str
@@ -36,6 +41,8 @@ class ApprovalRequest:
     editable: bool = False
     expires_at: datetime | None = None
     session_id: str = ""
+    full_preview: str = ""
+    needs_operator: bool = False
 
     def __post_init__(self) -> None:
         if self.kind == "question":
@@ -50,26 +57,41 @@ class ApprovalRequest:
         *,
         kind: ApprovalKind = "tool",
         preview: str = "",
+        full_preview: str = "",
+        note: str = "",
         editable: bool = False,
         expires_at: datetime | None = None,
         session_id: str = "",
+        needs_operator: bool = False,
     ) -> Self:
-        """Build the request for one call of one run."""
+        """Build the request for one call of one run; `note` is a sentence of the host below the preview.
+
+        A given `preview` replaces the one of the call; `full_preview` is then its complete form.
+        """
         digest = compute_call_digest(run_id, call)
+        if not preview:
+            preview, full_preview = render_call_preview(call, note), render_call_preview(call, note, limit=None)
         return cls(
             id=f"apr_{digest[:20]}",
             kind=kind,
             run_id=run_id,
             call_id=call.id,
             tool=call.name,
-            arguments=call.arguments,
+            arguments=deepcopy(dict(call.arguments)),  # what is shown stays what is approved, whoever changes the call
             risk=risk,
             digest=digest,
-            preview=preview or render_call_preview(call),
+            preview=preview,
             editable=editable,
             expires_at=expires_at,
             session_id=session_id,
+            full_preview=full_preview if full_preview != preview else "",
+            needs_operator=needs_operator,
         )
+
+    @property
+    def whole_preview(self) -> str:
+        """The complete text, of whatever length."""
+        return self.full_preview or self.preview
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON-serialisable data: the risk as its label, the time in ISO 8601."""
@@ -86,12 +108,15 @@ class ApprovalRequest:
             "editable": self.editable,
             "expires_at": self.expires_at.isoformat() if self.expires_at else None,
             "session_id": self.session_id,
+            "full_preview": self.full_preview,
+            "needs_operator": self.needs_operator,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Parse the output of `to_json`."""
         expires_at = data.get("expires_at")
+        preview, full_preview = _previews_from_json(data)
         return cls(
             id=data["id"],
             kind=data["kind"],
@@ -101,10 +126,12 @@ class ApprovalRequest:
             arguments=data["arguments"],
             risk=Risk.parse(data["risk"]),
             digest=data["digest"],
-            preview=data["preview"],
+            preview=preview,
             editable=data.get("editable", False),
             expires_at=datetime.fromisoformat(expires_at) if expires_at else None,
             session_id=data.get("session_id", ""),
+            full_preview=full_preview,
+            needs_operator=data.get("needs_operator", False),
         )
 
 
@@ -158,10 +185,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Permission to run the one call with this digest; `edited` is true if a person changed its arguments."""
+    """Permission to run the one call with this digest; `edited` is true if a person changed its arguments.
+
+    `decided_by` is who approved it: empty if the gate does not say, or if the settings or an approved plan did.
+    """
 
     digest: str
     edited: bool = False
+    decided_by: str = ""
 
 
 class ApprovalGate(Protocol):
@@ -181,24 +212,35 @@ class RejectingGate:
 
 
 def compute_call_digest(run_id: str, call: ToolCall) -> str:
-    """Return the hexadecimal SHA-256 over run id, call id, tool name and canonical arguments."""
+    """Return the hexadecimal SHA-256 over run id, call id, tool name and the arguments as they are at this moment."""
     head = to_canonical_json([run_id, call.id, call.name])
-    return hashlib.sha256(head + call.canonical_arguments()).hexdigest()
+    # Not `call.canonical_arguments()`, which is made once: whoever holds the dict can change it in place later.
+    return hashlib.sha256(head + to_canonical_json(call.arguments)).hexdigest()
 
 
-def render_call_preview(call: ToolCall) -> str:
-    """Return the call as text, one line per argument; a value longer than `MAX_PREVIEW_VALUE_CHARACTERS` is cut and
-    marked.
+def render_call_preview(call: ToolCall, note: str = "", *, limit: int | None = MAX_PREVIEW_VALUE_CHARACTERS) -> str:
+    """Return the call as text for a person, one line per argument, then the note.
+
+    Of a value longer than `limit` characters head and tail are shown; with None everything is.
     """
-    lines = [f"Run {call.name}"]
+    lines = [f"Run {_to_line(call.name)}"]
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else to_canonical_json(value).decode()
-        if len(text) > MAX_PREVIEW_VALUE_CHARACTERS:
-            text = f"{text[:MAX_PREVIEW_VALUE_CHARACTERS]}… ({len(text)} characters, sha256 {_short_sha256(text)})"
-        # Continuation lines are indented so that none of them can be read as another argument.
-        lines.append(f"  {name}: " + "\n      ".join(text.splitlines() or [""]))
-    return "\n".join(lines)
+        lines.append(f"  {_to_line(name)}: {render_for_person(text, limit, indent='      ')}")
+    # Lines of arguments are indented, so none of them can be read as the note.
+    return "\n".join([*lines, f"Note: {note}"] if note else lines)
 
 
-def _short_sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _to_line(name: str) -> str:
+    return escape_invisible(name).replace("\n", "⟦U+000A⟧")
+
+
+def _previews_from_json(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return preview and full preview; a request that an older version stored has neither in its present form."""
+    if "full_preview" in data:
+        return data["preview"], data["full_preview"]
+    call = ToolCall(data["call_id"], data["tool"], data["arguments"])
+    if data["kind"] == "plan":  # its short form named the steps
+        return render_for_person(data["preview"]), render_call_preview(call, limit=None)
+    short, whole = render_call_preview(call), render_call_preview(call, limit=None)
+    return short, whole if whole != short else ""

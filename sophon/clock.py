@@ -1,9 +1,8 @@
 """Clock: time, sleep, timeouts, worker threads, random numbers and ids, the non-deterministic inputs of a turn."""
 
 import asyncio
-import itertools
-import os
 import random
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -47,17 +46,16 @@ class Clock(Protocol):
         ...
 
     def new_id(self) -> str:
-        """Return a new identifier of 20 lower-case hexadecimal digits."""
+        """Return a new random identifier of 20 lower-case hexadecimal digits, which nobody can guess."""
+        ...
+
+    def new_nonce(self) -> str:
+        """Return 16 lower-case hexadecimal digits that nobody can guess from other ids and nonces."""
         ...
 
 
 class SystemClock:
-    """Clock of the operating system; identifiers are unique but not secret."""
-
-    def __init__(self) -> None:
-        self._process = 0
-        self._prefix = ""
-        self._count = itertools.count()
+    """Clock of the operating system; identifiers have 80 random bits, so none can be guessed from another."""
 
     # Library functions without a wrapper: every attempt and every tool call reads the time.
     now = staticmethod(partial(datetime.now, UTC))
@@ -75,6 +73,7 @@ class SystemClock:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        if os.getpid() != self._process:  # first call in this process, also after a fork
-            self._process, self._prefix = os.getpid(), os.urandom(6).hex()
-        return f"{self._prefix}{next(self._count) & 0xFFFFFFFF:08x}"
+        return secrets.token_hex(10)
+
+    def new_nonce(self) -> str:
+        return secrets.token_hex(8)

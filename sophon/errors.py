@@ -10,9 +10,11 @@
     ├── InputError                invalid user input: empty, too large
     │   └── MessageTooLarge
     ├── NotFound                  a session, task or approval that does not exist
+    │   └── SessionTaken          a session that is no longer the one that was found
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
     ├── IllegalTransition         a state transition that is not allowed (caller)
     ├── BudgetExceeded            a limit set by the operator was reached
+    │   └── PriceUnknown          a limit on the cost, and a model whose price is unknown
     ├── QueueFull                 the queue is at capacity; the client may retry later
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
     │   ├── UnknownTool
@@ -35,9 +37,11 @@ Constructors take facts, store them as attributes and build the message: fact, v
 from collections.abc import Sequence
 from typing import Any
 
+from sophon.security import RedactedError, redact
 
-class SophonError(Exception):
-    """Base class of all exceptions that Sophon raises deliberately."""
+
+class SophonError(RedactedError):
+    """Base class of all exceptions that Sophon raises deliberately; secrets in their texts are replaced."""
 
     code = "error"
     """Stable machine-readable error code; used in events and in responses of the host."""
@@ -64,7 +68,7 @@ class SettingsError(SophonError):
     code = "settings"
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = list(problems)
+        self.problems = [redact(problem) for problem in problems]
         super().__init__("\n".join(self.problems))
 
 
@@ -81,15 +85,22 @@ class InputError(SophonError):
 
 
 class MessageTooLarge(InputError):
-    """System prompt and last user message alone exceed the model's context window. Sizes in tokens."""
+    """System prompt and last user message alone exceed the model's context window. Sizes in tokens.
+
+    `is_system_prompt`: the instructions and the tools do not fit even without a message.
+    """
 
     code = "message_too_large"
 
-    def __init__(self, tokens: int, limit: int, model: str) -> None:
+    def __init__(self, tokens: int, limit: int, model: str, *, is_system_prompt: bool = False) -> None:
         self.tokens, self.limit, self.model = tokens, limit, model
+        self.is_system_prompt = is_system_prompt
+        what, remedy = ("the message is", "shorten it")
+        if is_system_prompt:
+            what, remedy = "the system prompt and the tools are", "shorten the instructions, offer fewer tools"
         super().__init__(
-            f"the message is too large: about {tokens} tokens, and {model} accepts at most {limit}; "
-            f"shorten it, or choose a model with a larger window"
+            f"{what} too large: about {tokens} tokens, and {model} accepts at most {limit}; "
+            f"{remedy}, or choose a model with a larger window"
         )
 
 
@@ -102,6 +113,13 @@ class NotFound(SophonError):
         self.kind, self.name, self.near = kind, name, list(near)
         hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
         super().__init__(f"there is no {kind} {name!r}{hint}")
+
+
+class SessionTaken(NotFound):
+    """The session of that id was deleted meanwhile, or is another owner's by now."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("session", session_id)
 
 
 class StoreError(SophonError):
@@ -128,8 +146,9 @@ class IllegalTransition(SophonError):
 class BudgetExceeded(SophonError):
     """A limit set by the operator was reached.
 
-    `limit` is the name of the setting; `used`, `allowed` and `needed` are in its unit. `needed` is the estimate for the
-    next call if that call did not fit, else 0. `resets_at` is ISO 8601 in UTC.
+    `limit` is the name of the setting; `used`, `allowed` and `needed` are in its unit, which the message shows if
+    `unit` names it. `needed` is the estimate for the next call if that call did not fit, else 0. `resets_at` is ISO
+    8601 in UTC.
     """
 
     code = "budget_exceeded"
@@ -143,13 +162,32 @@ class BudgetExceeded(SophonError):
         needed: float = 0,
         provider: str | None = None,
         resets_at: str | None = None,
+        unit: str = "",
     ) -> None:
         self.limit, self.used, self.allowed, self.needed = limit, used, allowed, needed
         self.provider, self.resets_at = provider, resets_at
         whose = f" of provider {provider!r}" if provider else ""
         when = f"; it resets at {resets_at}" if resets_at else ""
         more = f", and the next call may need {needed:.12g}" if needed else ""
-        super().__init__(f"the budget {limit}{whose} is spent: {used:.12g} of {allowed:.12g} used{more}{when}")
+        amount = f"{allowed:.12g} {unit}".rstrip()
+        super().__init__(f"the budget {limit}{whose} is spent: {used:.12g} of {amount} used{more}{when}")
+
+
+class PriceUnknown(BudgetExceeded):
+    """A limit on the cost is in force, and the price of a model that a provider charges for is unknown.
+
+    `model` is `provider/name`; `limit` is the name of the setting, `allowed` its value in USD.
+    """
+
+    code = "price_unknown"
+
+    def __init__(self, model: str, provider: str, limit: str, allowed: float) -> None:
+        super().__init__(limit, 0, allowed, provider=provider)
+        self.model = model
+        self.args = (
+            f"the price of {model!r} is unknown, and {limit} limits the cost to {allowed:.12g} USD; set Prices of the "
+            f"provider {provider!r}, or Budget.DefaultPrices, in USD per million tokens (0 if it is free)",
+        )
 
 
 class QueueFull(SophonError):
@@ -195,13 +233,16 @@ class InvalidArguments(ToolError):
 
 
 class PlanError(SophonError):
-    """An invalid plan; `problems` has one line per problem."""
+    """An invalid plan; `problems` has one line per problem, the sentence the first `MAX_TOLD_PROBLEMS`."""
+
+    MAX_TOLD_PROBLEMS = 50
 
     code = "plan"
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
-        super().__init__("the plan cannot be run: " + "; ".join(self.problems))
+        told, rest = self.problems[: self.MAX_TOLD_PROBLEMS], len(self.problems) - self.MAX_TOLD_PROBLEMS
+        super().__init__("the plan cannot be run: " + "; ".join([*told, *([f"and {rest} more"] if rest > 0 else [])]))
 
 
 class ModelError(SophonError):

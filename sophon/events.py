@@ -1,7 +1,8 @@
 """Events of a running turn: one dataclass per event, its fields named as in the wire format.
 
 `emit` sets `session_id`, `task_id` (the whole turn), `run_id` (the turn, or the plan step inside it) and, for a
-durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener.
+durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener. Secrets
+in the text of an error are replaced when its event is made.
 """
 
 import re
@@ -11,6 +12,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from sophon.messages import FinishReason, Role, ToolCallOutcome, Usage
+from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
@@ -110,6 +112,42 @@ class StreamReset(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class StreamCompleted(Event):
+    """The last chunk of the streamed reply was sent; `length` is that of the epoch's text, in characters."""
+
+    durable: ClassVar[bool] = False
+
+    epoch: int
+    length: int
+
+
+@dataclass(slots=True, kw_only=True)
+class ReasoningChunk(Event):
+    """A piece of the model's reasoning, which is no part of the reply; a piece with `offset` 0 begins it anew.
+
+    `offset` is the position of the piece in the reasoning `reasoning_id`, in characters.
+    """
+
+    durable: ClassVar[bool] = False
+
+    reasoning_id: str
+    text: str
+    offset: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Reasoning(Event):
+    """The model's reasoning about one reply, complete; replaces the chunks with the same `reasoning_id`.
+
+    A reply that is made again has the same id. A long text is cut.
+    """
+
+    reasoning_id: str
+    model: str
+    text: str
+
+
+@dataclass(slots=True, kw_only=True)
 class ToolCallStarted(Event):
     """A tool call started to run."""
 
@@ -121,13 +159,21 @@ class ToolCallStarted(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ToolCallCompleted(Event):
-    """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted."""
+    """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted.
+
+    `interrupted`: the host was killed while the call ran, so whether it took effect is unknown. `result` is the text
+    that the model reads, without the fence around untrusted text.
+    """
 
     call_id: str
     tool: str
     outcome: ToolCallOutcome
     duration_ms: int = 0
     result: str = ""
+
+    def __post_init__(self) -> None:
+        if self.outcome != "completed":
+            self.result = redact(self.result)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,6 +190,9 @@ class PlanStepChanged(Event):
     step_id: str
     status: StepStatus
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        self.reason = redact(self.reason)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,6 +216,8 @@ class ApprovalRequested(Event):
     preview: str
     editable: bool = False
     expires_at: str | None = None
+    full_preview: str = ""
+    needs_operator: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -181,7 +232,11 @@ class ApprovalResolved(Event):
 
 @dataclass(slots=True, kw_only=True)
 class Message(Event):
-    """A message was added to the conversation."""
+    """A message was added to the conversation.
+
+    A text before tool calls is sent when the calls begin; a later one with the same `message_id` replaces it, if the
+    reply was made again. The last message is the text of the last reply.
+    """
 
     message_id: str
     role: Role
@@ -190,13 +245,31 @@ class Message(Event):
 
 @dataclass(slots=True, kw_only=True)
 class BudgetAlert(Event):
-    """Budget use reached `share` 0.8 or 1.0 of a limit; `used` and `limit` are in the unit of the setting `name`."""
+    """Budget use reached `share` 0.8 or 1.0 of a limit; `used` and `limit` are in the unit of the setting `name`.
+
+    `refused`: a call was refused because the rest of the limit is too small for it; `share` is then 1.0. Emitted once
+    per limit, share and day or month.
+    """
 
     provider: str
     name: str
     limit: float
     used: float
     share: float
+    refused: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ProviderExcluded(Event):
+    """The turn does not use a provider, or no longer, because of a budget; `limit` is the name of the setting.
+
+    `until` is ISO 8601 in UTC, the time at which the limit resets; None if it does not.
+    """
+
+    provider: str
+    limit: str
+    reason: str
+    until: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,6 +282,9 @@ class ModelAttempt(Event):
     duration_ms: int
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        self.detail = redact(self.detail)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -240,6 +316,13 @@ class SessionTitled(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionDeleted(Event):
+    """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
+
+    durable: ClassVar[bool] = False
+
+
+@dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
     """Final event: the turn ended with a response, which may be a refusal."""
 
@@ -261,6 +344,9 @@ class TaskFailed(Event):
     finish_reason: FinishReason = "error"
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.error = redact_message(self.error)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The services of a chain: models, tools, store, approvals, event listeners, clock, settings; each has a default."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -19,18 +19,28 @@ from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
+from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.factory import create_providers
+from sophon.models.providers.provider_types import OFFLINE, OLLAMA
+from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.plugins.entry_points import load_installed_tools
 from sophon.plugins.tool_modules import tools_from_modules
+from sophon.principals import data_owner_of_turn
 from sophon.settings import Settings, load_settings
+from sophon.settings.sections.budget import EVERY_PROVIDER
+from sophon.settings.validation_errors import suggest_nearest
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
+from sophon.turn_options import check_max_iterations, parse_planning_mode
 
 T = TypeVar("T")
+
+LATER_TOOLS = ("chat.send_file",)
+"""Names of the tools that a host registers with `register_tool`, which Tools.Disabled may name too."""
 
 
 class Services:
@@ -60,10 +70,16 @@ class Services:
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.clock: Clock = clock or SystemClock()
-        self.gateway = ModelGateway(to_providers(models), clock=self.clock)
+        providers = to_providers(models)
+        if (prices := self.settings.budget.default_prices) is not None:
+            for provider in providers:
+                provider.default_prices = (prices.input, prices.output)
+        self.gateway = ModelGateway(providers, clock=self.clock)
         self.registry = ToolRegistry(add_builtin_tools(tools, self.settings))
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
+        self.operator_policy: OperatorPolicy = UNRESTRICTED
+        """Set by a host, which knows its operators."""
         self.set_event_sink(events or NullEventSink())
         self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
@@ -100,11 +116,16 @@ class Services:
         modules = _try_make(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
         plugins = _try_make(load_installed_tools, problems)
         opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
+        added = [*tools, *(modules or ()), *(plugins or ())]
+        if modules is not None and plugins is not None:
+            problems += find_unknown_disabled(chosen, [*LATER_TOOLS, *(tool.name for tool in added)])
+        if providers is not None:
+            problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
         if problems:
             raise SettingsError(problems)
         return cls(
             models=providers,
-            tools=[*tools, *(modules or ()), *(plugins or ())],
+            tools=added,
             store=opened,
             approvals=approvals,
             events=events,
@@ -122,15 +143,21 @@ class Services:
         stream: bool = False,
         model: str | None = None,
         planning: str | None = None,
+        max_iterations: int | None = None,
         principal: str | None = None,
+        group: bool = False,
+        data_owner: str | None = None,
         channel: str = "local",
         run_id: str | None = None,
     ) -> Context:
         """Create a turn, ready for `Pipeline.run`; without `session_id` it starts a new session.
 
-        A host passes the `run_id` under which it accepted the message.
+        A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
+        the session's. `max_iterations` is the turn's ceiling of rounds of tool calls, instead of the chain's. A host
+        passes the `run_id` under which it accepted the message.
 
-        Raises InputError for an empty message or an unknown planning mode, NotFound for an unknown model.
+        Raises InputError for an empty message, an unknown planning mode or a ceiling above the hard limit, NotFound for
+        an unknown model.
         """
         if not text.strip():
             raise InputError("the message is empty: write something")
@@ -138,18 +165,24 @@ class Services:
             self.gateway.find(model)
         messages = [Message("system", self.instructions)] if self.instructions else []
         messages.append(Message("user", text))
+        session_id = session_id or self.clock.new_id()
+        if data_owner is None:
+            data_owner = data_owner_of_turn(principal or "", session_id, group=group)
         return Context(
             services=self,
             stopwatch=Stopwatch(self.clock),
             tool_limiter=ToolLimiter(self.settings.tools.max_parallel),
             run_id=run_id or self.clock.new_id(),
-            session_id=session_id or self.clock.new_id(),
+            session_id=session_id,
             text=text,
             principal=principal or "",
+            data_owner=data_owner,
+            group=group,
             channel=channel,
             stream=stream,
             model=model,
             planning=parse_planning_mode(planning),
+            max_iterations=check_max_iterations(max_iterations, self.settings),
             started_at=self.clock.now(),
             has_listeners=self.has_listeners,
             messages=messages,
@@ -196,19 +229,8 @@ class Services:
         await self.close()
 
 
-PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
 MEMORY_GROUP = "memory"
 MODEL_HINT = "FunctionModel wraps a function as a model; model names belong in the setting Providers"
-
-
-def parse_planning_mode(text: str | None) -> str | None:
-    """Return a planning mode in the spelling of the settings, given any case. Raises InputError."""
-    if text is None:
-        return None
-    for mode in PLANNING_MODES:
-        if mode.lower() == text.lower():
-            return mode
-    raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
 def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
@@ -246,6 +268,31 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
+
+
+def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:
+    """Return a problem for each name in Tools.Disabled that is neither one of `added` nor of a built-in tool."""
+    known = {*added, *(tool.name for tool in builtin_tools())}
+    return [
+        f"Tools.Disabled[{index}]: there is no tool {name!r}{suggest_nearest(name, known)}"
+        for index, name in enumerate(settings.tools.disabled)
+        if name not in known
+    ]
+
+
+def find_unknown_budgets(settings: Settings, created: Sequence[str]) -> list[str]:
+    """Return a problem for each provider in Budget.Providers that is neither `created` nor could be discovered.
+
+    With Providers in the settings their own validation compares the ids.
+    """
+    if settings.providers:
+        return []
+    known = {EVERY_PROVIDER, OFFLINE, OLLAMA, *created, *(each.id for each in PROVIDER_DEFAULTS)}
+    return [
+        f"Budget.Providers.{name}: there is no provider with this Id{suggest_nearest(name, known)}"
+        for name in settings.budget.providers
+        if name not in known
+    ]
 
 
 def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:

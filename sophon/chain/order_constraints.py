@@ -18,8 +18,9 @@ class OrderConstraints:
 
     Names refer to classes or functions, or to a name that another middleware `provides`, so that it can be replaced.
     `requires`: must be in the chain. `before`, `after`: this middleware must come before or after those, where present.
-    `terminal`: must be the last one. `unique`: at most once. `acts`: frequency (turn, model call, tool batch,
-    tool call) -> description of the action, for `explain()`.
+    `first`: must be the first one. `terminal`: must be the last one. `calls_next`: must not be the last one, because it
+    relies on what follows; a function without declarations may be the last one. `unique`: at most once. `acts`:
+    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`.
     """
 
     zone: Zone | None = None
@@ -27,7 +28,9 @@ class OrderConstraints:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
+    first: bool = False
     terminal: bool = False
+    calls_next: bool = False
     unique: bool = False
     acts: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -40,7 +43,9 @@ def read_order_constraints(middleware: object) -> OrderConstraints:
         before=_names(middleware, "before"),
         after=_names(middleware, "after"),
         provides=_names(middleware, "provides"),
+        first=bool(getattr(middleware, "first", False)),
         terminal=bool(getattr(middleware, "terminal", False)),
+        calls_next=bool(getattr(middleware, "calls_next", False)),
         unique=bool(getattr(middleware, "unique", False)),
         acts=getattr(middleware, "acts", {}),
     )
@@ -72,45 +77,73 @@ def check_middleware(middleware: object, position: int) -> None:
         raise CompositionError(f"{what}, is not async: write `async def`")
 
 
-def check_chain_order(middlewares: Sequence[object]) -> None:
-    """Raise CompositionError with one line per violated order constraint."""
-    names = [get_middleware_name(m) for m in middlewares]
-    places = [read_order_constraints(m) for m in middlewares]
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A middleware of a chain: its name, the names of its class and base classes, and its constraints."""
+
+    name: str
+    class_names: frozenset[str]
+    place: OrderConstraints
+
+    def answers_to(self, name: str) -> bool:
+        """Return whether a constraint that names `name` means this one: a subclass stands in for its base class."""
+        return name in self.class_names or name in self.place.provides
+
+
+def check_chain_order(middlewares: Sequence[object], *, is_fragment: bool = False) -> None:
+    """Raise CompositionError with one line per violated order constraint.
+
+    A fragment is a part of a chain: what it requires, and its terminal, may be in the rest.
+    """
+    members = [_Member(get_middleware_name(m), _class_names(m), read_order_constraints(m)) for m in middlewares]
     problems: list[str] = []
-    if not names:
+    if not members:
         problems.append("a chain needs at least one middleware")
-    for index, place in enumerate(places):
-        problems += _find_violations(index, place, names, places)
+    for index, member in enumerate(members):
+        problems += _find_violations(index, members)
+        if not is_fragment:
+            problems += [
+                f"{member.name} requires {name}, and the chain has none"
+                for name in member.place.requires
+                if not any(other.answers_to(name) for other in members)
+            ]
+    if members and members[-1].place.calls_next and not is_fragment:
+        problems.append(
+            f"{members[-1].name} is the last one and calls next: put a terminal such as LlmInvoker() after it, or "
+            f"compose a part of a chain with Pipeline.fragment"
+        )
     if problems:
         raise CompositionError("\n".join(problems))
 
 
-def _find_violations(
-    index: int, place: OrderConstraints, names: Sequence[str], places: Sequence[OrderConstraints]
-) -> list[str]:
-    me = names[index]
+def _find_violations(index: int, members: Sequence[_Member]) -> list[str]:
+    me, place = members[index].name, members[index].place
+    earlier, later = members[:index], members[index + 1 :]
     faults: list[str] = []
-    if place.terminal and index < len(names) - 1:
-        faults.append(f"{names[index + 1]} stands after {me}, which is terminal: nothing after it would ever run")
-    if place.unique and me in names[:index]:
+    if place.terminal and later:
+        faults.append(f"{later[0].name} stands after {me}, which is terminal: nothing after it would ever run")
+    if place.first and earlier:
+        faults.append(f"{earlier[0].name} stands in front of {me}, which must be the first one: move it behind {me}")
+    if place.unique and any(me in other.class_names or other.name in members[index].class_names for other in earlier):
         faults.append(f"{me} is in the chain twice, and must be unique")
     if place.zone == "outer":
-        inner = next((names[i] for i in range(index) if places[i].zone == "inner"), None)
+        inner = next((other.name for other in earlier if other.place.zone == "inner"), None)
         if inner:
             faults.append(f"{me} runs once per turn and stands after {inner}, which runs every round: move it up")
-    missing = [name for name in place.requires if not _positions(name, names, places)]
-    faults += [f"{me} requires {name}, and the chain has none" for name in missing]
-    for name in place.before:
-        if any(i < index for i in _positions(name, names, places)):
-            faults.append(f"{me} must stand before {name}")
-    for name in place.after:
-        if any(i > index for i in _positions(name, names, places)):
-            faults.append(f"{me} must stand after {name}")
+    faults += [
+        f"{me} must stand before {name}" for name in place.before if any(other.answers_to(name) for other in earlier)
+    ]
+    faults += [
+        f"{me} must stand after {name}" for name in place.after if any(other.answers_to(name) for other in later)
+    ]
     return faults
 
 
-def _positions(name: str, names: Sequence[str], places: Sequence[OrderConstraints]) -> list[int]:
-    return [i for i, own in enumerate(names) if name == own or name in places[i].provides]
+def _class_names(middleware: object) -> frozenset[str]:
+    middleware = unwrap_partial(middleware)
+    if hasattr(middleware, "__name__"):
+        return frozenset({get_middleware_name(middleware)})
+    return frozenset(each.__name__ for each in type(middleware).__mro__ if each is not object)
 
 
 def _names(middleware: object, attribute: str) -> tuple[str, ...]:
@@ -134,4 +167,6 @@ def _signature(middleware: Callable[..., object]) -> str:
 
 def _is_async(middleware: object) -> bool:
     middleware = unwrap_partial(middleware)
+    if callable(middleware):  # a decorator that uses functools.wraps may return the coroutine of what it wraps
+        middleware = inspect.unwrap(middleware)
     return inspect.iscoroutinefunction(middleware) or inspect.iscoroutinefunction(type(middleware).__call__)

@@ -10,7 +10,14 @@ from sophon.errors import ChainError
 from sophon.messages import Response
 
 Next: TypeAlias = Callable[[Context], Awaitable[None]]
-"""The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times."""
+"""The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times, one
+call after the other."""
+
+CONCURRENT_NEXT = (
+    "the same turn runs twice at the same time: a middleware called next(ctx) again before an earlier call of it had "
+    "returned; await one call after the other"
+)
+"""Text of the ChainError of what cannot run twice at the same time in one turn: a model pass, and a tool call."""
 
 
 class Middleware(Protocol):
@@ -43,26 +50,36 @@ class Pipeline(Sequence[Middleware]):
         """Compose a chain; the first middleware is the outermost.
 
         Raises CompositionError that names the offending middleware: not callable with (ctx, next), not async, a missing
-        requirement, a wrong order, a middleware after a terminal one, a duplicate of a unique one.
+        requirement, a wrong order, a middleware in front of one that must be first or after a terminal one, a duplicate
+        of a unique one, a last middleware that is known to call next.
         """
-        flat: list[Middleware] = []
-        for position, middleware in enumerate(middlewares, start=1):
-            if isinstance(middleware, Pipeline):
-                flat.extend(middleware)
-            else:
-                check_middleware(middleware, position)
-                flat.append(middleware)
+        flat = _flatten(middlewares)
         check_chain_order(flat)
+        return cls(flat)
+
+    @classmethod
+    def fragment(cls, *middlewares: Middleware) -> "Pipeline":
+        """Compose a part of a chain, as an argument of `compose` or to be called as `await fragment(ctx, next)`.
+
+        Raises CompositionError as `compose` does, but not for what the rest of the chain may provide: a requirement and
+        the terminal.
+        """
+        flat = _flatten(middlewares)
+        check_chain_order(flat, is_fragment=True)
         return cls(flat)
 
     async def run(self, ctx: Context) -> Response:
         """Run one turn through the chain and return its response.
 
-        Raises what a middleware raises, and ChainError if the turn ended without a response. Cancelling the
-        surrounding scope cancels the turn.
+        Raises what a middleware raises, and ChainError if the turn ended without a response or was cancelled before.
+        Cancelling the surrounding scope cancels the turn, also if a middleware swallows the cancellation; a
+        CancelledError that a middleware raises although nobody cancelled becomes a ChainError.
         """
         ctx.pipeline = self
-        await self._call(ctx)
+        if not ctx.depth:
+            await ctx.cancellation.begin()
+        async with ctx.cancellation.enforce(whole_turn=not ctx.depth):
+            await self._call(ctx)
         return ctx.conclude()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
@@ -93,6 +110,17 @@ class Pipeline(Sequence[Middleware]):
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(get_middleware_name(m) for m in self._middlewares)})"
+
+
+def _flatten(middlewares: Sequence[Middleware]) -> list[Middleware]:
+    flat: list[Middleware] = []
+    for position, middleware in enumerate(middlewares, start=1):
+        if isinstance(middleware, Pipeline):
+            flat.extend(middleware)
+        else:
+            check_middleware(middleware, position)
+            flat.append(middleware)
+    return flat
 
 
 def _bind(middleware: Middleware, next: Next) -> Next:

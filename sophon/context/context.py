@@ -2,12 +2,15 @@
 
 import logging
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from sophon import events
+from sophon.cancellation import Cancellation
 from sophon.context.facts import Step
+from sophon.context.reply_stream import complete_stream
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
 from sophon.context.stopwatch import Stopwatch
@@ -25,8 +28,10 @@ from sophon.models.model import (
     OnText,
     Purpose,
 )
+from sophon.reply_text import collect_earlier_texts
 
 if TYPE_CHECKING:
+    from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
     from sophon.tools.tool import Tool
 
@@ -60,6 +65,8 @@ class Context(TurnState):
     """Whether the turn was suspended or interrupted before."""
     has_listeners: bool = True
     """Whether events have a listener. An event in a hot path is not created without one."""
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    """Whether the turn is cancelled, or its end recorded; shared with branches and plan steps."""
     pipeline: TurnRunner | None = None
     call_layers: list[CallLayer] = field(default_factory=lambda: [])
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
@@ -69,11 +76,16 @@ class Context(TurnState):
     current_middleware: str = "the beginning"
     """Name of the middleware that was entered last, for error messages."""
     streamed_chunks: list[str] = field(default_factory=lambda: [])
-    """The streamed chunks of the current reply."""
+    """The streamed chunks of the current reply, until it is in the messages with tool calls."""
+    is_stream_complete: bool = False
+    """Whether the end of the streamed reply was announced."""
+    stop_check: Callable[[], None] | None = None
+    """Called before every attempt and every chunk of a model call; may raise to stop the call."""
 
     @classmethod
     def from_state(cls, services: TurnServices, state: Mapping[str, Any]) -> Self:
         """Restore a turn from what `state()` returned. Raises StateError."""
+        from sophon.context.restored_grants import drop_void_grants
         from sophon.context.state_serialization import state_from_json  # lazy: it needs pydantic, by the tools
 
         arguments, active_seconds = state_from_json(state, services.registry)
@@ -86,6 +98,7 @@ class Context(TurnState):
             **arguments,
         )
         ctx.mark_recorded(min(ctx.recorded, len(ctx.messages)))
+        drop_void_grants(ctx, services)
         return ctx
 
     def state(self) -> dict[str, Any]:
@@ -118,6 +131,7 @@ class Context(TurnState):
         max_tokens: int = DEFAULT_MAX_TOKENS,
         temperature: float | None = None,
         on_text: OnText | None = None,
+        on_reasoning: OnText | None = None,
     ) -> ModelRequest:
         """Build a request for `complete`. The request takes ownership of the list of messages."""
         route = self.route if self.route is not None else self.services.gateway.candidates()
@@ -130,17 +144,24 @@ class Context(TurnState):
             tool_choice="auto" if tools else "none",
             temperature=temperature,
             on_text=on_text,
+            on_reasoning=on_reasoning,
         )
 
-    async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Make a model call of any purpose over the turn's route and call layers, metered and counted.
+    async def complete(self, request: ModelRequest, *, route: "Sequence[Candidate] | None" = None) -> ModelResponse:
+        """Make a model call of any purpose over the turn's route (or another one) and call layers, metered and counted.
 
         Raises ModelError, BudgetExceeded, MessageTooLarge.
         """
         gateway = self.services.gateway
-        route = self.route if self.route is not None else gateway.candidates()
+        route = route or (self.route if self.route is not None else gateway.candidates())
         response = await gateway.call(
-            request, route, layers=self.call_layers, meter=self.meter, emit=self.emit if self.has_listeners else None
+            request,
+            route,
+            layers=self.call_layers,
+            meter=self.meter,
+            emit=self.emit if self.has_listeners else None,
+            cancellation=self.cancellation,
+            check=self.stop_check,
         )
         self.tally.model_calls += 1
         if response.usage is not None:
@@ -151,14 +172,36 @@ class Context(TurnState):
         self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0
     ) -> None:
         """Give a pending call its one result; `text` is what the model reads."""
-        self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
+        result = self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
         self.pending = [other for other in self.pending if other.id != call.id]
         if self.has_listeners:
+            from sophon.tools.untrusted_text import unfence_text  # lazy: the tools need pydantic
+
             self.emit(
                 events.ToolCallCompleted(
-                    call_id=call.id, tool=call.name, outcome=outcome, duration_ms=duration_ms, result=text
+                    call_id=call.id,
+                    tool=call.name,
+                    outcome=outcome,
+                    duration_ms=duration_ms,
+                    result=unfence_text(result.text),
                 )
             )
+
+    @contextmanager
+    def call_layer(self, layer: CallLayer, *, overhead: Callable[[ModelRequest], str] | None = None) -> Generator[None]:
+        """Push a call layer, and the text that it will add to a request, and remove them at the end of the block.
+
+        Without the removal a chain that is entered again would apply the layer twice.
+        """
+        self.call_layers.append(layer)
+        if overhead is not None:
+            self.request_overheads.append(overhead)
+        try:
+            yield
+        finally:
+            self.call_layers.remove(layer)
+            if overhead is not None:
+                self.request_overheads.remove(overhead)
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value that a middleware stored for this turn, or None."""
@@ -181,9 +224,9 @@ class Context(TurnState):
     def child(self, text: str, step: Step, *, prompt: str | None = None) -> "Context":
         """Return a child turn for a plan step, with the run id `parent/step`.
 
-        It has its own messages, tools, counters and response and no call layers; it shares principal, tally, meter and
-        event listeners, and it neither records nor streams. `text` selects its tools and decides whether the step is
-        planned in turn; `prompt` is what its model reads, by default the same text.
+        It has its own messages, tools, counters and response and no call layers; it shares principal, data owner,
+        tally, meter and event listeners, and it neither records nor streams. `text` selects its tools and decides
+        whether the step is planned in turn; `prompt` is what its model reads, by default the same text.
         """
         system = [message for message in self.messages if message.role == "system"]
         return Context(
@@ -191,11 +234,14 @@ class Context(TurnState):
             session_id=self.session_id,
             text=text,
             principal=self.principal,
+            data_owner=self.data_owner,
+            group=self.group,
             channel=self.channel,
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,
             model=self.model,
+            max_iterations=self.max_iterations,
             messages=[*system, Message("user", text if prompt is None else prompt)],
             tools=self.services.registry.tools,
             excluded_providers=dict(self.excluded_providers),
@@ -204,7 +250,9 @@ class Context(TurnState):
             stopwatch=self.stopwatch,
             tool_limiter=self.tool_limiter,
             has_listeners=self.has_listeners,
+            cancellation=self.cancellation,
             meter=self.meter,
+            stop_check=self.stop_check,
         )
 
     def restore_child(self, state: Mapping[str, Any]) -> "Context":
@@ -212,9 +260,12 @@ class Context(TurnState):
 
         Raises StateError.
         """
-        child = Context.from_state(self.services, state)
+        # Not those of the state: a migration gives a stored turn to its new principal, and not each of its steps.
+        whose = {"principal": self.principal, "data_owner": self.data_owner, "group": self.group}
+        child = Context.from_state(self.services, {**state, **whose})
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
-        child.tally, child.meter = self.tally, self.meter
+        child.tally, child.meter, child.cancellation = self.tally, self.meter, self.cancellation
+        child.stop_check = self.stop_check
         child.excluded_providers = dict(self.excluded_providers)
         return child
 
@@ -229,23 +280,13 @@ class Context(TurnState):
                 f"and without setting ctx.response"
             )
         response, usage = self.response, self.tally.usage
-        if response.usage is not usage:
-            response = Response(response.text, response.finish_reason, usage, response.tool_calls, response.detail)
+        earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
+        if response.usage is not usage or response.earlier_texts != earlier:
+            response = replace(response, usage=usage, earlier_texts=earlier)
             self.response = response
         if self.stream and not self.depth and response.finish_reason != "suspended":
-            self._stream_unstreamed(response.text)
+            complete_stream(self, response.text)
         return response
-
-    def _stream_unstreamed(self, text: str) -> None:
-        """Emit a text that no model streamed as one chunk, after a reset if it replaces a streamed reply."""
-        streamed = "".join(self.streamed_chunks)
-        if not text or streamed.strip() == text.strip():
-            return
-        if streamed and not self.messages[-1].tool_calls and self.messages[-1].role == "assistant":
-            self.epoch += 1
-            self.emit(events.StreamReset(epoch=self.epoch, reason="the reply was replaced"))
-        self.streamed_chunks = [text]
-        self.emit(events.StreamChunk(epoch=self.epoch, text=text))
 
 
 _values = operator.attrgetter(*(each.name for each in fields(Context) if not each.kw_only))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Step:
     """The plan step that a child turn executes.
 
-    `approved_risk` is the risk level up to which a person approved the step with its plan; None if nobody was asked.
+    `approved_risk` is the risk level up to which a person approved the step with its plan; None if nobody was asked. It
+    covers the tools of `tool_hints` if there are any, and never a call of Critical risk (`plan_covers_call`).
     """
 
     id: str
@@ -29,10 +30,17 @@ class TurnFacts:
     session_id: Final[str]
     text: Final[str]
     principal: Final[str] = ""
+    """Who wrote the message; their rights apply."""
+    data_owner: Final[str] = ""
+    """Principal whose long-term memory and files the turn uses: in a group the group's, else `principal`."""
+    group: Final[bool] = False
+    """Whether the answer is read by a group. The private data of `principal` must not reach such a turn."""
     channel: Final[str] = "local"
     stream: Final[bool] = False
     planning: Final[str | None] = None
     """Planning mode that the sender chose for this message, but not for its steps; None for the settings' mode."""
+    max_iterations: Final[int | None] = None
+    """Maximum rounds of tool calls that the sender chose for this message and its steps; None for the chain's."""
     depth: Final[int] = 0
     """0 for a turn, 1 for a step of its plan, and so on."""
     step: Final[Step | None] = None

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sophon.context.turn_log import TurnLog
     from sophon.events import EventSink
     from sophon.models.gateway.gateway import ModelGateway
+    from sophon.operator_policy import OperatorPolicy
     from sophon.settings import Settings
     from sophon.stores.contract import Store
     from sophon.tools.registry import ToolRegistry
@@ -45,6 +46,11 @@ class TurnServices(Protocol):
     @property
     def approvals(self) -> "ApprovalGate":
         """Asks a person for a decision."""
+        ...
+
+    @property
+    def operator_policy(self) -> "OperatorPolicy":
+        """Which calls only an operator may approve."""
         ...
 
     @property

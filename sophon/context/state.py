@@ -25,6 +25,11 @@ class Tally:
     """Usage of all attempts that were charged, failed and cancelled ones included; updated by the meter."""
     model_calls: int = 0
     tool_calls: int = 0
+    """Tool calls that were started, and those of the current replies that are about to be."""
+    capped_calls: dict[str, int] = field(default_factory=lambda: {})
+    """Tool name -> calls let through, for tools with `max_calls_per_turn`."""
+    untrusted_sources: list[str] = field(default_factory=lambda: [])
+    """Sources of the untrusted texts that the turn has read, each once; see `sophon.context.provenance`."""
 
 
 @dataclass(slots=True, eq=False)

@@ -20,16 +20,21 @@ SCALARS: Mapping[str, tuple[type, ...]] = {
     "session_id": (str,),
     "text": (str,),
     "principal": (str,),
+    "data_owner": (str,),
+    "group": (bool,),
     "channel": (str,),
     "stream": (bool,),
     "model": (str, NoneType),
     "planning": (str, NoneType),
+    "max_iterations": (int, NoneType),
     "depth": (int,),
     "recorded": (int,),
     "iteration": (int,),
     "epoch": (int,),
 }
 """Fields stored as they are, with their types; integers are never negative."""
+ADDED_LATER = frozenset({"max_iterations", "data_owner", "group"})
+"""Optional fields that are missing in states of this version which an earlier program stored."""
 RECOMPUTED = frozenset(
     {
         "last_recorded",
@@ -59,13 +64,18 @@ def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float
     state["tools"] = [tool.name for tool in turn.tools] if turn.tools is not registry.tools else None
     state["pending"] = [call.to_json() for call in turn.pending]
     state["results"] = [result.to_json() for result in turn.results.values()]
-    state["grants"] = {call: {"digest": grant.digest, "edited": grant.edited} for call, grant in turn.grants.items()}
+    state["grants"] = {
+        call: {"digest": grant.digest, "edited": grant.edited, "decided_by": grant.decided_by}
+        for call, grant in turn.grants.items()
+    }
     state["active_seconds"] = active_seconds
     state["tally"] = {
         "usage": turn.tally.usage.to_json(),
         "metered": turn.tally.metered.to_json(),
         "model_calls": turn.tally.model_calls,
         "tool_calls": turn.tally.tool_calls,
+        "capped_calls": turn.tally.capped_calls,
+        "untrusted_sources": list(turn.tally.untrusted_sources),
     }
     if turn.compaction is not None:
         state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
@@ -97,7 +107,11 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
         "tools": _tools_by_name(registry, state["tools"]),
         "pending": [ToolCall.from_json(call) for call in state["pending"]],
         "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
-        "grants": {call: Grant(grant["digest"], grant["edited"]) for call, grant in state["grants"].items()},
+        "grants": {
+            # An earlier version did not store who approved.
+            call: Grant(grant["digest"], grant["edited"], str(grant.get("decided_by", "")))
+            for call, grant in state["grants"].items()
+        },
         "tally": _tally_from_json(state["tally"]),
         "extensions": Extensions.from_json(dict(state["extensions"])),
     }
@@ -109,9 +123,11 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
 
 def _scalars_from_json(state: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
+    # A turn that an earlier version suspended has no data owner; its host adds that of a group.
+    state = {"data_owner": state["principal"], "group": False, **state}
     for name, types in SCALARS.items():
-        value = state[name]
-        if type(value) not in types or (int in types and value < 0):
+        value = state.get(name) if name in ADDED_LATER else state[name]
+        if type(value) not in types or (type(value) is int and value < 0):
             raise ValueError(f"{name} is {value!r}")
         values[name] = value
     return values
@@ -132,7 +148,12 @@ def _tools_by_name(registry: ToolRegistry, names: list[str] | None) -> "tuple[To
 
 def _tally_from_json(data: Mapping[str, Any]) -> Tally:
     return Tally(
-        Usage.from_json(data["usage"]), Usage.from_json(data["metered"]), data["model_calls"], data["tool_calls"]
+        Usage.from_json(data["usage"]),
+        Usage.from_json(data["metered"]),
+        data["model_calls"],
+        data["tool_calls"],
+        dict(data.get("capped_calls") or {}),
+        [str(source) for source in data.get("untrusted_sources", ())],
     )
 
 

@@ -24,8 +24,8 @@ def no_events(recorded: int) -> Sequence[Event]:
 class TurnEnd:
     """How a turn ends.
 
-    A completed or suspended turn has its `response`, a failed one its `error` with the keys code, message and id.
-    `events` creates the events that announce the end.
+    A completed or suspended turn has its `response`, a failed one its `error` with the keys code, message and id. The
+    response of a failed or cancelled turn is what was shown of it. `events` creates the events that announce the end.
     """
 
     status: TurnStatus

@@ -4,7 +4,7 @@
 
     pending -> running -> completed
                        -> failed      its dependants, direct or transitive: pending -> skipped
-    pending or running -> cancelled
+    pending or running -> cancelled -> pending or running   when the turn is run again
 """
 
 from collections.abc import Mapping
@@ -112,6 +112,17 @@ class PlanProgress:
             self._states[step.id].status = "cancelled"
             self._states[step.id].reason = reason
         return stopped
+
+    def reopen_cancelled(self) -> list[PlanStep]:
+        """Reopen the cancelled steps: one that had started is running again, the others are pending; return the former.
+
+        For a turn that is run again after an error had stopped it.
+        """
+        stopped = self._with_status("cancelled")
+        for step in stopped:
+            state = self._states[step.id]
+            state.status, state.reason = "running" if state.tries else "pending", ""
+        return [step for step in stopped if self._states[step.id].tries]
 
     def to_json(self) -> dict[str, Any]:
         """Return plan and states as plain data, ready for JSON."""

@@ -24,6 +24,7 @@ class InMemoryStore:
         clock = clock or SystemClock()
         self.sessions = InMemorySessionStore(clock)
         self.usage = InMemoryUsageStore()
+        self.sessions.on_delete(self.usage.forget_session)
         self.approvals = InMemoryApprovalStore()
         self.journal = InMemoryJournal()
         self.memories = InMemoryMemoryStore(clock)

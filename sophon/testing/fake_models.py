@@ -13,8 +13,9 @@ ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException
 class FunctionModel:
     """Model implemented by an async function of the request, which returns a text or a ModelResponse.
 
-    `stream` delivers the text in pieces if the request has `on_text`: True by words, a number by so many characters.
-    `prices` are (input, output) in USD per million tokens. `requests` holds every request, in order.
+    `stream` delivers reasoning and text in pieces if the request has `on_reasoning` and `on_text`: True by words, a
+    number by so many characters. `prices` are (input, output) in USD per million tokens. `requests` holds every
+    request, in order.
     """
 
     def __init__(
@@ -46,6 +47,9 @@ class FunctionModel:
         self.requests.append(request)
         answer = await self._function(request)
         response = ModelResponse(answer) if isinstance(answer, str) else answer
+        if self._stream and request.on_reasoning is not None:
+            for piece in split_text(response.reasoning, self._stream):
+                request.on_reasoning(piece)
         if self._stream and request.on_text is not None:
             for piece in split_text(response.text, self._stream):
                 request.on_text(piece)

@@ -55,6 +55,7 @@ class VirtualClock:
         self._order = itertools.count()
         self._ids = itertools.count(1)
         self._random = random.Random(seed)  # noqa: S311 - reproducible randomness for tests
+        self._nonces = random.Random(f"nonces of {seed}")  # noqa: S311 - the same
         self._watched_loop: asyncio.AbstractEventLoop | None = None
         self.slept: list[float] = []
         """Duration of every requested sleep in seconds, in order."""
@@ -74,6 +75,10 @@ class VirtualClock:
     def new_id(self) -> str:
         """Return 1, 2, 3, ... as 20 hexadecimal digits."""
         return f"{next(self._ids):020x}"
+
+    def new_nonce(self) -> str:
+        """Return the next 16 hexadecimal digits of a seeded sequence, which is independent of ids and jitter."""
+        return f"{self._nonces.getrandbits(64):016x}"
 
     async def sleep(self, seconds: float) -> None:
         """Sleep in virtual time."""

@@ -11,6 +11,7 @@ from sophon.tools.tool import Tool
 TAG_SCORE = 1.0
 KEYWORD_SCORE = 0.5
 
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     """a about above after again all also an and any are as at be been before being below between both but by can could
@@ -27,6 +28,11 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def split_name(name: str) -> frozenset[str]:
+    """Return the lower-case words of a tool's name: `mail.sendLetter` has mail, send and letter."""
+    return frozenset(split_words(_CAMEL_CASE.sub(" ", name)))
+
+
 class RelevanceIndex:
     """Inverted index: word -> tools with their scores, from tags and descriptions."""
 
@@ -36,10 +42,14 @@ class RelevanceIndex:
         self._order: dict[str, int] = {}
         self._names: dict[str, list[str]] = {}
         """First word of a tool name -> names, so that a text is not searched for every name."""
+        self._name_words: dict[str, list[str]] = {}
+        """Every word of a tool name -> names."""
         for tool in tools:
             self._order[tool.name] = len(self._order)
             for head in split_words(tool.name)[:1]:
                 self._names.setdefault(head, []).append(tool.name)
+            for word in split_name(tool.name) - _STOP_WORDS:
+                self._name_words.setdefault(word, []).append(tool.name)
             for parts in dict.fromkeys(tuple(split_words(tag)) for tag in tool.tags):
                 if len(parts) == 1:
                     self._scores.setdefault(parts[0], []).append((tool.name, TAG_SCORE))
@@ -60,6 +70,14 @@ class RelevanceIndex:
         for parts, name in self._phrases:
             if f" {' '.join(parts)} " in joined:
                 found[name] = found.get(name, 0.0) + TAG_SCORE
+        return found
+
+    def count_name_words(self, text: str) -> dict[str, int]:
+        """Return tool name -> number of its name's words in the text, if any: it breaks ties between equal scores."""
+        found: dict[str, int] = {}
+        for word in set(split_words(text)):
+            for name in self._name_words.get(word, ()):
+                found[name] = found.get(name, 0) + 1
         return found
 
     def find_named_tools(self, text: str) -> list[str]:

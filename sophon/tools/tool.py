@@ -14,9 +14,13 @@ from pydantic import BaseModel
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
+from sophon.tools.untrusted_text import ExternalText
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
+
+ResultNormalizer: TypeAlias = Callable[[str], str]
+"""A function that returns the part of a result in which a change means progress."""
 
 WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
@@ -52,7 +56,11 @@ class Tool:
     `timeout_seconds` and `max_result` (characters) default to the settings if None. `idempotent`: running it twice is
     harmless. `serial`: it must not run concurrently with other tools. `editable`: a person may change its arguments
     when approving. `external`: its result is untrusted text, which is fenced before a model sees it
-    (`sophon.tools.untrusted_text`).
+    (`sophon.tools.untrusted_text`); a tool of which only some results are returns those as `ExternalText`.
+    `max_calls_per_turn` limits the calls in a turn and the steps of its plan together; None for no cap of its own.
+    `normalize_result` gives the loop detector what to compare of a result, for example
+    `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
+    who is asked to approve a call.
     """
 
     name: str
@@ -68,6 +76,9 @@ class Tool:
     max_result: int | None = None
     editable: bool = True
     external: bool = False
+    max_calls_per_turn: int | None = None
+    normalize_result: ResultNormalizer | None = None
+    approval_note: str = ""
     definition: Mapping[str, Any] = field(init=False, repr=False)
     """Name, description and JSON Schema of the parameters, in the format of providers; computed once."""
     is_async: bool = field(init=False, repr=False)
@@ -77,6 +88,10 @@ class Tool:
             raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is not a Risk; write Risk.HIGH or another")
         if isinstance(self.tags, str):
             raise CompositionError(f"tool {self.name!r}: tags must be a tuple, not a text; write ({self.tags!r},)")
+        for trait in ("max_result", "max_calls_per_turn"):
+            value: object = getattr(self, trait)
+            if value is not None and (type(value) is not int or value < 1):
+                raise CompositionError(f"tool {self.name!r}: {trait} is {value!r}; it must be a whole number from 1")
         definition = {"name": self.name, "description": self.description, "parameters": self.schema.json_schema}
         object.__setattr__(self, "definition", definition)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
@@ -124,6 +139,9 @@ def tool(
     max_result: int | None = None,
     editable: bool = True,
     external: bool = False,
+    max_calls_per_turn: int | None = None,
+    normalize_result: ResultNormalizer | None = None,
+    approval_note: str = "",
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -155,7 +173,8 @@ def result_to_text(answer: object) -> str:
     Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
     """
     if isinstance(answer, str):
-        return answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
+        text = answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
+        return ExternalText(text) if isinstance(answer, ExternalText) else text
     if answer is None:
         return ""
     try:

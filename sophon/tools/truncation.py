@@ -1,4 +1,8 @@
-"""Truncation of tool results to a character limit, with a marker for the omitted part."""
+"""Truncation of tool results to a character limit, with a marker for the omitted part.
+
+The marker of an array is the published one, `[...truncated, showing X/Y items]` (Sophon's orchestration guide, Tool
+result truncation); for text, where nothing is published, it counts characters in the same form.
+"""
 
 import json
 import re
@@ -12,6 +16,8 @@ DEFAULT_LIMIT = 8000
 
 _ARRAY = re.compile(r"[ \t\n\r]*\[")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_MARKER = re.compile(r"\n\[\.\.\.truncated, showing \d{1,18}/(\d{1,18}) (items|characters)\]\Z")
+_MAX_MARKER_CHARACTERS = 80
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _LONGEST_CLUSTER = 16
@@ -22,16 +28,40 @@ def truncate(text: str, limit: int = DEFAULT_LIMIT) -> str:
     """Truncate a text to at most `limit` characters, including the marker for the omitted part.
 
     A text that fits is returned unchanged. A JSON array keeps as many leading elements as fit, without white space
-    between them, followed by "X of Y items". Any other text, and an array whose first element is too large, is cut at
-    the last word boundary, or within a word that is longer than half of the limit. A limit too small for the marker
-    gives the text's beginning only. Linear in the length of the text.
+    between them. Any other text, and an array whose first element is too large, is cut at the last word boundary, or
+    within a word that is longer than half of the limit. A limit too small for the marker gives the text's beginning
+    only. A text that was truncated before keeps one marker, with the original total. Linear in the length of the text.
     """
     if len(text) <= limit:
         return text
-    return _cut_array(text, limit) or _cut_text(text, limit)
+    body, total, unit = _split_marker(text)
+    cut = _cut_array(body, limit, total if unit == "items" else None) if unit != "characters" else None
+    return cut or cut_text(body, limit, total=total if unit == "characters" else None)
 
 
-def _cut_array(text: str, limit: int) -> str | None:
+def cut_text(text: str, limit: int, *, end: int | None = None, total: int | None = None) -> str:
+    """Keep as many whole words of the first `end` characters as fit `limit` together with the marker.
+
+    `total` is the number of characters that the marker names, by default those of the text.
+    """
+    total = len(text) if total is None else total
+    available = limit - len(_marker(total, total, "characters"))
+    if available <= 0:
+        return text[: _find_character_boundary(text, min(max(limit, 0), len(text) if end is None else end))]
+    if end is not None and end <= available:
+        kept = text[:end].rstrip()
+    else:
+        kept = text[: _find_word_boundary(text, available)] if available < len(text) else text
+    return kept + _marker(len(kept), total, "characters")
+
+
+def _split_marker(text: str) -> tuple[str, int | None, str]:
+    """Split off the marker of an earlier truncation; return (text, original total, unit), or (text, None, "")."""
+    found = _MARKER.search(text, max(0, len(text) - _MAX_MARKER_CHARACTERS))
+    return (text[: found.start()], int(found[1]), found[2]) if found else (text, None, "")
+
+
+def _cut_array(text: str, limit: int, original_total: int | None) -> str | None:
     if not _ARRAY.match(text):
         return None
     try:
@@ -39,14 +69,15 @@ def _cut_array(text: str, limit: int) -> str | None:
         elements, ends = _parse_leading_elements(text, limit)
     except (ValueError, RecursionError):  # not JSON, or nested too deeply to parse
         return None
+    total = max(total, original_total or 0)
     if len(elements) == total and ends[-1] + 1 <= limit:
         return f"[{','.join(elements)}]"
 
     def size(count: int) -> int:
-        return ends[count] + 1 + len(_items_marker(count, total))
+        return ends[count] + 1 + len(_marker(count, total, "items"))
 
     count = bisect_right(range(len(ends)), limit, key=size) - 1
-    return f"[{','.join(elements[:count])}]{_items_marker(count, total)}" if count > 0 else None
+    return f"[{','.join(elements[:count])}]{_marker(count, total, 'items')}" if count > 0 else None
 
 
 def _parse_leading_elements(text: str, limit: int) -> tuple[list[str], list[int]]:
@@ -69,20 +100,8 @@ def _skip_space(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _items_marker(kept: int, total: int) -> str:
-    return f"\n[truncated: {kept} of {total} items]"
-
-
-def _cut_text(text: str, limit: int) -> str:
-    available = limit - len(_text_marker(len(text)))
-    if available <= 0:
-        return text[: _find_character_boundary(text, max(limit, 0))]
-    kept = text[: _find_word_boundary(text, available)]
-    return kept + _text_marker(len(text) - len(kept))
-
-
-def _text_marker(left_out: int) -> str:
-    return f"\n[truncated: {left_out} characters left out]"
+def _marker(shown: int, total: int, unit: str) -> str:
+    return f"\n[...truncated, showing {shown}/{total} {unit}]"
 
 
 def _find_word_boundary(text: str, limit: int) -> int:

@@ -6,8 +6,8 @@ which may take `</external>` in any spelling for the end.
 """
 
 import re
-import secrets
 import unicodedata
+from collections import deque
 from collections.abc import Callable
 
 FENCE_ELEMENT = "external"
@@ -30,19 +30,22 @@ LOOKALIKES = str.maketrans("еєετтгхχпηаαɑӏıɩ1|", "eeettrxxnnaaal
 """Homoglyphs of the letters in the element's name; wide, bold and accented letters are normalised separately."""
 
 _NONCE = re.compile(r"[0-9a-f]{16}")
-_OPENING = re.compile(rf'<{FENCE_ELEMENT}-([0-9a-f]{{16}}) source="[^"<>\n]*">\n')
+_OPENING = re.compile(rf'<{FENCE_ELEMENT}-([0-9a-f]{{16}}) source="([^"<>\n]*)">\n')
+_CLOSING = re.compile(rf"\n</{FENCE_ELEMENT}-([0-9a-f]{{16}})>")
 _START = re.compile(rf"[{BRACKETS}]|&(?:amp;)*#(?:{'|'.join(str(ord(each)) for each in BRACKETS)});")
 
 
-def generate_nonce() -> str:
-    """Return a random nonce of 16 lower-case hexadecimal digits (8 bytes, from `secrets`)."""
-    return secrets.token_hex(8)
+class ExternalText(str):
+    """Result of a tool call that comes from outside, so that it is fenced although the tool is not `external`."""
+
+    __slots__ = ()
 
 
 def fence_text(text: str, source: str, nonce: str) -> str:
     """Wrap untrusted `text` in an element that names its source; `unfence_text` restores the original text.
 
-    `nonce` must be new for each call: 16 lower-case hexadecimal digits, else ValueError is raised.
+    `nonce` must be new for each call, as `Clock.new_nonce` returns it: whoever wrote the text must not be able to guess
+    it from anything visible, such as ids. Raises ValueError if it is not 16 lower-case hexadecimal digits.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError(f"{nonce!r} is not a nonce of 16 lower-case hexadecimal digits")
@@ -51,16 +54,34 @@ def fence_text(text: str, source: str, nonce: str) -> str:
 
 
 def unfence_text(text: str) -> str:
-    """Return `text` for display to a person, with every fence replaced by its original content."""
+    """Return `text` for display to a person, with every fence replaced by its original content.
+
+    The time is linear in the length of the text: the closing tags are found once, not once per opening tag.
+    """
+    if f"<{FENCE_ELEMENT}-" not in text:  # the loop detector looks at every result, and few have a fence
+        return text
     parts: list[str] = []
     at = 0
+    closings: dict[str, deque[re.Match[str]]] = {}
+    for closing in _CLOSING.finditer(text):
+        closings.setdefault(closing[1], deque()).append(closing)
     for opening in _OPENING.finditer(text):
-        closing = f"\n</{FENCE_ELEMENT}-{opening[1]}>"
-        end = text.find(closing, opening.end()) if opening.start() >= at else -1
-        if end >= 0:
-            parts += text[at : opening.start()], _replace_tag_starts(text[opening.end() : end], _unescape_start)
-            at = end + len(closing)
+        if opening.start() < at:
+            continue
+        same_nonce = closings.get(opening[1], deque())
+        while same_nonce and same_nonce[0].start() < opening.end():
+            same_nonce.popleft()
+        if same_nonce:
+            closing = same_nonce[0]
+            content = text[opening.end() : closing.start()]
+            parts += text[at : opening.start()], _replace_tag_starts(content, _unescape_start)
+            at = closing.end()
     return "".join(parts) + text[at:]
+
+
+def find_fence_sources(text: str) -> list[str]:
+    """Return the source labels of all fences that are opened in `text`, in order."""
+    return [opening[2] for opening in _OPENING.finditer(text)]
 
 
 def _sanitize_label(source: str) -> str:

@@ -78,10 +78,44 @@ def test_the_preview_shows_the_real_arguments() -> None:
     assert render_call_preview(CALL).splitlines() == ["Run mail.send", "  to: ada@example.org", "  copies: 2"]
 
 
-def test_a_long_argument_is_cut_and_said_so() -> None:
-    preview = render_call_preview(ToolCall("c", "t", {"text": "x" * 5000}))
+def test_of_a_long_argument_head_and_tail_are_shown_and_the_whole_is_kept() -> None:
+    long = ToolCall("c", "t", {"command": f"echo {'x' * 5000}; rm -rf ~"})
+    preview = render_call_preview(long)
     assert len(preview) < MAX_PREVIEW_VALUE_CHARACTERS + 100
-    assert "5000 characters, sha256" in preview
+    assert preview.startswith("Run t\n  command: echo xxx")
+    assert preview.endswith("; rm -rf ~")
+    assert "⟦3,015 characters left out here⟧" in preview
+    made = request(long)
+    assert (made.preview, made.whole_preview) == (preview, render_call_preview(long, limit=None))
+    assert "x" * 5000 in made.whole_preview
+    assert ApprovalRequest.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_a_short_request_is_shown_as_a_whole_once() -> None:
+    assert (request().full_preview, request().whole_preview) == ("", request().preview)
+
+
+def test_nothing_in_a_preview_is_hidden_and_what_is_approved_stays_as_it_is() -> None:
+    call = ToolCall("c\x00", "t\u202e", {"a\nb: c\u200b": "\x1b[1A\u202e", "n": {"k\x00": "\u2066"}})
+    made = request(call)
+    assert made.preview.replace("\n", "").isprintable()
+    assert "⟦U+202E⟧" in made.preview
+    assert made.arguments == call.arguments
+    assert made.digest == compute_call_digest("run", call)
+
+
+def test_the_note_of_a_tool_stands_below_and_no_argument_can_imitate_it() -> None:
+    made = ApprovalRequest.from_call(ToolCall("c", "t", {"x": "a\nNote: harmless"}), "run", Risk.HIGH, note="take care")
+    assert [line for line in made.preview.split("\n") if line.startswith("Note:")] == ["Note: take care"]
+
+
+@pytest.mark.parametrize("kind", ["tool", "plan"])
+def test_a_request_that_an_older_version_stored_is_shown_completely(kind: str) -> None:
+    data = {**request(ToolCall("c", "t", {"x": "\u202e" + "y" * 5000})).to_json(), "kind": kind, "preview": "\u202eold"}
+    del data["full_preview"]
+    read = ApprovalRequest.from_json(data)
+    assert "\u202e" not in read.preview + read.whole_preview
+    assert "y" * 5000 in read.whole_preview
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028", "\x0b"])

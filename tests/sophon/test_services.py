@@ -8,7 +8,7 @@ from sophon import ModelRequest, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
-from sophon.services import parse_planning_mode, to_providers
+from sophon.services import to_providers
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
@@ -59,14 +59,6 @@ def test_an_unknown_model_is_refused_with_the_near_names() -> None:
 async def test_a_chosen_model_answers(chosen: str) -> None:
     services = Services(models=[model("a"), model("b")])
     assert (await twelve(services).run(services.turn("go", model=chosen))).text == "b"
-
-
-@pytest.mark.parametrize(
-    ("given", "mode"),
-    [(None, None), ("auto", "Auto"), ("LLMDECIDES", "LlmDecides"), ("Always", "Always"), ("never", "Never")],
-)
-def test_a_planning_mode_is_read_in_any_case(given: str | None, mode: str | None) -> None:
-    assert parse_planning_mode(given) == mode
 
 
 def test_an_unknown_planning_mode_is_refused_with_the_known_ones() -> None:
@@ -214,3 +206,10 @@ def named(name: str) -> Tool:
         """Do something."""
 
     return act
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.0, "9", 501])
+def test_a_turn_with_an_impossible_ceiling_of_rounds_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="whole number from 1 to 500"):
+        Services().turn("hi", max_iterations=wrong)
+    assert Services().turn("hi", max_iterations=500).max_iterations == 500

@@ -32,6 +32,10 @@ class ApprovalStore(Protocol):
         """Return one record. Raises NotFound."""
         ...
 
+    async def find(self, approval_id: str) -> ApprovalRecord | None:
+        """Return one record; None if it does not exist."""
+        ...
+
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """Return the records, oldest first."""
         ...

@@ -32,6 +32,10 @@ class InMemoryApprovalStore:
             raise NotFound("approval", approval_id)
         return record
 
+    async def find(self, approval_id: str) -> ApprovalRecord | None:
+        """See `ApprovalStore.find`."""
+        return self._records.get(approval_id)
+
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """See `ApprovalStore.list`."""
         found = [

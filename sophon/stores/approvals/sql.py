@@ -32,6 +32,10 @@ class SqlApprovalStore:
         """See `ApprovalStore.get`."""
         return await self._database.read(partial(_get, approval_id=approval_id))
 
+    async def find(self, approval_id: str) -> ApprovalRecord | None:
+        """See `ApprovalStore.find`."""
+        return await self._database.read(partial(_find, approval_id=approval_id))
+
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """See `ApprovalStore.list`."""
         query = select(approvals).order_by(approvals.c.asked_at, approvals.c.number)
@@ -60,10 +64,15 @@ def _decide(connection: Connection, approval_id: str, decision: Decision, at: da
 
 
 def _get(connection: Connection, approval_id: str) -> ApprovalRecord:
-    row = connection.execute(select(approvals).where(approvals.c.id == approval_id)).one_or_none()
-    if row is None:
+    record = _find(connection, approval_id)
+    if record is None:
         raise NotFound("approval", approval_id)
-    return _record(row)
+    return record
+
+
+def _find(connection: Connection, approval_id: str) -> ApprovalRecord | None:
+    row = connection.execute(select(approvals).where(approvals.c.id == approval_id)).one_or_none()
+    return None if row is None else _record(row)
 
 
 def _record(row: Row[Any]) -> ApprovalRecord:

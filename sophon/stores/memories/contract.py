@@ -7,7 +7,11 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """Long-term memory entry. `origin` says where it came from; `scope` says whose it is."""
+    """Long-term memory entry. `origin` says where it was written (`channel/session`); `scope` says whose it is.
+
+    `sources` names the untrusted texts (`http.request https://...`) that the turn or its session had read before; None
+    if that is unknown, as for an entry that an older version wrote.
+    """
 
     id: str
     text: str
@@ -15,6 +19,12 @@ class MemoryEntry:
     scope: str = "user"
     origin: str = ""
     created_at: datetime | None = None
+    sources: tuple[str, ...] | None = None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether no untrusted text can have influenced the entry; an unknown origin is not trusted."""
+        return self.sources == ()
 
 
 class MemoryStore(Protocol):

@@ -51,6 +51,7 @@ def _write(connection: Connection, entry: MemoryEntry) -> None:
             "text": entry.text,
             "origin": entry.origin,
             "created_at": entry.created_at,
+            "sources": None if entry.sources is None else list(entry.sources),
         },
     )
 
@@ -67,4 +68,5 @@ def _all(connection: Connection, scope: str | None) -> list[MemoryEntry]:
 
 
 def _entry(row: Row[Any]) -> MemoryEntry:
-    return MemoryEntry(row.id, row.text, row.category, row.scope, row.origin, row.created_at)
+    sources = None if row.sources is None else tuple(row.sources)
+    return MemoryEntry(row.id, row.text, row.category, row.scope, row.origin, row.created_at, sources)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from sophon.errors import IllegalTransition
+from sophon.security import redact
 from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
 
 TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
@@ -79,4 +80,6 @@ def _transition(entry: OutboundEntry, status: OutboundStatus, **changes: Any) ->
     allowed = TRANSITIONS[entry.status]
     if status not in allowed:
         raise IllegalTransition("outbound entry", entry.id, entry.status, status, allowed)
+    if "last_error" in changes:
+        changes["last_error"] = redact(changes["last_error"])
     return replace(entry, status=status, **changes)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbox.contract import OutboundEntry
 
@@ -46,16 +47,19 @@ class RunError:
     message: str
     id: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", redact(self.message))
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """An accepted message and its processing.
 
     The creator sets the first seven fields; the store maintains the others. `origin` says where the reply goes (a chat
-    id), `options` holds what came with the message (stream, model, planning); both are plain JSON. `order` increases
-    from run to run over all sessions. `started_at` is the time of the first start, `starts` the number of starts.
-    `checkpoint` is a `ctx.state()`, `waiting_for` the ids of pending approvals. `response` holds text, finish_reason,
-    usage.
+    id), `options` holds what came with the message (stream, model, planning, max_iterations); both are plain JSON.
+    `order` increases from run to run over all sessions. `started_at` is the time of the first start, `starts` the
+    number of starts. `checkpoint` is a `ctx.state()`, `waiting_for` the ids of pending approvals. `response` holds
+    text, finish_reason, usage.
     """
 
     id: str
@@ -143,10 +147,14 @@ def no_events(last_record_seq: int) -> Sequence[LoggedEvent]:
 class RunStore(Protocol):
     """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session."""
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+    async def accept(
+        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+    ) -> AcceptResult:
         """Store a run and its de-duplication key in one write; creates the session if needed.
 
-        A known key returns its existing run, whatever `run` says. Raises InputError if the run id exists.
+        A known key returns its existing run, whatever `run` says. `session_owner` is the owner of the session, by
+        default the run's owner if the session is created. Raises InputError if the run id exists, SessionTaken if the
+        session belongs to another than `session_owner`; nothing is written then.
         """
         ...
 
@@ -185,8 +193,19 @@ class RunStore(Protocol):
         """Store a cancellation request and return the run; a finished run stays unchanged."""
         ...
 
+    async def change_owner(self, run_id: str, owner: str) -> Run:
+        """Give the run, the turn in its checkpoint and its de-duplication key to another owner; return the run.
+
+        A key whose account is not the previous owner, and one that the new owner has already, stay.
+        """
+        ...
+
     async def get(self, run_id: str) -> Run:
         """Return one run."""
+        ...
+
+    async def find(self, run_id: str) -> Run | None:
+        """Return one run; None if it does not exist."""
         ...
 
     async def count_ahead(self, run_id: str) -> int:

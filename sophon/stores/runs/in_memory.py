@@ -27,7 +27,9 @@ from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
     begin_run,
+    check_session_owner,
     finish_run,
+    give_to,
     run_id_taken,
     run_not_found,
     suspend_run,
@@ -57,7 +59,9 @@ class InMemoryRunStore:
         self._keys: dict[str, InboundKey] = {}
         sessions.on_delete(self._delete_session)
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+    async def accept(
+        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+    ) -> AcceptResult:
         """See `RunStore.accept`."""
         known = self._inbound.get(key) if key is not None else None
         if known is not None:
@@ -65,7 +69,8 @@ class InMemoryRunStore:
         if run.id in self._rows:
             raise run_id_taken(run.id)
         new = accept_run(run, next(self._orders), self._clock.now())
-        await self._sessions.get_or_create(run.session_id, run.owner)
+        check_session_owner(run, (await self._sessions.find(run.session_id)), session_owner)
+        await self._sessions.get_or_create(run.session_id, session_owner or run.owner)
         self._rows[run.id] = new
         self._unfinished[run.id] = None
         self._by_session[run.session_id].append(run.id)
@@ -120,9 +125,25 @@ class InMemoryRunStore:
             run = self._rows[run_id] = replace(run, cancel_requested=True)
         return run
 
+    async def change_owner(self, run_id: str, owner: str) -> Run:
+        """See `RunStore.change_owner`."""
+        previous = self._get(run_id)
+        run = self._rows[run_id] = give_to(previous, owner)
+        key = self._keys.get(run_id)
+        if key is not None and key.account == previous.owner:
+            renamed = replace(key, account=owner)
+            if renamed not in self._inbound:
+                del self._inbound[key]
+                self._inbound[renamed], self._keys[run_id] = run_id, renamed
+        return run
+
     async def get(self, run_id: str) -> Run:
         """See `RunStore.get`."""
         return self._get(run_id)
+
+    async def find(self, run_id: str) -> Run | None:
+        """See `RunStore.find`."""
+        return self._rows.get(run_id)
 
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events, select_last_seq
@@ -30,15 +30,17 @@ from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
     begin_run,
+    check_session_owner,
+    give_to,
     run_id_taken,
     run_not_found,
     suspend_run,
 )
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.records import assign_seqs
-from sophon.stores.sessions.sql import add_records, create_session
+from sophon.stores.sessions.sql import add_records, create_session, find_session
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.schema import runs
+from sophon.stores.sql.schema import inbound, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,13 @@ class SqlRunStore:
         self._database = database
         self._clock = clock
 
-    async def accept(self, run: Run, key: InboundKey | None = None) -> AcceptResult:
+    async def accept(
+        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+    ) -> AcceptResult:
         """See `RunStore.accept`."""
-        return await self._database.write(partial(_accept, run=run, key=key, at=self._clock.now()))
+        return await self._database.write(
+            partial(_accept, run=run, key=key, session_owner=session_owner, at=self._clock.now())
+        )
 
     async def begin(self, run_id: str, at: datetime) -> BeginResult:
         """See `RunStore.begin`."""
@@ -93,9 +99,17 @@ class SqlRunStore:
         """See `RunStore.request_cancel`."""
         return await self._database.write(partial(_request_cancel, run_id=run_id))
 
+    async def change_owner(self, run_id: str, owner: str) -> Run:
+        """See `RunStore.change_owner`."""
+        return await self._database.write(partial(_change_owner, run_id=run_id, owner=owner))
+
     async def get(self, run_id: str) -> Run:
         """See `RunStore.get`."""
         return await self._database.read(partial(_get, run_id=run_id))
+
+    async def find(self, run_id: str) -> Run | None:
+        """See `RunStore.find`."""
+        return await self._database.read(partial(_find, run_id=run_id))
 
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
@@ -126,14 +140,18 @@ class SqlRunStore:
         )
 
 
-def _accept(connection: Connection, run: Run, key: InboundKey | None, at: datetime) -> AcceptResult:
+def _accept(
+    connection: Connection, run: Run, key: InboundKey | None, session_owner: str | None, at: datetime
+) -> AcceptResult:
     source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
     known = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, source) if source else None
     if known is not None:
         return AcceptResult(statements.run_from_row(known), created=False)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)
-    create_session(connection, run.session_id, run.owner, at)
+    if session_owner is not None:
+        check_session_owner(run, find_session(connection, run.session_id), session_owner)
+    create_session(connection, run.session_id, session_owner or run.owner, at)
     statements.INSERT_RUN.execute(connection, statements.row_from_run(run, at))
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
@@ -208,11 +226,30 @@ def _request_cancel(connection: Connection, run_id: str) -> Run:
     return _get(connection, run_id)
 
 
+def _change_owner(connection: Connection, run_id: str, owner: str) -> Run:
+    previous = _get(connection, run_id)
+    run = give_to(previous, owner)
+    values = {"owner": run.owner, "checkpoint": run.checkpoint}
+    connection.execute(update(runs).where(statements.BY_ID).values(values), {"which": run_id})
+    taken = inbound.alias()
+    is_taken = exists().where(
+        taken.c.channel == inbound.c.channel, taken.c.account == owner, taken.c.external_id == inbound.c.external_id
+    )
+    own = (inbound.c.run == run.order) & (inbound.c.account == previous.owner)
+    connection.execute(update(inbound).where(own, ~is_taken).values(account=owner))
+    return run
+
+
 def _get(connection: Connection, run_id: str) -> Run:
-    found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
-    if found is None:
+    run = _find(connection, run_id)
+    if run is None:
         raise _not_found(connection, run_id)
-    return statements.run_from_row(found)
+    return run
+
+
+def _find(connection: Connection, run_id: str) -> Run | None:
+    found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
+    return None if found is None else statements.run_from_row(found)
 
 
 def _count_ahead(connection: Connection, run_id: str) -> int:

@@ -6,8 +6,9 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sophon.errors import InputError, NotFound
+from sophon.errors import InputError, NotFound, SessionTaken
 from sophon.stores.runs.contract import BeginResult, Run, RunOutcome
+from sophon.stores.sessions.contract import SessionSummary
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
@@ -26,6 +27,12 @@ def accept_run(run: Run, order: int, at: datetime) -> Run:
         order=order,
         created_at=at,
     )
+
+
+def check_session_owner(run: Run, session: SessionSummary | None, session_owner: str | None) -> None:
+    """Raise SessionTaken if the run's session exists and belongs to another than the required owner."""
+    if session_owner is not None and session is not None and session.owner != session_owner:
+        raise SessionTaken(run.session_id)
 
 
 def begin_run(run: Run, at: datetime) -> BeginResult:
@@ -68,3 +75,9 @@ def run_not_found(run_id: str, newest: Iterable[str]) -> NotFound:
 def run_id_taken(run_id: str) -> InputError:
     """Return the InputError for a run id that exists already."""
     return InputError(f"run {run_id!r} exists already; choose another id")
+
+
+def give_to(run: Run, owner: str) -> Run:
+    """Return the run, and the turn in its checkpoint, with another owner."""
+    checkpoint = run.checkpoint if run.checkpoint is None else {**run.checkpoint, "principal": owner}
+    return replace(run, owner=owner, checkpoint=checkpoint)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sophon.messages import Message
+from sophon.security import redact_message
 from sophon.slotted_dataclass import slotted_dataclass
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
@@ -15,9 +16,10 @@ RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", 
 class SessionRecord:
     """Record of a session's append-only log.
 
-    A `message` record carries its message. A `compaction` record carries the summary as its message and
-    `data["covers"]`, the number of stored messages that the summary replaces. The other kinds state in `data` how a
-    turn ended. The store sets `seq` (1, 2, 3 within the session) and `at`.
+    A `message` record carries its message, and the last one of a turn `data["untrusted_sources"]` if there are any (see
+    `sophon.context.provenance`). A `compaction` record carries the summary as its message and `data["covers"]`, the
+    number of stored messages that the summary replaces. The other kinds state in `data` how a turn ended; secrets in
+    the error of a `failed` one are replaced. The store sets `seq` (1, 2, 3 within the session) and `at`.
     """
 
     kind: RecordKind
@@ -26,6 +28,10 @@ class SessionRecord:
     data: Mapping[str, Any] = field(default_factory=lambda: {})
     seq: int = 0
     at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind == "failed":
+            self.data = redact_message(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,10 @@ class SessionStore(Protocol):
         """Return one session. Raises NotFound with similar ids."""
         ...
 
+    async def find(self, session_id: str) -> SessionSummary | None:
+        """Return one session; None if it does not exist."""
+        ...
+
     async def rename(self, session_id: str, title: str) -> None:
         """Set the title. Raises NotFound."""
         ...
@@ -110,10 +120,17 @@ class SessionStore(Protocol):
         """Set the session's model; None leaves the choice to routing. Raises NotFound."""
         ...
 
+    async def change_owner(self, session_id: str, owner: str) -> None:
+        """Give the session, but not its runs, to another owner. Raises NotFound."""
+        ...
+
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
         """Copy the records, all or up to a seq, to a new session. Raises NotFound; InputError if `new_id` exists."""
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Delete the session with its records, runs, events and outbound entries. Raises NotFound."""
+        """Delete the session with its records, runs, events and outbound entries. Raises NotFound.
+
+        What its calls have used stays in the totals, and no longer counts for a session.
+        """
         ...

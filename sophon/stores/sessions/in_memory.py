@@ -96,6 +96,11 @@ class InMemorySessionStore:
         """See `SessionStore.get`."""
         return _summary(session_id, self._get(session_id))
 
+    async def find(self, session_id: str) -> SessionSummary | None:
+        """See `SessionStore.find`."""
+        session = self._sessions.get(session_id)
+        return None if session is None else _summary(session_id, session)
+
     async def rename(self, session_id: str, title: str) -> None:
         """See `SessionStore.rename`."""
         self._get(session_id).title = title
@@ -103,6 +108,10 @@ class InMemorySessionStore:
     async def set_model(self, session_id: str, model: str | None) -> None:
         """See `SessionStore.set_model`."""
         self._get(session_id).model = model
+
+    async def change_owner(self, session_id: str, owner: str) -> None:
+        """See `SessionStore.change_owner`."""
+        self._get(session_id).owner = owner
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
         """See `SessionStore.fork`."""

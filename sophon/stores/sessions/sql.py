@@ -14,7 +14,7 @@ from sophon.stores.sessions.contract import Compaction, History, SessionRecord, 
 from sophon.stores.sessions.records import assign_seqs, check_fork_position, is_conversational, session_not_found
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import records, sessions
+from sophon.stores.sql.schema import attempts, records, sessions
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
@@ -67,11 +67,9 @@ class SqlSessionStore:
 
     async def get_or_create(self, session_id: str, owner: str = "") -> SessionSummary:
         """See `SessionStore.get_or_create`. An existing session costs a read only."""
-        found = await self._database.read(
-            lambda connection: connection.execute(_SELECT_SESSION, {"which": session_id}).first()
-        )
+        found = await self.find(session_id)
         if found is not None:
-            return _summary(found)
+            return found
         return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
 
     async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
@@ -88,6 +86,10 @@ class SqlSessionStore:
         """See `SessionStore.get`."""
         return await self._database.read(lambda connection: _summary(_find(connection, session_id)))
 
+    async def find(self, session_id: str) -> SessionSummary | None:
+        """See `SessionStore.find`."""
+        return await self._database.read(partial(find_session, session_id=session_id))
+
     async def rename(self, session_id: str, title: str) -> None:
         """See `SessionStore.rename`."""
         await self._database.write(partial(_update_column, session_id=session_id, column="title", value=title))
@@ -95,6 +97,10 @@ class SqlSessionStore:
     async def set_model(self, session_id: str, model: str | None) -> None:
         """See `SessionStore.set_model`."""
         await self._database.write(partial(_update_column, session_id=session_id, column="model", value=model))
+
+    async def change_owner(self, session_id: str, owner: str) -> None:
+        """See `SessionStore.change_owner`."""
+        await self._database.write(partial(_update_column, session_id=session_id, column="owner", value=owner))
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
         """See `SessionStore.fork`."""
@@ -134,6 +140,12 @@ def create_session(connection: Connection, session_id: str, owner: str, now: dat
         return
     fresh = {"id": session_id, "owner": owner, "title": "", "last_seq": 0, "said": 0}
     _insert_session(connection, {**fresh, "created_at": now, "updated_at": now})
+
+
+def find_session(connection: Connection, session_id: str) -> SessionSummary | None:
+    """Return one session; None if it does not exist."""
+    row = connection.execute(_SELECT_SESSION, {"which": session_id}).first()
+    return None if row is None else _summary(row)
 
 
 def session_not_found_error(connection: Connection, session_id: str) -> Exception:
@@ -225,6 +237,8 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
 
 
 def _delete(connection: Connection, session_id: str) -> None:
+    # What was spent stays in the totals, but is nothing of the next session of that id.
+    connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
     # The foreign key cascades to the records.
     if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
         raise session_not_found_error(connection, session_id)

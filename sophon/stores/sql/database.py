@@ -11,6 +11,7 @@ from sqlalchemy import URL, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.errors import SophonError, StoreError
+from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_store_error
 from sophon.stores.sql.schema_migration import is_schema_current, migrate_schema
@@ -87,7 +88,7 @@ class Database:
     def _prepare(self) -> None:
         try:
             if self._file is not None:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
+                secure_database_file(self._file)
             self._migrate()
         except SophonError:
             raise

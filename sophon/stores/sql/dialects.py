@@ -18,6 +18,8 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from sophon.security import hide_url_secrets
+
 READER_COUNT = 2
 WRITE_LOCK_KEY = 5070146863
 """Key of PostgreSQL's advisory lock: an arbitrary constant."""
@@ -74,10 +76,10 @@ def build_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Inser
 
 
 def describe_url(url: URL) -> str:
-    """Return the database's name for messages: the file, or the URL without its password."""
+    """Return the database's name for messages: the file, or the URL without user, password and options."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database or ""))
-    return url.render_as_string(hide_password=True)
+    return hide_url_secrets(url.render_as_string(hide_password=False))
 
 
 def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience_seconds: float) -> Engine:

@@ -63,6 +63,15 @@ reservations = Table(
     Column("process", Text, nullable=False),
 )
 
+# A row per alert that was sent: one for each share of a limit and day or month.
+budget_alerts = Table(
+    "budget_alerts",
+    metadata,
+    Column("provider", SafeText, primary_key=True),
+    Column("period", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+)
+
 attempts = Table(
     "attempts",
     metadata,
@@ -79,6 +88,7 @@ attempts = Table(
     Column("cached_input_tokens", BigInteger, nullable=False),
     Column("cost_micros", BigInteger, nullable=False),
     Column("at", UtcTime, nullable=False),
+    Column("unpriced_tokens", BigInteger, nullable=False, server_default="0"),
     Index("attempts_by_day", "day"),
     Index("attempts_by_session", "session_id"),
 )
@@ -118,6 +128,7 @@ memories = Table(
     Column("text", SafeText, nullable=False),
     Column("origin", SafeText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    Column("sources", JsonText, nullable=True),
     Index("memories_by_scope", "scope"),
 )
 

@@ -6,6 +6,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from sophon.errors import StoreError
+from sophon.security import hide_url_secrets
 from sophon.stores.sql.dialects import DRIVER_BY_SCHEME
 
 
@@ -14,7 +15,8 @@ def resolve_url(url: str, folder: Path) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(repr(url), "it is no URL; use for example sqlite:///data/sophon.db") from error
+        shown = hide_url_secrets(url) if "@" in url or "?" in url else url
+        raise StoreError(repr(shown), "it is no URL; use for example sqlite:///data/sophon.db") from error
     driver = DRIVER_BY_SCHEME.get(parsed.drivername)
     if driver is None:
         known = ", ".join(["memory", "sqlite", "postgresql"])

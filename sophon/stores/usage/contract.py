@@ -93,6 +93,14 @@ class UsageStore(Protocol):
         """Return usage plus open reservations."""
         ...
 
+    async def get_reserved(self, provider: str, period: Period) -> Spending:
+        """Return the open reservations of a provider: the tokens of the day, the micro-USD of the month."""
+        ...
+
+    async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
+        """Record that the alert `name` was sent for a day or month; return whether it is the first time."""
+        ...
+
     async def reserved(self) -> int:
         """Return the tokens of all open reservations; 0 when no attempt is in flight."""
         ...

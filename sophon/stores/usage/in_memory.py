@@ -12,7 +12,7 @@ _TotalKey: TypeAlias = tuple[str, str, str]
 """Day, provider, model."""
 
 _UsageSums: TypeAlias = list[int]
-"""Calls, input tokens, output tokens, micro-USD, cached input tokens."""
+"""Calls, input tokens, output tokens, micro-USD, cached input tokens, tokens of unknown price."""
 
 
 class InMemoryUsageStore:
@@ -22,6 +22,7 @@ class InMemoryUsageStore:
         self._tokens: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._micros: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._open: dict[str, Reservation] = {}
+        self._alerts: set[tuple[str, str, str]] = set()
         self._ids = itertools.count(1)
         self._totals: dict[_TotalKey, _UsageSums] = {}
         self._by_session: defaultdict[str, dict[_TotalKey, _UsageSums]] = defaultdict(dict)
@@ -62,6 +63,21 @@ class InMemoryUsageStore:
         """See `UsageStore.get_spending`."""
         return Spending(self._tokens.get((provider, period.day), 0), self._micros.get((provider, period.month), 0))
 
+    async def get_reserved(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_reserved`."""
+        mine = [each for each in self._open.values() if each.provider == provider]
+        return Spending(
+            sum(each.tokens for each in mine if each.period.day == period.day),
+            sum(each.micros for each in mine if each.period.month == period.month),
+        )
+
+    async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
+        """See `UsageStore.mark_alerted`."""
+        key = (provider, period, name)
+        is_first = key not in self._alerts
+        self._alerts.add(key)
+        return is_first
+
     async def reserved(self) -> int:
         """See `UsageStore.reserved`."""
         return sum(reservation.tokens for reservation in self._open.values())
@@ -72,6 +88,10 @@ class InMemoryUsageStore:
             self._totals if session_id is None else self._by_session.get(session_id, {})
         )
         return [_to_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
+
+    def forget_session(self, session_id: str) -> None:
+        """Keep the usage of a deleted session in the totals only."""
+        self._by_session.pop(session_id, None)
 
     def _release(self, reservation_id: str) -> None:
         reservation = self._open.pop(reservation_id, None)
@@ -87,15 +107,16 @@ def _exceeds(amount: int, limit: int | None) -> bool:
 def _add_usage(sums: dict[_TotalKey, _UsageSums], key: _TotalKey, usage: Usage) -> None:
     found = sums.get(key)
     if found is None:
-        found = sums[key] = [0, 0, 0, 0, 0]
+        found = sums[key] = [0, 0, 0, 0, 0, 0]
     found[0] += 1
     found[1] += usage.input_tokens
     found[2] += usage.output_tokens
     found[3] += usage.cost_micros
     found[4] += usage.cached_input_tokens
+    found[5] += usage.unpriced_tokens
 
 
 def _to_total(key: _TotalKey, found: _UsageSums) -> UsageTotal:
     day, provider, model = key
-    calls, input_tokens, output_tokens, cost_micros, cached = found
-    return UsageTotal(day, provider, model, calls, Usage(input_tokens, output_tokens, cost_micros, cached))
+    calls, *counts = found
+    return UsageTotal(day, provider, model, calls, Usage(*counts))

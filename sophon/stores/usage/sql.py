@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select
 from sophon.clock import Clock
 from sophon.messages import Usage
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import attempts, reservations, spending
+from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
 from sophon.stores.usage.sql_reservations import (
     add_spending,
@@ -23,6 +24,7 @@ from sophon.stores.usage.sql_reservations import (
 _INSERT_ATTEMPT = PreparedStatement(
     lambda _: insert(attempts), [column.name for column in attempts.c if column is not attempts.c.number]
 )
+_INSERT_ALERT = PreparedStatement(lambda dialect: build_insert(dialect, budget_alerts).on_conflict_do_nothing())
 
 
 class SqlUsageStore:
@@ -64,6 +66,14 @@ class SqlUsageStore:
     async def get_spending(self, provider: str, period: Period) -> Spending:
         """See `UsageStore.get_spending`."""
         return await self._database.read(partial(_spent, provider=provider, period=period))
+
+    async def get_reserved(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_reserved`."""
+        return await self._database.read(partial(_reserved, provider=provider, period=period))
+
+    async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
+        """See `UsageStore.mark_alerted`."""
+        return await self._database.write(partial(_mark_alerted, provider=provider, period=period, name=name))
 
     async def reserved(self) -> int:
         """See `UsageStore.reserved`."""
@@ -116,13 +126,26 @@ def _spent(connection: Connection, provider: str, period: Period) -> Spending:
     return Spending(amounts.get(period.day, 0), amounts.get(period.month, 0))
 
 
+def _reserved(connection: Connection, provider: str, period: Period) -> Spending:
+    mine = select(reservations).where(reservations.c.provider == provider)
+    rows = connection.execute(mine).all()
+    return Spending(
+        sum(row.tokens for row in rows if row.day == period.day),
+        sum(row.micros for row in rows if row.month == period.month),
+    )
+
+
+def _mark_alerted(connection: Connection, provider: str, period: str, name: str) -> bool:
+    return _INSERT_ALERT.execute(connection, {"provider": provider, "period": period, "name": name}) > 0
+
+
 def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
     key = (attempts.c.day, attempts.c.provider, attempts.c.model)
     sums = [_sum_of(attempts.c[name]) for name in Usage().to_json()]
     query = select(*key, func.count().label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
     wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
     found = [
-        UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(row[at]) for at in range(4, 8))))
+        UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(sum_) for sum_ in row[4:])))
         for row in connection.execute(wanted)
     ]
     # Sorted in Python: collations differ between databases.

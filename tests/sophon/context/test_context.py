@@ -8,6 +8,7 @@ import pytest
 from sophon import Context, Message, ModelRequest, ModelResponse, Response, Risk, Services, ToolCall, Usage
 from sophon.approvals import Grant
 from sophon.context import Step
+from sophon.context.reply_stream import restart_stream
 from sophon.errors import ChainError
 from sophon.events import StreamChunk, StreamReset, ToolCallCompleted
 from sophon.extensions import Key
@@ -90,6 +91,13 @@ def test_a_step_that_was_written_out_shares_again_what_a_child_shares() -> None:
         assert getattr(back, shared) is getattr(ctx, shared), shared
 
 
+def test_a_restored_step_has_the_principal_and_data_owner_of_its_turn() -> None:
+    ctx = Services().turn("go", principal="user:telegram:5")
+    stored = ctx.child("x", Step("a")).state() | {"principal": "telegram:5", "data_owner": "telegram:5"}
+    back = ctx.restore_child(stored)
+    assert (back.principal, back.data_owner, back.group) == ("user:telegram:5", "user:telegram:5", False)
+
+
 def test_a_settled_call_has_its_one_result_and_its_one_event() -> None:
     events = EventRecorder()
     ctx = turn(events)
@@ -169,7 +177,17 @@ def test_what_was_said_beside_tool_calls_is_not_taken_back() -> None:
     ctx.messages.append(Message("tool", "ok", tool_call_id="c"))
     ctx.conclude()
     assert events.of(StreamReset) == []
-    assert said(events) == [(1, "I stopped")]
+    assert said(events) == [(1, "\n\nI stopped")]
+    assert ctx.response.full_text == "let me see\n\nI stopped"
+
+
+def test_a_new_epoch_repeats_the_text_before_the_calls() -> None:
+    events = EventRecorder()
+    ctx = turn(events, stream=True)
+    ctx.messages.append(Message("assistant", "let me see", [CALL]))
+    ctx.messages.append(Message("tool", "ok", tool_call_id="c"))
+    restart_stream(ctx, "the turn was interrupted")
+    assert said(events) == [(2, "let me see")]
 
 
 @pytest.mark.parametrize("reason", ["stop", "suspended"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sophon import Context, Message, Risk, Services, ToolCall, ToolResult, Usage, tool
 from sophon.approvals import Grant
 from sophon.context import Step, Tally, TurnFacts, TurnState
-from sophon.context.state_serialization import RECOMPUTED
+from sophon.context.state_serialization import ADDED_LATER, RECOMPUTED
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores.sessions.contract import Compaction
@@ -184,7 +184,13 @@ def having(**changes: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda state: {**state, **changes}
 
 
-REQUIRED = [name for name in full().state() if name not in ("version", "compaction")]
+def test_a_ceiling_of_rounds_is_kept_and_a_state_from_before_there_was_one_is_read() -> None:
+    state = services().turn("go", max_iterations=7).state()
+    assert services().restore(state).max_iterations == 7
+    assert services().restore(without("max_iterations")(state)).max_iterations is None
+
+
+REQUIRED = [name for name in full().state() if name not in ("version", "compaction", *ADDED_LATER)]
 
 
 @pytest.mark.parametrize(
@@ -196,6 +202,8 @@ REQUIRED = [name for name in full().state() if name not in ("version", "compacti
         having(run_id=5),
         having(depth=-1),
         having(depth=True),
+        having(max_iterations="many"),
+        having(max_iterations=True),
         having(stream="yes"),
         having(recorded="many"),
         having(started_at="yesterday"),

@@ -296,3 +296,14 @@ def test_a_trait_of_the_wrong_type_is_told_at_registration(traits: dict[str, Any
 
     with pytest.raises(CompositionError, match=re.escape(says)):
         tool(name="act", **traits)(act)
+
+
+@pytest.mark.parametrize("trait", ["max_result", "max_calls_per_turn"])
+@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "3"])
+def test_a_limit_that_is_no_whole_number_from_one_is_refused(trait: str, wrong: Any) -> None:
+    def limited() -> str:
+        """Limited."""
+        return ""
+
+    with pytest.raises(CompositionError, match=f"tool 'limited': {trait} is"):
+        tool(**{trait: wrong})(limited)

@@ -20,8 +20,8 @@ ITEMS = st.lists(
     ),
     max_size=40,
 )
-ITEMS_MARKER = re.compile(r"\n\[truncated: (\d+) of (\d+) items\]\Z")
-TEXT_MARKER = re.compile(r"\n\[truncated: (\d+) characters left out\]\Z")
+ITEMS_MARKER = re.compile(r"\n\[\.\.\.truncated, showing (\d+)/(\d+) items\]\Z")
+TEXT_MARKER = re.compile(r"\n\[\.\.\.truncated, showing (\d+)/(\d+) characters\]\Z")
 
 
 def dumps(items: Any, indent: int | None) -> str:
@@ -41,7 +41,7 @@ def test_a_long_text_ends_behind_a_word_and_tells_how_much_is_missing() -> None:
     assert len(cut) <= DEFAULT_LIMIT
     assert cut.startswith("word word")
     assert cut[: left_out.start()].endswith(" word")
-    assert int(left_out[1]) == len(text) - left_out.start()
+    assert (int(left_out[1]), int(left_out[2])) == (left_out.start(), len(text))
 
 
 def test_an_array_keeps_its_first_items_as_json_and_tells_of_how_many() -> None:
@@ -55,7 +55,25 @@ def test_an_array_keeps_its_first_items_as_json_and_tells_of_how_many() -> None:
 
 
 def test_the_marker_counts_towards_the_limit() -> None:
-    assert truncate(json.dumps(list(range(100))), 40) == "[0,1,2,3,4]\n[truncated: 5 of 100 items]"
+    assert truncate(json.dumps(list(range(100))), 48) == "[0,1,2,3,4]\n[...truncated, showing 5/100 items]"
+
+
+def test_the_markers_are_the_published_one_for_arrays_and_its_like_for_text() -> None:
+    assert truncate(json.dumps(list(range(1000))), 60).endswith("]\n[...truncated, showing 10/1000 items]")
+    assert truncate("word " * 100, 60) == "word word word\n[...truncated, showing 14/500 characters]"
+
+
+@given(ITEMS.filter(bool) | st.text(min_size=1), st.integers(100, 300), st.integers(100, 300))
+def test_a_second_truncation_tells_of_the_whole_and_leaves_one_marker(value: Any, first: int, second: int) -> None:
+    text = json.dumps(value) * (1 if isinstance(value, list) else 20)
+    again = truncate(truncate(text, first), second)
+    assert len(again) <= max(second, 0) or again is text
+    assert again.count("[...truncated") <= 1
+    total = ITEMS_MARKER.search(again) or TEXT_MARKER.search(again)
+    if isinstance(value, str) and total:
+        assert int(total[2]) == len(text)
+    if isinstance(value, list) and (marker := ITEMS_MARKER.search(again)):
+        assert int(marker[2]) == len(value)
 
 
 def test_an_array_that_fits_without_its_white_space_is_whole() -> None:
@@ -63,10 +81,12 @@ def test_an_array_that_fits_without_its_white_space_is_whole() -> None:
     assert truncate(json.dumps(items, indent=8), 400) == json.dumps(items, separators=(",", ":"))
 
 
-@pytest.mark.parametrize("limit", range(32, 75))
+@pytest.mark.parametrize("limit", range(41, 84))
 def test_not_one_item_less_than_fits(limit: int) -> None:
     items = list(range(0, 30_000, 7))
-    whole = [f"{json.dumps(items[:n], separators=(',', ':'))}\n[truncated: {n} of 4286 items]" for n in range(1, 30)]
+    whole = [
+        f"{json.dumps(items[:n], separators=(',', ':'))}\n[...truncated, showing {n}/4286 items]" for n in range(1, 30)
+    ]
     assert truncate(json.dumps(items), limit) == max((cut for cut in whole if len(cut) <= limit), key=len)
 
 
@@ -165,4 +185,4 @@ def test_an_array_comes_out_as_the_most_items_that_fit(items: list[Any], limit: 
     assert total == len(items)
     assert json.loads(cut[: marker.start()]) == items[:shown]
     one_more = json.dumps(items[: shown + 1], ensure_ascii=False, separators=(",", ":"))
-    assert len(one_more) + len(f"\n[truncated: {shown + 1} of {total} items]") > limit
+    assert len(one_more) + len(f"\n[...truncated, showing {shown + 1}/{total} items]") > limit

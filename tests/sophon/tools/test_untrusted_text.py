@@ -2,12 +2,13 @@
 
 import re
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.tools.untrusted_text import BRACKETS, FENCING_INSTRUCTIONS, fence_text, generate_nonce, unfence_text
+from sophon.tools.untrusted_text import BRACKETS, FENCING_INSTRUCTIONS, fence_text, find_fence_sources, unfence_text
 
 NONCE = "0123456789abcdef"
 OPENING = f'<external-{NONCE} source="web">\n'
@@ -82,9 +83,9 @@ def test_a_nonce_is_sixteen_digits(nonce: str) -> None:
         fence_text("x", "web", nonce)
 
 
-def test_nonces_differ() -> None:
-    assert len({generate_nonce() for _ in range(100)}) == 100
-    assert fence_text("x", "web", generate_nonce())
+def test_the_sources_of_all_fences_are_found() -> None:
+    text = f"{fence_text('a', 'web', NONCE)} and {fence_text('b', 'files.read', 'f' * 16)} </external>"
+    assert find_fence_sources(text) == ["web", "files.read"]
 
 
 def test_a_source_cannot_break_the_opening_tag() -> None:
@@ -137,6 +138,46 @@ def test_every_text_comes_back_as_it_was(text: str) -> None:
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_anything_can_be_unfenced(text: str) -> None:
     assert len(unfence_text(text)) <= len(text)
+
+
+class CountingText(str):
+    """A text that counts the characters which are searched in it."""
+
+    searched = 0
+
+    def find(self, *args: Any) -> int:
+        found = str.find(self, *args)
+        CountingText.searched += (found if found >= 0 else len(self)) - (args[1] if len(args) > 1 else 0)
+        return found
+
+
+@pytest.mark.parametrize("text", [OPENING * 2000, OPENING * 2000 + CLOSING, f"{OPENING}x{CLOSING}" * 1000])
+def test_a_closing_tag_is_not_searched_once_per_opening_tag(text: str) -> None:
+    CountingText.searched = 0
+    unfence_text(CountingText(text))
+    assert CountingText.searched <= 2 * len(text)
+
+
+OTHER = "f" * 16
+
+
+@given(
+    st.lists(
+        st.sampled_from([OPENING, CLOSING, f'<external-{OTHER} source="y">\n', f"\n</external-{OTHER}>", "x", "\n"])
+    )
+)
+def test_every_fence_ends_at_the_next_closing_tag_with_its_nonce(parts: list[str]) -> None:
+    text = "".join(parts)
+    expected, at = "", 0
+    while opening := re.compile(r'<external-(\w{16}) source="[^"]*">\n').search(text, at):
+        closing = f"\n</external-{opening[1]}>"
+        end = text.find(closing, opening.end())
+        if end < 0:
+            expected, at = expected + text[at : opening.end()], opening.end()
+            continue
+        inner = text[opening.end() : end]
+        expected, at = expected + text[at : opening.start()] + inner, end + len(closing)
+    assert unfence_text(text) == expected + text[at:]
 
 
 def test_a_text_made_of_beginnings_takes_no_quadratic_time() -> None:

@@ -85,3 +85,8 @@ async def test_open_questions_are_listed_oldest_first(store: Store):
 async def test_a_question_of_any_characters_is_found_by_its_session(store: Store):
     await store.approvals.get_or_create(question(session_id="\ud83d\x00"), NOON)
     assert len(await store.approvals.list(session_id="\ud83d\x00")) == 1
+
+
+async def test_a_question_is_found_or_not(store: Store):
+    record = await store.approvals.get_or_create(question(), NOON)
+    assert (await store.approvals.find(question().id), await store.approvals.find("other")) == (record, None)

@@ -20,6 +20,14 @@ async def test_an_entry_is_kept_as_it_was_written(store: Store):
     assert await store.memories.list_all() == [entry]
 
 
+@pytest.mark.parametrize("sources", [None, (), ("http.request https://example.org", "files.read a.txt")])
+async def test_what_an_entry_may_come_from_is_kept(store: Store, sources: tuple[str, ...] | None):
+    await store.memories.write(MemoryEntry("1", "tea", sources=sources))
+    (entry,) = await store.memories.search("tea")
+    assert entry.sources == sources
+    assert entry.is_trusted is (sources == ())
+
+
 async def test_an_entry_without_a_date_gets_that_of_the_day(store: Store, clock: VirtualClock):
     await store.memories.write(MemoryEntry("1", "tea"))
     assert (await store.memories.list_all())[0].created_at == clock.now()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sophon.errors import InputError, NotFound
+from sophon.errors import InputError, NotFound, SessionTaken
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
 from sophon.testing import VirtualClock
@@ -393,3 +393,18 @@ async def test_the_last_events_are_made_of_the_seq_of_the_last_record(store):
     )
 
     assert [event.data for event in await store.events.list_after("s", 0)] == [{"at": 3}]
+
+
+async def test_a_run_is_accepted_only_into_a_session_of_the_owner_it_is_meant_for(store: Store):
+    await store.sessions.get_or_create("s", "bob")
+    with pytest.raises(SessionTaken):
+        await store.runs.accept(message(), KEY, session_owner="ada")
+    assert await store.runs.list() == []
+    assert (await store.runs.accept(message(), KEY, session_owner="bob")).created
+    assert (await store.runs.accept(message("q", "group"), session_owner="telegram:chat:7")).created
+    assert (await store.sessions.get("group")).owner == "telegram:chat:7"
+
+
+async def test_a_run_is_found_or_not(store: Store):
+    run = (await store.runs.accept(message())).run
+    assert (await store.runs.find("r"), await store.runs.find("q")) == (run, None)

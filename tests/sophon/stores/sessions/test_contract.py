@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sophon.errors import InputError, NotFound
-from sophon.messages import Message, ToolCall
+from sophon.messages import Message, Reasoning, ToolCall
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import Compaction, SessionRecord
 from sophon.testing import VirtualClock
@@ -241,3 +241,9 @@ async def test_many_writers_of_one_session_lose_nothing(store: Store):
     seqs = await asyncio.gather(*(store.sessions.append("s", [said(str(n))]) for n in range(50)))
     assert sorted(seqs) == list(range(1, 51))
     assert len((await store.sessions.load_history("s")).messages) == 50
+
+
+async def test_the_reasoning_of_a_message_is_kept(store: Store) -> None:
+    message = Message("assistant", "Four.", reasoning=Reasoning("2 + 2", "p/m"))
+    await store.sessions.append("s", [SessionRecord("message", "r", message)])
+    assert (await store.sessions.load_history("s")).messages == [message]

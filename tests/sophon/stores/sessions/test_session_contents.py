@@ -28,6 +28,7 @@ async def test_a_session_is_made_once_and_its_owner_stays(store: Store, clock: V
     made = await store.sessions.get_or_create("s", "ada")
     assert (made.id, made.owner, made.message_count, made.created_at) == ("s", "ada", 0, clock.now())
     assert await store.sessions.get_or_create("s", "bob") == made
+    assert (await store.sessions.find("s"), await store.sessions.find("other")) == (made, None)
     assert await store.sessions.list("ada") == [made]
 
 

@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
 
-from sophon.messages import Message
+from sophon.messages import Message, Usage
 from sophon.stores import LoggedEvent, Run
 from sophon.stores.sql import schema_migration
 from sophon.stores.sql_store import SqlStore
@@ -62,6 +62,24 @@ async def test_a_database_of_the_first_version_keeps_what_is_in_it(first: Path):
     assert (await store.runs.accept(Run("r", "s", "bob"))).created
     assert await store.events.append("s", [LoggedEvent("task_queued", {}, "r")]) == 1
     assert (await store.sessions.get("s")).owner == "ada"
+    await store.close()
+
+
+async def test_usage_of_before_unknown_prices_is_read_as_priced(first: Path):
+    connection = sqlite3.connect(first)
+    connection.execute(
+        "INSERT INTO attempts (day, month, provider, model, purpose, session_id, run_id, input_tokens, output_tokens, "
+        "cached_input_tokens, cost_micros, at) "
+        "VALUES ('2026-01-01', '2026-01', 'p', 'm', 'reply', 's', 'r', 3, 2, 1, 9, ?)",
+        (THEN,),
+    )
+    connection.commit()
+    connection.close()
+    store = SqlStore("sqlite:///s.db", folder=first.parent)
+    await store.open()
+    [total] = await store.usage.list_totals()
+    assert total.usage == Usage(3, 2, 9, 1, 0)
+    assert await store.usage.mark_alerted("p", "2026-01-01", "DailyTokens:1")
     await store.close()
 
 

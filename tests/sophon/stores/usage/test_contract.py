@@ -49,6 +49,31 @@ async def test_usage_without_a_claim_is_counted_all_the_same(store: Store):
     assert await store.usage.list_totals() == [UsageTotal("2026-01-31", "p", "m", 1, Usage(10, 5, 70))]
 
 
+async def test_tokens_of_unknown_price_are_summed_apart(store: Store):
+    for _ in range(2):
+        await store.usage.settle(None, row(Usage(10, 5, 0, 0, 15)))
+    assert [total.usage for total in await store.usage.list_totals()] == [Usage(20, 10, 0, 0, 30)]
+    assert [total.usage for total in await store.usage.list_totals(session_id="s")] == [Usage(20, 10, 0, 0, 30)]
+
+
+async def test_open_claims_are_told_apart_by_provider_day_and_month(store: Store):
+    claim = await reserved(store, Usage(60, 40, 500))
+    await store.usage.reserve("q", TODAY, Usage(1, 1, 1), FREE)
+    assert await store.usage.get_reserved("p", TODAY) == Spending(100, 500)
+    assert await store.usage.get_reserved("p", TOMORROW) == Spending(0, 0)
+    assert await store.usage.get_reserved("p", Period("2026-01-30", "2026-01")) == Spending(0, 500)
+    await store.usage.release(claim)
+    assert await store.usage.get_reserved("p", TODAY) == Spending(0, 0)
+
+
+async def test_an_alert_is_new_once_for_its_provider_period_and_name(store: Store):
+    marks = [("p", "2026-01-31", "DailyTokens:1"), ("p", "2026-01-31", "DailyTokens:0.8"), ("q", "2026-01", "x")]
+    assert [await store.usage.mark_alerted(*mark) for mark in marks] == [True, True, True]
+    assert [await store.usage.mark_alerted(*mark) for mark in marks] == [False, False, False]
+    found = await asyncio.gather(*(store.usage.mark_alerted("r", "2026-01", "x") for _ in range(5)))
+    assert sorted(found) == [False] * 4 + [True]
+
+
 async def test_more_may_be_used_than_was_claimed(store: Store):
     claim = await reserved(store, Usage(1, 0, 1))
     assert await store.usage.settle(claim, row(Usage(50, 50, 900))) == Spending(100, 900)
@@ -134,3 +159,13 @@ async def test_totals_since_a_day_and_of_a_session(store: Store):
     assert [total.usage.input_tokens for total in await store.usage.list_totals(since="2026-02-01")] == [2]
     assert [total.usage.input_tokens for total in await store.usage.list_totals(session_id="t")] == [4]
     assert await store.usage.list_totals(session_id="nobody") == []
+
+
+async def test_the_usage_of_a_deleted_session_stays_in_the_totals_only(store: Store):
+    await store.sessions.get_or_create("t", "ada")
+    for each in (row(Usage(2)), row(Usage(4), session_id="t")):
+        await store.usage.settle(await reserved(store, Usage(1)), each)
+    await store.sessions.delete("t")
+    await store.sessions.get_or_create("t", "bob")
+    assert await store.usage.list_totals(session_id="t") == []
+    assert [total.usage.input_tokens for total in await store.usage.list_totals()] == [6]

@@ -1,0 +1,75 @@
+"""Provenance: which untrusted texts a turn has read, itself or in earlier turns of its session.
+
+Whatever a model writes after it has read such a text may come from it. A plan step's messages are not stored, so the
+sources that a turn read are part of its tally, which steps share, and of the session record of its answer.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from sophon.context.context import Context
+from sophon.context.state import TurnState
+from sophon.errors import NotFound
+from sophon.messages import Message, ToolCall
+from sophon.tools.untrusted_text import find_fence_sources
+
+SOURCES_FIELD = "untrusted_sources"
+"""Key, in the data of a session record, of the sources that its turn read."""
+
+MAX_SOURCES = 20
+"""Sources that are noted for one turn or memory entry; further ones change nothing about its trust."""
+
+MAX_SOURCE_CHARACTERS = 200
+
+
+def describe_source(call: ToolCall) -> str:
+    """Return the tool's name, followed by the call's `url` or `path`: a URL without credentials, query and fragment."""
+    for argument in ("url", "path"):
+        value = call.arguments.get(argument)
+        if isinstance(value, str) and value:
+            where = _strip_url(value) if argument == "url" else value
+            return " ".join(f"{call.name} {where}".split())[:MAX_SOURCE_CHARACTERS]
+    return call.name
+
+
+def note_untrusted_source(turn: TurnState, source: str) -> None:
+    """Note that the turn has read an untrusted text; the turn and all its plan steps share the note."""
+    sources = turn.tally.untrusted_sources
+    if source not in sources and len(sources) < MAX_SOURCES:
+        sources.append(source)
+
+
+def note_fenced_result(turn: TurnState, call: ToolCall, text: str) -> None:
+    """Note the call as a source if its result has a fence: a restored turn was stored before the call ran, and so
+    without the note.
+    """
+    if find_fence_sources(text):
+        note_untrusted_source(turn, describe_source(call))
+
+
+async def collect_untrusted_sources(ctx: Context) -> tuple[str, ...]:
+    """Return the sources of all untrusted texts that may have influenced this turn, each once, at most `MAX_SOURCES`.
+
+    They are those of the turn, of fences in the conversation, and of earlier turns of the session.
+    """
+    try:
+        records = await ctx.services.store.sessions.list_records(ctx.session_id)
+    except NotFound:
+        records = []
+    earlier = (str(source) for record in records for source in record.data.get(SOURCES_FIELD, ()))
+    found = dict.fromkeys([*ctx.tally.untrusted_sources, *earlier])
+    if not found:
+        found = dict.fromkeys(_fence_sources(ctx.messages))
+    return tuple(found)[:MAX_SOURCES]
+
+
+def _fence_sources(messages: Iterable[Message]) -> list[str]:
+    return [source for message in messages for source in find_fence_sources(message.content)]
+
+
+def _strip_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    except ValueError:
+        return "(an invalid URL)"

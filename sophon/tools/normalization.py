@@ -1,0 +1,26 @@
+"""Normalisation of tool results for loop detection: what changes from call to call without any progress is masked."""
+
+import re
+
+MASK = "…"
+
+_VOLATILE = re.compile(
+    r"""
+    \b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b                        # UUID
+    | \b\d{4}-\d{2}-\d{2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?  # ISO 8601
+    | \b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]m)?\b                                 # time of day, duration
+    | \b\d+(?:[.,]\d+)?\s?(?:ns|us|µs|ms|s|sec|seconds?|minutes?)\b                         # duration
+    | \b\d{10,}(?:\.\d+)?\b                                                                 # Unix time, long id
+    | \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b                                     # hash
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def mask_ids_and_times(text: str) -> str:
+    """Return a result with UUIDs, hashes, long numbers, dates, times and durations masked.
+
+    For `@tool(normalize_result=...)` of a tool whose results differ in such marks although nothing has changed. Not for
+    a tool that reports progress in them.
+    """
+    return _VOLATILE.sub(MASK, text)

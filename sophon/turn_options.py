@@ -1,0 +1,30 @@
+"""Options of a turn that its sender chooses, checked before the message is accepted."""
+
+from sophon.errors import InputError
+from sophon.settings import Settings
+
+PLANNING_MODES = ("Auto", "LlmDecides", "Always", "Never")
+"""Those of the setting Planning.Mode, in its spelling."""
+
+
+def parse_planning_mode(text: str | None) -> str | None:
+    """Return a planning mode in the spelling of the settings, given any case. Raises InputError."""
+    if text is None:
+        return None
+    for mode in PLANNING_MODES:
+        if mode.lower() == text.lower():
+            return mode
+    raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
+
+
+def check_max_iterations(wanted: object, settings: Settings) -> int | None:
+    """Return a turn's ceiling of rounds. Raises InputError if it is no whole number from 1 to the hard limit."""
+    if wanted is None:
+        return None
+    most = settings.agent_execution.max_tool_iterations_hard_limit
+    if type(wanted) is not int or not 1 <= wanted <= most:
+        raise InputError(
+            f"max_iterations is {wanted!r}; it must be a whole number from 1 to {most} "
+            f"(AgentExecution.MaxToolIterationsHardLimit)"
+        )
+    return wanted

@@ -1,0 +1,28 @@
+"""Options of a turn: planning modes in any case, a ceiling of rounds up to the hard limit."""
+
+import pytest
+
+from sophon.errors import InputError
+from sophon.settings import Settings
+from sophon.turn_options import check_max_iterations, parse_planning_mode
+
+SETTINGS = Settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [(None, None), ("auto", "Auto"), ("LLMDECIDES", "LlmDecides"), ("Always", "Always"), ("never", "Never")],
+)
+def test_a_planning_mode_is_read_in_any_case(given: str | None, mode: str | None) -> None:
+    assert parse_planning_mode(given) == mode
+
+
+@pytest.mark.parametrize("wanted", [None, 1, 500])
+def test_a_ceiling_of_rounds_is_accepted_up_to_the_hard_limit(wanted: int | None) -> None:
+    assert check_max_iterations(wanted, SETTINGS) == wanted
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 501, 1.0, True, "5"])
+def test_any_other_ceiling_is_refused_with_the_limit(wanted: object) -> None:
+    with pytest.raises(InputError, match="a whole number from 1 to 500"):
+        check_max_iterations(wanted, SETTINGS)
