@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from sophon import Context, Next, Pipeline, Response
+from sophon import Context, Middleware, Next, Pipeline, Response, Services
 from sophon.errors import CompositionError
 from sophon_middlewares import (
     AgenticLoop,
@@ -15,6 +15,7 @@ from sophon_middlewares import (
     SessionEvents,
     ToolExecution,
 )
+from sophon_middlewares.chains import twelve
 
 
 async def fine(ctx: Context, next: Next) -> None:
@@ -57,6 +58,13 @@ REFUSED = [
     pytest.param((Budget(), SessionEvents(), LlmInvoker()), "SessionEvents must stand before Budget", id="outer order"),
     pytest.param((AgenticLoop(), AgenticLoop(), LlmInvoker()), "AgenticLoop is in the chain twice", id="twice"),
     pytest.param((ParallelExecution(), LlmInvoker()), "ParallelExecution requires ToolExecution", id="parallel alone"),
+    pytest.param((AgenticLoop(), LlmInvoker()), "AgenticLoop requires ToolExecution", id="a loop without tools"),
+    pytest.param(
+        (AgenticLoop(), ToolExecution()),
+        r"ToolExecution is the last one and calls next: put a terminal",
+        id="no terminal",
+    ),
+    pytest.param((fine, SessionEvents(), LlmInvoker()), "fine stands in front of SessionEvents", id="in front"),
 ]
 
 
@@ -84,12 +92,85 @@ def test_a_partial_of_an_async_function_is_a_middleware() -> None:
     assert "with_option" in Pipeline.compose(functools.partial(with_option, option=3)).explain()
 
 
-def test_a_function_may_stand_anywhere() -> None:
-    Pipeline.compose(fine, SessionEvents(), fine, AgenticLoop(), fine, ToolExecution(), fine, LlmInvoker())
+def test_a_function_may_stand_anywhere_behind_session_events() -> None:
+    Pipeline.compose(SessionEvents(), fine, AgenticLoop(), fine, ToolExecution(), fine, LlmInvoker())
+    Pipeline.compose(fine, AgenticLoop(), ToolExecution(), LlmInvoker())
+
+
+NOT_LAST = [each for each in twelve(Services()) if not isinstance(each, LlmInvoker)]
+
+
+@pytest.mark.parametrize("last", NOT_LAST, ids=[type(each).__name__ for each in NOT_LAST])
+def test_none_of_the_eleven_that_call_next_is_the_last(last: Middleware) -> None:
+    with pytest.raises(CompositionError, match=f"{type(last).__name__} is the last one and calls next"):
+        Pipeline.compose(last)
+
+
+def test_each_fault_has_one_line() -> None:
+    with pytest.raises(CompositionError) as told:
+        Pipeline.compose(fine, SessionEvents(), AgenticLoop())
+
+    assert len(str(told.value).splitlines()) == 3
+
+
+def test_a_function_and_a_class_without_declarations_may_be_the_last() -> None:
+    Pipeline.compose(SessionEvents(), fine)
+    Pipeline.compose(SessionEvents(), Replacement())
+
+
+def test_a_fragment_needs_neither_what_it_requires_nor_a_terminal() -> None:
+    inner = Pipeline.fragment(AgenticLoop(), Approval())
+
+    assert len(Pipeline.compose(SessionEvents(), inner, ToolExecution(), LlmInvoker())) == 5
+    with pytest.raises(CompositionError, match="requires ToolExecution"):
+        Pipeline.compose(inner, LlmInvoker())
+    with pytest.raises(CompositionError, match="must stand before ToolExecution"):
+        Pipeline.fragment(ToolExecution(), Approval())
 
 
 def test_faults_inside_a_nested_pipeline_are_found_in_the_whole_chain() -> None:
-    inner = Pipeline.compose(AgenticLoop())
+    inner = Pipeline.fragment(AgenticLoop())
 
     with pytest.raises(CompositionError, match="Budget"):
         Pipeline.compose(inner, Budget(), LlmInvoker())
+
+
+class Loop(AgenticLoop):
+    """A subclass of one of the twelve."""
+
+
+class Execution(ToolExecution):
+    """Another one."""
+
+
+def test_a_subclass_stands_in_for_its_base_class() -> None:
+    Pipeline.compose(SessionEvents(), Loop(), Execution(), LlmInvoker())
+    with pytest.raises(CompositionError, match="must stand before ToolExecution"):
+        Pipeline.compose(Execution(), Loop(), LlmInvoker())
+    for pair in ((Loop(), AgenticLoop()), (AgenticLoop(), Loop())):
+        with pytest.raises(CompositionError, match="twice"):
+            Pipeline.compose(*pair, ToolExecution(), LlmInvoker())
+
+
+def test_two_subclasses_of_one_base_are_two_middlewares() -> None:
+    class Base:
+        unique = True
+
+        async def __call__(self, ctx: Context, next: Next, /) -> None:
+            await next(ctx)
+
+    class One(Base): ...
+
+    class Other(Base): ...
+
+    Pipeline.compose(One(), Other(), LlmInvoker())
+    with pytest.raises(CompositionError, match="twice"):
+        Pipeline.compose(One(), One(), LlmInvoker())
+
+
+def test_a_decorated_middleware_composes() -> None:
+    @functools.wraps(fine)
+    def decorated(ctx: Context, next: Next, /) -> object:
+        return fine(ctx, next)
+
+    Pipeline.compose(decorated, LlmInvoker())  # type: ignore[arg-type]  # returns the coroutine of what it wraps

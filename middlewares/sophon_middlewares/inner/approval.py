@@ -1,6 +1,7 @@
 """Approval: asks a person before a tool of High risk or above runs, and binds the decision to exactly that call."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -8,13 +9,14 @@ from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
 from sophon.chain.pipeline import Next
-from sophon.context import Context
+from sophon.context import Context, Step
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
 from sophon.extensions import Key
 from sophon.messages import Response, ToolCall
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
+from sophon_middlewares.inner.call_journal import find_earlier_run
 
 DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by timeout."""
@@ -27,13 +29,16 @@ class Approval:
     """Grants each pending call, settles it as denied, or leaves it pending for a person who has not decided yet.
 
     Asks from risk `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
-    `Approval.AutoApproveUpTo` or was approved with its plan step. The grant is a digest of run, call id, tool and
-    arguments, which ToolExecution verifies right before it runs. After `Approval.Timeout` (5 minutes) `OnTimeout`
-    applies: Deny, Halt (deny and end the turn as `rejected`) or Park (suspend).
+    `Approval.AutoApproveUpTo` or was approved with its plan step, which never covers a Critical call, and a High one
+    only of a tool that the step names. A call that needs an operator (`OperatorPolicy`) is always asked about, on its
+    own. The grant is a digest of run, call id, tool and arguments, which ToolExecution verifies right before it runs.
+    After `Approval.Timeout` (5 minutes) `OnTimeout` applies: Deny, Halt (deny and end the turn as `rejected`) or Park
+    (suspend).
     """
 
     zone = "inner"
     unique = True
+    calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
@@ -48,9 +53,14 @@ class Approval:
 
 async def _decide(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    if tool is None:
+    if tool is None or await find_earlier_run(ctx, call) is not None:
         return
-    asks = requires_approval(tool.risk, ctx.settings.approval, ctx.step.approved_risk if ctx.step else None)
+    asks = ctx.services.operator_policy.needs_operator(tool.risk, ctx.principal) or requires_approval(
+        tool.risk,
+        ctx.settings.approval,
+        ctx.step.approved_risk if ctx.step else None,
+        named=ctx.step is not None and names_tool(ctx.step, tool.name),
+    )
     if not asks and tool.risk < Risk.HIGH:
         return
     if find_call_error(ctx, call, tool) is not None or find_argument_error(tool, call.arguments) is not None:
@@ -64,17 +74,29 @@ async def _decide(ctx: Context, call: ToolCall) -> None:
         ctx.grants[call.id] = Grant(digest)
 
 
-def requires_approval(risk: Risk, settings: ApprovalSettings, approved_risk: Risk | None) -> bool:
+def requires_approval(
+    risk: Risk, settings: ApprovalSettings, approved_risk: Risk | None, *, named: bool = True
+) -> bool:
     """Return whether a call of this risk needs approval; `approved_risk` is the risk approved with the plan step.
 
-    In an approved plan, a Medium risk that the plan did not declare needs approval too.
+    The approval of a plan covers what its reader could see: not a call of Critical risk, and where people are asked
+    about calls of this risk only one whose tool the step names (`named`). In an approved plan, a Medium risk that the
+    plan did not declare needs approval too.
     """
     asks_from = _parse_risk(settings.ask_from)
-    if approved_risk is not None and risk <= approved_risk:
+    visible = risk < Risk.CRITICAL and (named or risk < asks_from)
+    if approved_risk is not None and risk <= approved_risk and visible:
         return False
     if risk < (asks_from if approved_risk is None else min(asks_from, Risk.MEDIUM)):
         return False
     return settings.auto_approve_up_to is None or risk > _parse_risk(settings.auto_approve_up_to)
+
+
+def names_tool(step: Step, tool: str) -> bool:
+    """Return whether an approved step covers calls of the tool. A step that names no tool covers each, as its plan's
+    preview says.
+    """
+    return not step.tool_hints or tool in step.tool_hints
 
 
 async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
@@ -83,15 +105,17 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
         call,
         ctx.run_id,
         tool.risk,
+        note=tool.approval_note,
         editable=tool.editable,
         expires_at=ctx.services.clock.now() + settings.timeout,
         session_id=ctx.session_id,
+        needs_operator=ctx.services.operator_policy.needs_operator(tool.risk, ctx.principal),
     )
     decision = await request_decision(ctx, request, settings)
     if decision.verdict == "approve":
-        ctx.grants[call.id] = Grant(request.digest)
+        ctx.grants[call.id] = Grant(request.digest, decided_by=decision.decided_by)
     elif decision.verdict == "edit":
-        _edit(ctx, call, tool, decision.arguments)
+        _edit(ctx, call, tool, decision)
     elif decision.verdict == "suspend":
         ctx.awaiting_approval.add(call.id)
     else:
@@ -105,8 +129,10 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
     _announce(ctx, request)
     ctx.stopwatch.pause()
     try:
-        async with ctx.services.clock.timeout(settings.timeout.total_seconds()):
+        async with ctx.services.clock.timeout(settings.timeout.total_seconds()) as limit:
             decision = await ctx.services.approvals.request(request)
+        if limit.expired():  # a gate that swallowed the timeout decided too late
+            decision = timeout_decision(settings)
     except TimeoutError:
         decision = timeout_decision(settings)
     finally:
@@ -131,37 +157,47 @@ def timeout_decision(settings: ApprovalSettings) -> Decision:
 
 
 def _announce(ctx: Context, request: ApprovalRequest) -> None:
-    ctx.emit(AgentStatus(status="waiting_approval", detail=request.tool))
+    ctx.emit(AgentStatus(status="waiting_approval", detail=_format_status(request)))
     asked = ctx.get(ANNOUNCED_IDS) or []
     if request.id in asked:
         return
     ctx.put(ANNOUNCED_IDS, [*asked, request.id])
-    ctx.emit(
-        ApprovalRequested(
-            approval_id=request.id,
-            kind=request.kind,
-            tool=request.tool,
-            risk=request.risk.label,
-            arguments=request.arguments,
-            preview=request.preview,
-            editable=request.editable,
-            expires_at=request.expires_at.isoformat() if request.expires_at else None,
-        )
+    ctx.emit(build_request_event(request))
+
+
+def build_request_event(request: ApprovalRequest) -> ApprovalRequested:
+    """Return the `ApprovalRequested` event of a request, without session and run."""
+    return ApprovalRequested(
+        approval_id=request.id,
+        kind=request.kind,
+        tool=request.tool,
+        risk=request.risk.label,
+        arguments=request.arguments,
+        preview=request.preview,
+        editable=request.editable,
+        expires_at=request.expires_at.isoformat() if request.expires_at else None,
+        full_preview=request.full_preview,
+        needs_operator=request.needs_operator,
     )
 
 
-def _edit(ctx: Context, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]) -> None:
+def _format_status(request: ApprovalRequest) -> str:
+    return f"{request.tool}: waiting for an operator" if request.needs_operator else request.tool
+
+
+def _edit(ctx: Context, call: ToolCall, tool: Tool, decision: Decision) -> None:
     """Replace the pending call by the edited one, bound by its own digest; the transcript keeps the model's call."""
     if not tool.editable:
         ctx.settle(call, f"denied: the arguments of {call.name} cannot be edited", "denied")
         return
+    arguments: Mapping[str, Any] = deepcopy(dict(decision.arguments))
     wrong = find_argument_error(tool, arguments)
     if wrong is not None:
         ctx.settle(call, f"denied: the edited arguments do not fit: {'; '.join(wrong.problems)}", "denied")
         return
-    edited = replace(call, arguments=dict(arguments))
+    edited = replace(call, arguments=arguments)
     ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]
-    ctx.grants[call.id] = Grant(compute_call_digest(ctx.run_id, edited), edited=True)
+    ctx.grants[call.id] = Grant(compute_call_digest(ctx.run_id, edited), edited=True, decided_by=decision.decided_by)
 
 
 @cache

@@ -29,12 +29,12 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
 
 
 def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
-    """Return why a call of High risk or above must not run; None if exactly this call was approved, or needs no
-    approval.
+    """Return why a call must not run: it was approved with other arguments, or is of High risk or above and was not
+    approved; None if it may run.
     """
-    if tool.risk < Risk.HIGH:
-        return None
     grant = ctx.grants.get(call.id)
+    if grant is None and tool.risk < Risk.HIGH:
+        return None
     if grant is None:
         return f"{call.name} is of {tool.risk.label} risk and nobody has approved this call"
     if grant.digest != compute_call_digest(ctx.run_id, call):

@@ -1,8 +1,13 @@
 """Identity of tool calls and results: keys for detecting repeated calls."""
 
 import hashlib
+import logging
 
 from sophon.messages import ToolCall
+from sophon.tools.tool import Tool
+from sophon.tools.untrusted_text import unfence_text
+
+log = logging.getLogger("sophon.tools")
 
 _MAX_PLAIN_CHARACTERS = 200
 """Longer texts are replaced by their digest."""
@@ -13,6 +18,20 @@ def call_key(call: ToolCall) -> str:
     matter.
     """
     return fingerprint(f"{call.name} {call.canonical_arguments().decode()}")
+
+
+def comparable_result(tool: Tool | None, text: str) -> str:
+    """Return what to compare of a result: without its fence, whose nonce differs each time, and as the tool normalises
+    it.
+    """
+    content = unfence_text(text)
+    if tool is None or tool.normalize_result is None:
+        return content
+    try:
+        return str(tool.normalize_result(content))
+    except Exception:  # third-party code: detection must not end the turn
+        log.warning("normalize_result of tool %s failed", tool.name, exc_info=True)
+        return content
 
 
 def fingerprint(text: str) -> str:

@@ -1,15 +1,25 @@
 """LLM invoker: the terminal of the chain, which requests one reply from the model."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
-from sophon.chain.pipeline import Next
+from sophon.chain.pipeline import CONCURRENT_NEXT, Next
 from sophon.context import Context
+from sophon.context.reply_stream import build_stream_listener, restart_stream
 from sophon.errors import ChainError
-from sophon.events import StreamChunk, StreamReset
+from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
-from sophon.models.model import ModelRequest, ModelResponse, OnText
+from sophon.models.model import ModelRequest, ModelResponse
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
+from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
+from sophon_middlewares.inner.reply_reasoning import (
+    build_reasoning_listener,
+    emit_reasoning,
+    reasoning_from_response,
+)
 
 
 @dataclass(slots=True)
@@ -17,12 +27,14 @@ class _InvokerState:
     """State that the turn's previous replies leave for the next one.
 
     The first `validated` messages are valid; `round` is the round of tool calls after which the last reply began, -1
-    before the first; `used_ids` are the ids of the turn's calls, None until there is a call.
+    before the first; `used_ids` are the ids of the turn's calls, None until there is a call. `is_asking` is True while
+    a reply is requested.
     """
 
     validated: int
     round: int = -1
     used_ids: set[str] | None = None
+    is_asking: bool = False
 
 
 _TURN_STATE: Key[_InvokerState] = Key("llm_invoker.earlier")
@@ -31,9 +43,11 @@ _TURN_STATE: Key[_InvokerState] = Key("llm_invoker.earlier")
 class LlmInvoker:
     """Requests a reply, appends it to the messages and leaves its calls in `ctx.pending`.
 
-    Repairs the transcript first (exactly one result per call, in a legal place). max_tokens 4096 and tool_choice auto
-    (reference/sophon.md 5.12); streams when the turn streams. Routing, retries, failover, call layers and metering
-    belong to the gateway. Raises ModelError, BudgetExceeded, and ChainError if it is reached in a settling pass.
+    Reached again in the same round, it replaces its previous reply. Repairs the transcript first (exactly one result
+    per call, in a legal place). max_tokens 4096 and tool_choice auto (reference/sophon.md 5.12); streams when the turn
+    streams. A reply with neither text nor calls is requested again twice, then the response says so (`error`, see
+    empty_reply.py). Routing, retries, failover, call layers and metering belong to the gateway. Raises ModelError,
+    BudgetExceeded, and ChainError if it is reached in a settling pass, or twice at the same time.
     """
 
     zone = "inner"
@@ -50,65 +64,92 @@ class LlmInvoker:
         if turn_state is None:
             turn_state = _InvokerState(ctx.recorded)
             ctx.put(_TURN_STATE, turn_state)
+        if turn_state.is_asking:
+            raise ChainError(CONCURRENT_NEXT)
+        withdrawn = withdraw_reply(ctx)
+        if withdrawn is not None and turn_state.used_ids is not None:
+            turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
         _repair(ctx, turn_state)
-        if ctx.streamed_chunks:
-            _clear_streamed(ctx, turn_state)
+        _clear_streamed(ctx, turn_state, withdrawn)
         turn_state.round = ctx.iteration
-        response = await ctx.complete(_build_request(ctx))
+        turn_state.is_asking = True
+        try:
+            response = await complete_reply(
+                ctx,
+                partial(_build_request, ctx),
+                calls_allowed=ctx.tools_allowed,
+                before_retry=partial(reset_stream, ctx),
+            )
+        finally:
+            turn_state.is_asking = False
         _apply_response(ctx, response, turn_state)
 
 
-def _clear_streamed(ctx: Context, turn_state: _InvokerState) -> None:
+def _clear_streamed(ctx: Context, turn_state: _InvokerState, withdrawn: Message | None) -> None:
     """Clear the streamed text of a previous reply.
 
     If that reply belongs to the same round, a middleware has called next again, and clients must learn that the new
-    reply replaces it.
+    reply replaces it: also if it had calls, so that its text counts as an earlier text already.
     """
     if turn_state.round == ctx.iteration:
-        reset_stream(ctx)
+        was_announced = withdrawn is not None and withdrawn.tool_calls and withdrawn.content.strip()
+        if was_announced and ctx.stream and not ctx.depth:
+            restart_stream(ctx, "the reply was restarted")
+        else:
+            reset_stream(ctx)
     ctx.streamed_chunks = []
 
 
 def reset_stream(ctx: Context) -> None:
-    """Reset the stream: emit StreamReset if part of the reply was already streamed."""
+    """Reset the stream if part of the reply was already streamed."""
     if ctx.streamed_chunks:
-        ctx.streamed_chunks = []
-        ctx.epoch += 1
-        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the reply was restarted"))
+        restart_stream(ctx, "the reply was restarted")
 
 
 def _build_request(ctx: Context) -> ModelRequest:
+    streams = ctx.stream and not ctx.depth
     # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
-        on_text=build_stream_listener(ctx) if ctx.stream and not ctx.depth else None,
+        on_text=build_stream_listener(ctx) if streams else None,
+        on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
     )
 
 
-def build_stream_listener(ctx: Context) -> OnText:
-    """Return a listener that emits the text of a streamed reply and records what was streamed."""
-
-    def on_text(text: str) -> None:
-        ctx.streamed_chunks.append(text)
-        if ctx.has_listeners:
-            ctx.emit(StreamChunk(epoch=ctx.epoch, text=text))
-
-    return on_text
-
-
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:
+    if is_empty_reply(response, calls_allowed=ctx.tools_allowed):
+        ctx.pending = []
+        ctx.response = build_empty_response(response)
+        append_reply(ctx, Message("assistant", ctx.response.text))
+        return
     calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
-    ctx.messages.append(Message("assistant", response.text, calls))
-    ctx.pending = list(calls)
+    reply = Message("assistant", response.text, calls, reasoning=reasoning_from_response(response, calls))
+    append_reply(ctx, reply)
+    emit_reasoning(ctx, response)
+    if calls:
+        _announce_text(ctx, response.text)
+    # A repeated call stays in the transcript, and does not run: AgenticLoop gives it the result of the first.
+    repeated = find_repeated_calls(response.tool_calls) if len(calls) > 1 else ()
+    ctx.pending = [call for position, call in enumerate(calls) if position not in repeated]
     reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
     ctx.response = Response(response.text, reason, tool_calls=calls)
 
 
+def _announce_text(ctx: Context, text: str) -> None:
+    """Emit the text that stands before tool calls, so that clients can show it where it belongs; a step is silent.
+
+    It is in the messages now, so it counts as an earlier text and no longer as the streamed part of a reply.
+    """
+    ctx.streamed_chunks = []
+    if text.strip() and not ctx.depth and ctx.has_listeners:
+        ctx.emit(MessageAdded(message_id=reply_id(ctx), role="assistant", content=text))
+
+
 def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerState) -> list[ToolCall]:
-    """Give calls unique ids: the journal is keyed by id, and some providers send none, or repeat them in every
-    reply.
+    """Give calls unique ids: the journal is keyed by id, and some providers send none, or repeat them in one reply or
+    in every reply.
     """
     used = turn_state.used_ids
     if used is None:
@@ -117,10 +158,25 @@ def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerSt
     own: list[ToolCall] = []
     for call in calls:
         if not call.id or call.id in used:
-            call = ToolCall(f"call_{ctx.services.clock.new_id()}", call.name, call.arguments, call.malformed)
+            call = replace(call, id=f"call_{ctx.services.clock.new_id()}")
         used.add(call.id)
         own.append(call)
     return own
+
+
+def find_repeated_calls(calls: Sequence[ToolCall]) -> set[int]:
+    """Return the positions of the calls of a reply that repeat an earlier one in id, name and arguments.
+
+    Calls without an id repeat none, because nothing says that they are the same.
+    """
+    seen: set[tuple[str, str, bytes]] = set()
+    repeated: set[int] = set()
+    for position, call in enumerate(calls):
+        identity = (call.id, call.name, call.canonical_arguments())
+        if call.id and identity in seen:
+            repeated.add(position)
+        seen.add(identity)
+    return repeated
 
 
 def _repair(ctx: Context, turn_state: _InvokerState) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.errors import ChainError
 
 
 class ParallelExecution:
@@ -13,12 +14,14 @@ class ParallelExecution:
 
     Approval and ToolExecution see one call each; results return in call order; a call that waits for approval stays
     pending while the others continue. After an exception the siblings finish, then the first exception in call order is
-    raised. `ctx.tool_limiter` limits how many tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a
-    call that waits for approval does not count.
+    raised; what the branches have settled is kept, also when the turn is cancelled. `ctx.tool_limiter` limits how many
+    tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a call that waits for approval does not
+    count.
     """
 
     zone = "inner"
     unique = True
+    calls_next = True
     after = ("AgenticLoop",)
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
@@ -29,8 +32,10 @@ class ParallelExecution:
             await next(ctx)
             return
         branches = [ctx.branch(call) for call in ctx.pending]
-        errors = await _run_branches(branches, next)
-        merge_branches(ctx, branches)
+        try:
+            errors = await _run_branches(branches, next)
+        finally:
+            merge_branches(ctx, branches)
         for error in errors:
             if error is not None:
                 raise error
@@ -50,7 +55,8 @@ async def _run_branches(branches: Sequence[Context], next: Next) -> list[Excepti
 
     async def settle(index: int) -> None:
         try:
-            await next(branches[index])
+            async with branches[index].cancellation.enforce():
+                await next(branches[index])
         except Exception as error:  # noqa: BLE001 - raised once the siblings have finished
             errors[index] = error
 
@@ -63,4 +69,7 @@ async def _run_branches(branches: Sequence[Context], next: Next) -> list[Excepti
             for task in tasks:  # in call order; a TaskGroup cancels in no particular order
                 task.cancel()
             raise
+    for index, task in enumerate(tasks):
+        if task.cancelled() and branches[index].pending:
+            errors[index] = ChainError(f"the branch of {branches[index].pending[0].name} was cancelled from within")
     return errors

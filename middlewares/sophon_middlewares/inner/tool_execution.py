@@ -2,42 +2,58 @@
 
 import asyncio
 import logging
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
 
 from sophon.approvals import compute_call_digest
-from sophon.chain.pipeline import Next
+from sophon.chain.pipeline import CONCURRENT_NEXT, Next
 from sophon.context import Context
-from sophon.errors import BudgetExceeded, ToolError
+from sophon.context.provenance import describe_source, note_fenced_result, note_untrusted_source
+from sophon.errors import BudgetExceeded, ChainError, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome
+from sophon.security import describe_error
 from sophon.stores.tool_call_journal.contract import JournalEntry
-from sophon.tools.tool import Tool
+from sophon.tools.result_limit import fence_within, limit_result
+from sophon.tools.tool import Risk, Tool
 from sophon.tools.truncation import truncate
-from sophon.tools.untrusted_text import fence_text
+from sophon.tools.untrusted_text import ExternalText
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
+from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.tool_limits import keep_reserved_call, max_result_characters, start_reserved_call
 
 log = logging.getLogger("sophon.tools")
 
-FENCE_CHARACTERS = 400
-"""Characters reserved for the fence around an external result."""
+NO_ROOM_RESULT = "[the result is left out: the tool's max_result has no room for its fence]"
 
 MAX_NOTE_CHARACTERS = 1000
 """Maximum characters of edited arguments in a result's note."""
 
-_JOURNAL: Key[dict[str, JournalEntry]] = Key("tool_execution.journal")
+CANCELLED_RESULT = "error: this call was cancelled while it ran; its outcome is unknown"
+
+INTERRUPTED_RESULT = "error: this call was interrupted; whether it took effect is unknown, so check first"
+
+
+_RUNNING: Key[set[str]] = Key("tool_execution.running")
+"""Ids of the calls that are being settled now."""
 
 
 class ToolExecution:
     """Runs the pending calls in call order (one call in a branch) and ends the settling pass.
 
-    An unknown or withheld tool, invalid arguments, an exception and a timeout each become an error result. A call of
-    High risk or above runs only with a grant for exactly its arguments. Results are truncated to
-    `Tools.MaxResultCharacters` (8000, reference/sophon.md 5.23). The journal prevents a resumed turn from running a
-    finished call again. Raises BudgetExceeded. Calls that wait for approval stay pending.
+    An unknown or withheld tool, invalid arguments, an exception, a timeout and a CancelledError that the tool raised by
+    itself each become an error result. A tool that returned, or raised anything else, after its timeout has timed out.
+    Once the turn is cancelled, no call starts. A call of High risk or above runs only with a grant for exactly its
+    arguments. A result, with its fence and notes, has at most `Tools.MaxResultCharacters` (8000, reference/sophon.md
+    5.23) or the tool's `max_result`. The journal prevents a resumed turn from running a finished call again. Raises
+    BudgetExceeded, and ChainError for a call that is already running. Calls that wait for approval stay pending.
     """
 
     zone = "inner"
     unique = True
+    calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Approval")
     before = ("LlmInvoker",)
     acts = {"tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"}
@@ -46,100 +62,123 @@ class ToolExecution:
         if not ctx.settling:
             await next(ctx)
             return
+        running = ctx.get(_RUNNING)
+        if running is None:
+            running = set[str]()
+            ctx.put(_RUNNING, running)
         for call in list(ctx.pending):
-            if call.id not in ctx.awaiting_approval:
+            if call.id in ctx.awaiting_approval:
+                continue
+            if call.id in running:
+                raise ChainError(CONCURRENT_NEXT)
+            running.add(call.id)
+            try:
                 await _settle(ctx, call)
+            finally:
+                running.discard(call.id)
 
 
 async def _settle(ctx: Context, call: ToolCall) -> None:
+    earlier = await find_earlier_run(ctx, call)
+    if earlier is not None:
+        _settle_from_journal(ctx, call, earlier)
+        return
     tool = ctx.services.registry.get(call.name)
     error = find_call_error(ctx, call, tool)
     if error is not None or tool is None:
         ctx.settle(call, f"error: {error}", "failed")
         return
+    if tool.risk >= Risk.HIGH or call.id in ctx.grants:
+        # A private copy: whoever holds the call's arguments cannot change them after they were compared to the grant.
+        call = replace(call, arguments=deepcopy(dict(call.arguments)))
     refusal = find_grant_error(ctx, call, tool)
     if refusal is not None:
         invalid = find_argument_error(tool, call.arguments)
         ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
-    elif not (ctx.resumed and await _settle_from_journal(ctx, call, tool)):
-        await ctx.tool_limiter.acquire(tool.serial)
-        try:
-            await _run(ctx, call, tool)
-        finally:
-            ctx.tool_limiter.release()
+        return
+    await ctx.tool_limiter.acquire(tool.serial)
+    try:
+        await _run(ctx, call, tool)
+    finally:
+        ctx.tool_limiter.release()
 
 
-async def _settle_from_journal(ctx: Context, call: ToolCall, tool: Tool) -> bool:
-    """In a resumed turn, settle the call from the journal; return whether it did."""
-    journal = ctx.get(_JOURNAL)
-    if journal is None:
-        journal = await ctx.services.store.journal.load_entries(ctx.run_id)
-        ctx.put(_JOURNAL, journal)
-    entry = journal.get(call.id)
-    if entry is None or (entry.result is None and tool.idempotent):
-        return False
+def _settle_from_journal(ctx: Context, call: ToolCall, entry: JournalEntry) -> None:
+    keep_reserved_call(ctx, call)
     if entry.result is None:
-        ctx.settle(
-            call, "error: this call was interrupted; whether it took effect is unknown, so check first", "failed"
-        )
-    else:
-        result = entry.result
-        ctx.settle(call, result.text, result.outcome, duration_ms=result.duration_ms)
-    return True
+        ctx.settle(call, INTERRUPTED_RESULT, "interrupted")
+        return
+    note_fenced_result(ctx, call, entry.result.text)
+    ctx.settle(call, entry.result.text, entry.result.outcome, duration_ms=entry.result.duration_ms)
 
 
 async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
-    if ctx.meter is not None:
-        ctx.meter.reserve_tool_call()
-    ctx.tally.tool_calls += 1
+    await ctx.cancellation.checkpoint()
+    start_reserved_call(ctx, call)
     clock, journal = ctx.services.clock, ctx.services.store.journal
     await journal.start(ctx.run_id, call.id, call.name)
     if ctx.has_listeners:
         digest = compute_call_digest(ctx.run_id, call)
-        ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=call.arguments))
+        arguments = deepcopy(dict(call.arguments)) if tool.risk >= Risk.HIGH else call.arguments
+        ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=arguments))
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)
     except asyncio.CancelledError:
-        ctx.settle(call, "error: cancelled", "cancelled", duration_ms=_ms(clock.monotonic() - started))
+        ctx.settle(call, CANCELLED_RESULT, "cancelled", duration_ms=_ms(clock.monotonic() - started))
         raise
     except BaseException as error:
-        ctx.settle(call, f"error: {error}", "failed", duration_ms=_ms(clock.monotonic() - started))
+        ctx.settle(call, f"error: {describe_error(error)}", "failed", duration_ms=_ms(clock.monotonic() - started))
         raise
     ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
     await journal.finish(ctx.run_id, ctx.results[call.id])
 
 
 async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
-    seconds = tool.timeout_seconds or ctx.settings.tools.timeout.total_seconds()
+    tools = ctx.settings.tools
+    seconds = call_timeout_seconds(tool.timeout_seconds, tools.timeout, tools.max_timeout)
     limit: asyncio.Timeout | None = None
+    outcome: ToolCallOutcome = "failed"
     try:
         async with ctx.services.clock.timeout(seconds) as limit:
-            return await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
+            text, outcome = await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
     except BudgetExceeded:
         raise
-    except ToolError as error:
-        return f"error: {error}", "failed"
-    except TimeoutError as error:
-        if limit is not None and limit.expired():
-            return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
-        return _error_text(call, error), "failed"
-    except Exception as error:  # noqa: BLE001 - tools are third-party code; any exception becomes an error result
-        return _error_text(call, error), "failed"
+    except asyncio.CancelledError:
+        if ctx.cancellation.is_requested:
+            raise
+        text = f"error: {call.name} was cancelled by itself: it waited for something that it had cancelled"
+    except Exception as error:  # tools are third-party code; any exception becomes an error result
+        if ctx.cancellation.is_requested:
+            raise asyncio.CancelledError from error
+        text = _error_text(call, error)
+    if limit is not None and limit.expired():
+        return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
+    return text, outcome
+
+
+def call_timeout_seconds(own_seconds: float | None, default: timedelta, maximum: timedelta) -> float:
+    """Return the timeout of a call: the tool's own or the default, and never more than the maximum."""
+    return min(own_seconds or default.total_seconds(), maximum.total_seconds())
 
 
 def _error_text(call: ToolCall, error: Exception) -> str:
+    if isinstance(error, ToolError):
+        return f"error: {error}"
     log.warning("tool %s failed", call.name, exc_info=error)
-    return f"error: {call.name} failed: {type(error).__name__}: {error}"
+    return f"error: {call.name} failed: {type(error).__name__}: {describe_error(error)}"
 
 
 def _format_result(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
-    note = _edit_note(ctx, call)
-    limit = (tool.max_result or ctx.settings.tools.max_result_characters) - len(note)
-    if tool.external:
-        cut = truncate(text, max(limit - FENCE_CHARACTERS, limit // 2))
-        return note + fence_text(cut, call.name, ctx.services.clock.new_id()[-16:])
-    return note + (truncate(text, limit) if len(text) > limit else text)
+    """Return the text that the model reads: with its note and fence at most `max_result_characters`."""
+    limit = max_result_characters(ctx, call)
+    note = truncate(_edit_note(ctx, call), limit // 2)
+    room = limit - len(note)
+    if tool.external or isinstance(text, ExternalText):
+        note_untrusted_source(ctx, describe_source(call))
+        fenced = fence_within(text, call.name, ctx.services.clock.new_nonce(), room)
+        return note + (truncate(NO_ROOM_RESULT, room) if fenced is None else fenced)
+    return note + limit_result(text, room)
 
 
 def _edit_note(ctx: Context, call: ToolCall) -> str:

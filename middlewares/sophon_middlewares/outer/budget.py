@@ -7,23 +7,35 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
-from sophon.models.gateway.provider import Provider
+from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings
-from sophon_middlewares.outer.budget_meter import UNLIMITED, TurnMeter, exceeded_budget, limits_for_provider
+from sophon.stores.usage.contract import ProviderLimits
+from sophon_middlewares.outer.budget_meter import (
+    UNLIMITED,
+    TurnMeter,
+    exceeded_budget,
+    find_price_error,
+    limits_for_provider,
+)
+from sophon_middlewares.outer.budget_notices import report_exclusion
 from sophon_middlewares.outer.budget_periods import budget_period
 
 
 class Budget:
     """Rejects a turn whose providers are all over their limits, and meters every attempt of every model call.
 
-    On the way in, providers over `Budget.Providers` (DailyTokens; MonthlyCost in USD) are excluded from routing; if
-    none is left, the turn ends as `budget_exceeded` before any call. The meter on the context reserves the worst case
-    before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool calls, 30
-    minutes of active time) limits the turn, its plan steps included. A plan step shares the turn's meter.
+    On the way in, providers over `Budget.Providers` (DailyTokens; MonthlyCost in USD) are excluded from routing, and so
+    are those whose models have an unknown price while a cost is limited; if none is left, the turn ends as
+    `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
+    worst case before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool
+    calls, 30 minutes of active time) limits the turn, its plan steps included. A plan step shares the turn's meter.
+    Waiting for a person is no active time, and a call that runs is not interrupted: a host's `MaxExecutionTime` does
+    that.
     """
 
     zone = "outer"
     unique = True
+    calls_next = True
     after = ("SessionEvents",)
     before = ("CapabilityRouting", "ContextWindow", "Planning")
     acts = {
@@ -36,35 +48,50 @@ class Budget:
         if ctx.depth:
             await next(ctx)
             return
+        meter, excluded = ctx.meter, dict(ctx.excluded_providers)
         try:
-            if ctx.settings.budget.providers:
-                await _exclude_over_limit(ctx, ctx.services.clock.now())
+            await _exclude_providers(ctx, ctx.services.clock.now())
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
             ctx.response = build_refusal(error)
+        finally:
+            # Entered again, it judges the providers anew: a limit may have been reset since.
+            ctx.meter, ctx.excluded_providers = meter, excluded
 
 
-async def _exclude_over_limit(ctx: Context, now: datetime) -> None:
-    """Exclude providers over their limits. Raises BudgetExceeded of the first provider if none is left."""
+async def _exclude_providers(ctx: Context, now: datetime) -> None:
+    """Exclude the providers that a budget refuses. Raises BudgetExceeded of the first one if none is left."""
+    budget = ctx.settings.budget
     first: BudgetExceeded | None = None
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    for provider in providers_with_limits(active, ctx.settings.budget):
-        limits = limits_for_provider(provider.id, ctx.settings.budget)
-        spent = await ctx.services.store.usage.get_spending(
-            provider.id, budget_period(now, ctx.settings.budget.time_zone)
-        )
-        error = exceeded_budget(provider.id, spent, limits, now, ctx.settings.budget.time_zone)
+    for provider in active:
+        infos = provider.model_infos()
+        error = find_provider_price_error(infos, budget)
+        limits = limits_for_models(infos, budget)
+        if error is None and limits is not UNLIMITED:
+            spent = await ctx.services.store.usage.get_spending(provider.id, budget_period(now, budget.time_zone))
+            error = exceeded_budget(provider.id, spent, limits, now, budget.time_zone)
         if error is not None:
+            await report_exclusion(ctx, error, budget_period(now, budget.time_zone))
             ctx.excluded_providers[provider.id] = str(error)
             first = first or error
     if first is not None and all(provider.id in ctx.excluded_providers for provider in active):
         raise first
 
 
-def providers_with_limits(providers: Sequence[Provider], settings: BudgetSettings) -> list[Provider]:
-    """Return the providers that have a limit."""
-    return [provider for provider in providers if limits_for_provider(provider.id, settings) is not UNLIMITED]
+def find_provider_price_error(models: Sequence[ModelInfo], settings: BudgetSettings) -> BudgetExceeded | None:
+    """Return the error of the provider's first model if a limit on the cost refuses every one of its models."""
+    errors = [find_price_error(model, settings) for model in models]
+    return errors[0] if all(errors) else None
+
+
+def limits_for_models(models: Sequence[ModelInfo], settings: BudgetSettings) -> ProviderLimits:
+    """Return the limits of the provider of these models; a limit on the cost does not concern free models."""
+    limits = limits_for_provider(models[0].provider, settings)
+    if limits.monthly_micros is None or any(model.prices and any(model.prices) for model in models):
+        return limits
+    return ProviderLimits(limits.daily_tokens) if limits.daily_tokens is not None else UNLIMITED
 
 
 def build_refusal(error: BudgetExceeded) -> Response:

@@ -4,18 +4,24 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sophon.context import Context
-from sophon.errors import BudgetExceeded
+from sophon.errors import BudgetExceeded, PriceUnknown
 from sophon.events import BudgetAlert
 from sophon.messages import Usage
-from sophon.models.model import ModelRequest
+from sophon.models.cost_limits import find_blind_cost_limit
+from sophon.models.model import ModelInfo, ModelRequest
 from sophon.settings import BudgetSettings
-from sophon.stores.usage.contract import ProviderLimits, Reservation, Spending, UsageRow
+from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow
+from sophon_middlewares.outer.budget_notices import (
+    DAILY_TOKENS,
+    MICROS,
+    MONTHLY_COST,
+    build_alerts,
+    report_exclusion,
+    send_alerts,
+)
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
 
-MICROS = 1_000_000
 UNLIMITED = ProviderLimits()
-ALERT_SHARES = (0.8, 1.0)
-"""Shares of a limit at which a BudgetAlert is emitted. Source: design.md 4, Budget."""
 
 
 @dataclass(slots=True)
@@ -31,20 +37,26 @@ class AttemptReservation:
 class TurnMeter:
     """Enforces `Budget.Turn` and `Budget.Providers` for one turn; shared with the turn's plan steps.
 
-    Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset.
+    Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model
+    whose cost a limit could not see. A provider that refuses is reported once in a turn.
     """
 
-    __slots__ = ("_ctx", "_reserved_micros", "_reserved_tokens", "_settings")
+    __slots__ = ("_alerted", "_ctx", "_reported", "_reserved_micros", "_reserved_tokens", "_settings")
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._settings = ctx.settings.budget
         self._reserved_tokens = 0
         self._reserved_micros = 0
+        self._reported: set[tuple[str | None, str]] = set()
+        self._alerted: set[tuple[str, str, float, Period]] = set()
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
         """Reserve the worst case of an attempt; see `Meter`."""
         model, max_tokens = request.model, request.max_tokens
+        if model.prices is None and (error := find_price_error(model, self._settings)) is not None:
+            await self._report(error)
+            raise error
         reservation = AttemptReservation(
             input_tokens + max_tokens,
             model.cost_micros(input_tokens, max_tokens),
@@ -59,8 +71,10 @@ class TurnMeter:
                 reservation.provider_reservation = await self._reserve(
                     model.provider, Usage(input_tokens, max_tokens, reservation.micros), reservation.limits
                 )
-            except BaseException:
+            except BaseException as error:
                 self._release_turn(reservation)
+                if isinstance(error, BudgetExceeded):
+                    await self._report(error)
                 raise
         return reservation
 
@@ -74,8 +88,7 @@ class TurnMeter:
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
         spent = await ctx.services.store.usage.settle(claimed, row)
         if claimed is not None:
-            for alert in build_alerts(model.provider, spent, usage, reservation.limits):
-                ctx.emit(alert)
+            await self._send_alerts(model.provider, spent, reservation.limits, period)
 
     async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
@@ -98,6 +111,31 @@ class TurnMeter:
         error = exceeded_budget(provider, result, limits, now, time_zone, worst_case=worst)
         raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
 
+    async def _send_alerts(self, provider: str, spent: Spending, limits: ProviderLimits, period: Period) -> None:
+        if not self._new_alerts(provider, spent, limits, period):
+            return
+        # `spent` contains the worst case of attempts in flight, which nobody has used yet.
+        open_now = await self._ctx.services.store.usage.get_reserved(provider, period)
+        used = Spending(spent.tokens - open_now.tokens, spent.micros - open_now.micros)
+        alerts = self._new_alerts(provider, used, limits, period)
+        await send_alerts(self._ctx, alerts, period)
+        self._alerted.update((each.provider, each.name, each.share, period) for each in alerts)
+
+    def _new_alerts(self, provider: str, spent: Spending, limits: ProviderLimits, period: Period) -> list[BudgetAlert]:
+        """Return the alerts that this turn has not sent: the store knows them all, but every question is a write."""
+        return [
+            each
+            for each in build_alerts(provider, spent, limits)
+            if (each.provider, each.name, each.share, period) not in self._alerted
+        ]
+
+    async def _report(self, error: BudgetExceeded) -> None:
+        key = (error.provider, error.limit)
+        if key not in self._reported:
+            self._reported.add(key)
+            now = self._ctx.services.clock.now()
+            await report_exclusion(self._ctx, error, budget_period(now, self._settings.time_zone))
+
     def _release_turn(self, reservation: AttemptReservation) -> None:
         self._reserved_tokens -= reservation.tokens
         self._reserved_micros -= reservation.micros
@@ -116,13 +154,19 @@ class TurnMeter:
     def _check_time(self) -> None:
         allowed = self._settings.turn.active_time
         if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed.total_seconds():
-            raise _turn_limit_error("ActiveTime", seconds, allowed.total_seconds(), 0)
+            raise _turn_limit_error("ActiveTime", seconds, allowed.total_seconds(), 0, "seconds of work")
+
+
+def find_price_error(model: ModelInfo, settings: BudgetSettings) -> PriceUnknown | None:
+    """Return the error for a model whose unknown price would keep a limit on the cost from ever being reached."""
+    limit = find_blind_cost_limit(model, settings)
+    return PriceUnknown(model.id, model.provider, *limit) if limit is not None else None
 
 
 def limits_for_provider(provider: str, settings: BudgetSettings) -> ProviderLimits:
     """Return a provider's limits: its own entry, else the one of `*`."""
-    entry = settings.providers.get(provider) or settings.providers.get("*")
-    if entry is None or (entry.daily_tokens is None and entry.monthly_cost is None):
+    entry = settings.limits_for(provider)
+    if entry.daily_tokens is None and entry.monthly_cost is None:
         return UNLIMITED
     cost = entry.monthly_cost
     return ProviderLimits(entry.daily_tokens, None if cost is None else round(cost * MICROS))
@@ -143,31 +187,14 @@ def exceeded_budget(
     if limits.daily_tokens is not None and spent.tokens + tokens + least > limits.daily_tokens:
         resets = end_of_day(now, time_zone).isoformat()
         return BudgetExceeded(
-            "DailyTokens", spent.tokens, limits.daily_tokens, needed=tokens, provider=provider, resets_at=resets
+            DAILY_TOKENS, spent.tokens, limits.daily_tokens, needed=tokens, provider=provider, resets_at=resets
         )
     if limits.monthly_micros is not None and spent.micros + micros + least > limits.monthly_micros:
         resets = end_of_month(now, time_zone).isoformat()
         used, allowed, needed = (each / MICROS for each in (spent.micros, limits.monthly_micros, micros))
-        return BudgetExceeded("MonthlyCost", used, allowed, needed=needed, provider=provider, resets_at=resets)
+        return BudgetExceeded(MONTHLY_COST, used, allowed, needed=needed, provider=provider, resets_at=resets)
     return None
 
 
-def build_alerts(provider: str, spent: Spending, usage: Usage, limits: ProviderLimits) -> list[BudgetAlert]:
-    """Return an alert for each share of a limit that this usage has just crossed."""
-    found: list[BudgetAlert] = []
-    for name, now, added, limit, unit in (
-        ("DailyTokens", spent.tokens, usage.total_tokens, limits.daily_tokens, 1),
-        ("MonthlyCost", spent.micros, usage.cost_micros, limits.monthly_micros, MICROS),
-    ):
-        if not limit:
-            continue
-        for share in ALERT_SHARES:
-            if now - added < share * limit <= now:
-                found.append(
-                    BudgetAlert(provider=provider, name=name, limit=limit / unit, used=now / unit, share=share)
-                )
-    return found
-
-
-def _turn_limit_error(name: str, used: float, allowed: float, needed: float) -> BudgetExceeded:
-    return BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed)
+def _turn_limit_error(name: str, used: float, allowed: float, needed: float, unit: str = "") -> BudgetExceeded:
+    return BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed, unit=unit)

@@ -7,6 +7,7 @@ from typing import Protocol
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
+from sophon.models.capabilities import find_capable
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
 
@@ -40,7 +41,7 @@ class PriorityRouting:
     fallbacks.
 
     A fallback provider uses its first model with the capability, else its default one. A capability that no model has
-    is ignored. Source: reference/sophon.md 5.3, 5.12.
+    is ignored; case, space, dash and underscore in its name do not count. Source: reference/sophon.md 5.3, 5.12.
     """
 
     def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:
@@ -50,7 +51,7 @@ class PriorityRouting:
         if request.capability is None:
             return list(eligible)
         capable = [
-            found for candidate in eligible if (found := _find_capable(request.capability, candidate)) is not None
+            found for candidate in eligible if (found := find_capable(request.capability, candidate)) is not None
         ]
         if not capable:
             return list(eligible)
@@ -66,6 +67,7 @@ class CapabilityRouting:
 
     zone = "outer"
     unique = True
+    calls_next = True
     after = ("SessionEvents", "Budget")
     before = ("ContextWindow", "ToolFilter", "Planning")
     acts = {"turn": "orders the models to ask: the session's choice, a plan step's hint, then priority"}
@@ -108,10 +110,3 @@ def _session_choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Cand
 
 def _put_first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
     return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]
-
-
-def _find_capable(capability: str, candidate: Candidate) -> Candidate | None:
-    for model in candidate.provider.models:
-        if capability in model.info.capabilities:
-            return Candidate(candidate.provider, model)
-    return None

@@ -26,6 +26,7 @@ class ContextWindow:
 
     zone = "outer"
     unique = True
+    calls_next = True
     before = ("PromptToolBridge", "Planning")
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "adds a call layer that fits every request to the model's context window",
@@ -40,8 +41,5 @@ class ContextWindow:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         layer = ContextWindowLayer(ctx, self._options or ctx.settings.context_window, self.breaker)
-        ctx.call_layers.append(layer)
-        try:
+        with ctx.call_layer(layer):
             await next(ctx)
-        finally:
-            ctx.call_layers.remove(layer)

@@ -5,6 +5,7 @@ from sophon.context import Context
 from sophon.events import PlanProposed
 from sophon.extensions import Key
 from sophon.plans import PlanProgress
+from sophon_middlewares.inner.reply import restore_final_response
 from sophon_middlewares.outer.plan.plan_approval import approve_plan
 from sophon_middlewares.outer.plan.plan_creation import create_plan
 from sophon_middlewares.outer.plan.plan_execution import run_steps
@@ -25,12 +26,14 @@ class Planning:
 
     A plan with a step at Medium risk or above needs approval. Steps run as soon as their dependencies are completed,
     `Planning.Concurrency` (4) at once, each as a child turn through the whole chain, `Planning.Tries` (2) times at
-    most. A failed step skips its dependants; the others finish. A turn with a plan does not call next. Source:
-    reference/sophon.md 5.13. Raises BudgetExceeded, and ModelError of the final call.
+    most. A failed step skips its dependants; the others finish. A turn with a plan does not call next. Entered again,
+    it continues the plan: completed steps are not run again. Source: reference/sophon.md 5.13. Raises BudgetExceeded,
+    and ModelError of the final call.
     """
 
     zone = "outer"
     unique = True
+    calls_next = True
     after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge")
     before = ("AgenticLoop", "ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {
@@ -42,6 +45,8 @@ class Planning:
         work = await _load_or_create(ctx)
         if work is None:
             await next(ctx)
+        elif restore_final_response(ctx):
+            return
         elif await approve_plan(ctx, work) and await run_steps(ctx, work):
             await synthesise_response(ctx, work.progress)
 

@@ -28,6 +28,7 @@ class PromptToolBridge:
 
     zone = "outer"
     unique = True
+    calls_next = True
     after = ("ContextWindow", "ToolFilter")
     before = ("Planning", "AgenticLoop", "LlmInvoker")
     acts = {
@@ -35,9 +36,8 @@ class PromptToolBridge:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        ctx.request_overheads.append(bridge_overhead)
-        ctx.call_layers.append(BridgeLayer())
-        await next(ctx)
+        with ctx.call_layer(BridgeLayer(), overhead=bridge_overhead):
+            await next(ctx)
 
 
 class BridgeLayer:

@@ -3,45 +3,46 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-import anyio
-
+from sophon.cancellation import run_despite_cancellation
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.provenance import SOURCES_FIELD
+from sophon.context.reply_stream import shown_text
 from sophon.context.turn_log import TurnEnd
-from sophon.errors import SophonError, StoreError
-from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
+from sophon.errors import ChainError, SophonError, StoreError
+from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
-from sophon.extensions import Key
 from sophon.messages import Message, Response
-from sophon.stores.sessions.contract import History, SessionRecord
+from sophon.security import describe_error
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon_middlewares.inner.reply_reasoning import without_provider_fields
+from sophon_middlewares.outer.turn_start import STORED_COVERS, start_turn
 from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 
 log = logging.getLogger("sophon")
 
-VALIDATED_PREFIX = "sound"
-"""Key, in a session's `prefix_cache`, of the number of messages that were found valid."""
-
-STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
-"""Number of messages that the stored compaction covers."""
-
-RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
-"""Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
+CONCLUSION_SECONDS = 10.0
+"""How long a store may take for the end of a cancelled turn before it is given up; see `run_despite_cancellation`."""
 
 
 class SessionEvents:
     """Loads the stored history in front of the user message, and records that message before anything else happens;
     afterwards records what the turn added.
 
-    A failure, refusal, suspension and cancellation are recorded too, in a shielded scope, and the error propagates. A
-    resumed turn is not loaded or recorded again; a plan step (depth > 0) records nothing. Emits TaskStarted, Message,
-    and the turn's one terminal event. Must be first in the chain.
+    A failure, refusal, suspension and cancellation are recorded too, whatever cancellations arrive meanwhile, and the
+    error propagates. A resumed turn is not loaded or recorded again, and neither is one that is run again before its
+    end was recorded; a plan step (depth > 0) records nothing. Emits TaskStarted, Message, and the turn's one terminal
+    event. Must be first in the chain. Raises ChainError for a turn that has ended.
     """
 
     zone = "outer"
     unique = True
+    first = True
+    calls_next = True
     before = ("Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge", "Planning")
     acts = {"turn": "loads the history, records the user message before and the agent's messages after, failures too"}
 
@@ -49,11 +50,16 @@ class SessionEvents:
         if ctx.depth:
             await next(ctx)
             return
+        if ctx.cancellation.is_end_recorded:
+            raise ChainError("this turn has ended, and its end is recorded: create a new one with services.turn(...)")
         try:
-            if not ctx.resumed:
-                await _start_turn(ctx)
-            await next(ctx)
-            await _finish_turn(ctx, ctx.conclude())
+            async with ctx.cancellation.enforce(whole_turn=True):
+                if not ctx.resumed:
+                    await start_turn(ctx)
+                await next(ctx)
+                # Before the end is recorded, which a later cancellation does not change.
+                await ctx.cancellation.checkpoint()
+                await _finish_turn(ctx, ctx.conclude())
         except asyncio.CancelledError:
             await _record_cancellation(ctx)
             raise
@@ -62,11 +68,25 @@ class SessionEvents:
             raise
         await _delete_journal(ctx)
 
+    async def record_end(self, ctx: Context, error: Exception | asyncio.CancelledError) -> None:
+        """Record a turn that ended outside the chain as failed or cancelled; one whose end is recorded stays as it is.
+
+        A host calls it after its time limit, for example, when the chain may not say how the turn ended.
+        """
+        if ctx.cancellation.is_end_recorded:
+            return
+        if not ctx.resumed:
+            await start_turn(ctx)
+        if isinstance(error, Exception):
+            await _record_failure(ctx, error)
+        else:
+            await _record_cancellation(ctx)
+
 
 def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
     """Return the error payload of an event; `id` finds the error in the log."""
     code = error.code if isinstance(error, SophonError) else "internal"
-    return {"code": code, "message": str(error) or type(error).__name__, "id": run_id}
+    return {"code": code, "message": describe_error(error), "id": run_id}
 
 
 def collect_new_records(ctx: Context) -> list[SessionRecord]:
@@ -74,55 +94,22 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     start = ctx.count_recorded()
     if not is_valid_transcript(ctx.messages, start):
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
-    records = [SessionRecord("message", ctx.run_id, message) for message in ctx.messages[start:]]
+    # An assistant message without content is refused by some providers, and would end the session.
+    ctx.messages[start:] = [each for each in ctx.messages[start:] if each.role != "assistant" or has_content(each)]
+    records = [
+        SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in ctx.messages[start:]
+    ]
+    if records and ctx.tally.untrusted_sources:
+        records[-1].data = {SOURCES_FIELD: list(ctx.tally.untrusted_sources)}
     compaction = ctx.compaction
     if compaction is not None and (ctx.get(STORED_COVERS) or 0) < compaction.covers <= ctx.stored_count + len(records):
         records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records
 
 
-async def _start_turn(ctx: Context) -> None:
-    assert ctx.started_at is not None
-    # The system prompt in front of the message belongs to the chain and is not stored.
-    ctx.mark_recorded(len(ctx.messages) - 1)
-    if ctx.has_listeners:
-        ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
-    history = await ctx.services.store.sessions.load_history(ctx.session_id)
-    begun_before = ctx.get(RECORDED_SEQ)
-    if begun_before:
-        history.messages.pop()
-        history.prefix_cache.clear()
-    _insert_history(ctx, history)
-    user = ctx.messages[-1]
-    if begun_before:
-        ctx.mark_recorded(len(ctx.messages))
-    seq = begun_before or await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
-    if ctx.has_listeners:
-        ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
-
-
-def _insert_history(ctx: Context, history: History) -> None:
-    """Insert the history after the system prompt; an invalid one, which another program may have written, is repaired.
-
-    A compaction's `covers` counts the repaired messages, because it was made from them.
-    """
-    ctx.model = ctx.model or history.model
-    messages = history.messages
-    if not messages:
-        return
-    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
-    if is_valid_transcript(messages, known):
-        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
-    else:
-        messages = repair_transcript(messages)
-        history.prefix_cache.clear()
-    ctx.prefix_cache = history.prefix_cache
-    front = ctx.recorded
-    ctx.messages[front:front] = messages
-    ctx.mark_recorded(front + len(messages))
-    if history.compaction is not None:
-        ctx.compaction = history.compaction
-        ctx.put(STORED_COVERS, history.compaction.covers)
+def has_content(message: Message) -> bool:
+    """Return whether a message says or calls anything."""
+    return bool(message.tool_calls or message.content.strip())
 
 
 async def _finish_turn(ctx: Context, response: Response) -> None:
@@ -133,7 +120,7 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
         )
         return
     await settle_unfinished_calls(ctx)
-    if response.text:
+    if response.text.strip():
         _set_reply(ctx, response.text)
     records = collect_new_records(ctx)
     if response.finish_reason in ("budget_exceeded", "rejected"):
@@ -147,9 +134,12 @@ def _final_events(ctx: Context, response: Response, records: Sequence[SessionRec
     if not ctx.has_listeners:
         return []
     end = TaskCompleted(
-        text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=_elapsed_ms(ctx)
+        text=response.full_text,
+        finish_reason=response.finish_reason,
+        usage=response.usage,
+        duration_ms=_elapsed_ms(ctx),
     )
-    if not response.text:
+    if not response.text.strip():
         return [end]
     seq -= sum(record.kind != "message" for record in records)  # records after the reply
     return [MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="assistant", content=response.text), end]
@@ -161,14 +151,15 @@ def _set_reply(ctx: Context, text: str) -> None:
     if last.role != "assistant" or last.tool_calls or len(ctx.messages) <= ctx.count_recorded():
         ctx.messages.append(Message("assistant", text))
     elif last.content != text:
-        ctx.messages[-1] = Message("assistant", text)
+        ctx.messages[-1] = replace(last, content=text)
 
 
 async def _record_cancellation(ctx: Context) -> None:
-    event = TaskCancelled(text="".join(ctx.streamed_chunks), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx))
-    await _conclude_shielded(
-        ctx, SessionRecord("cancelled", ctx.run_id), TurnEnd("cancelled", events=lambda _: [event])
-    )
+    ctx.cancellation.request()
+    shown = Response(shown_text(ctx), "cancelled", ctx.tally.usage)
+    event = TaskCancelled(text=shown.text, usage=shown.usage, duration_ms=_elapsed_ms(ctx))
+    end = TurnEnd("cancelled", shown, events=lambda _: [event])
+    await _conclude_despite_cancellation(ctx, SessionRecord("cancelled", ctx.run_id), end)
 
 
 async def _record_failure(ctx: Context, error: Exception) -> None:
@@ -177,31 +168,41 @@ async def _record_failure(ctx: Context, error: Exception) -> None:
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
-    event = TaskFailed(
-        error=failure, text="".join(ctx.streamed_chunks), usage=ctx.tally.usage, duration_ms=_elapsed_ms(ctx)
-    )
-    end = TurnEnd("failed", error=failure, events=lambda _: [event])
-    await _conclude_shielded(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
+    shown = Response(shown_text(ctx), "error", ctx.tally.usage)
+    event = TaskFailed(error=failure, text=shown.text, usage=shown.usage, duration_ms=_elapsed_ms(ctx))
+    end = TurnEnd("failed", shown, error=failure, events=lambda _: [event])
+    await _conclude_despite_cancellation(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)
 
 
-async def _conclude_shielded(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
-    """Record a failure or cancellation, shielded, so that the turn gets its one outcome.
+async def _conclude_despite_cancellation(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
+    """Record a failure or cancellation, so that the turn gets its one outcome whatever cancellations arrive meanwhile.
 
-    An error of the store never replaces the error that ended the turn.
+    An error of the store never replaces the error that ended the turn; a cancellation does, after the turn is recorded.
     """
-    with anyio.CancelScope(shield=True):
-        records = [record]
-        try:
-            await settle_unfinished_calls(ctx)
-            if ctx.streamed_chunks:
-                record.data = {**record.data, "shown": "".join(ctx.streamed_chunks)}
-            records = [*collect_new_records(ctx), record]
-        except Exception:
-            log.exception("the records of run %s could not be collected", ctx.run_id)
-        try:
-            await _conclude(ctx, records, end)
-        except Exception:
-            log.exception("the outcome of run %s could not be recorded", ctx.run_id)
+    try:
+        await run_despite_cancellation(
+            _conclude_unfinished(ctx, record, end), CONCLUSION_SECONDS, is_cancelled=end.status == "cancelled"
+        )
+    except TimeoutError:
+        ctx.cancellation.is_end_recorded = True
+        log.error("the outcome of run %s was not recorded within %g seconds", ctx.run_id, CONCLUSION_SECONDS)  # noqa: TRY400
+
+
+async def _conclude_unfinished(ctx: Context, record: SessionRecord, end: TurnEnd) -> None:
+    records = [record]
+    try:
+        await settle_unfinished_calls(ctx)
+        unfinished = "".join(ctx.streamed_chunks)
+        if unfinished and (ctx.messages[-1].role, ctx.messages[-1].content) != ("assistant", unfinished):
+            record.data = {**record.data, "shown": unfinished}
+        records = [*collect_new_records(ctx), record]
+    except (Exception, asyncio.CancelledError):
+        log.exception("the records of run %s could not be collected", ctx.run_id)
+    try:
+        await _conclude(ctx, records, end)
+    except (Exception, asyncio.CancelledError):  # cancelled: the store took too long
+        ctx.cancellation.is_end_recorded = True  # the turn log has announced it all the same
+        log.exception("the outcome of run %s could not be recorded", ctx.run_id)
 
 
 async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> None:
@@ -213,22 +214,10 @@ async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd
     except Exception:
         ctx.mark_recorded(before)
         raise
-    if not counts:
+    if counts:
+        ctx.cancellation.is_end_recorded = True
+    else:
         ctx.mark_recorded(before)
-
-
-async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
-    """Append records and mark all messages as recorded.
-
-    The store completes the write even if the caller is cancelled, so only an error undoes the mark.
-    """
-    before = ctx.count_recorded()
-    ctx.mark_recorded(len(ctx.messages))
-    try:
-        return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
-    except Exception:
-        ctx.mark_recorded(before)
-        raise
 
 
 async def _delete_journal(ctx: Context) -> None:

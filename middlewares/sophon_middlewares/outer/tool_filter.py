@@ -1,11 +1,14 @@
 """Tool filter: offers the model the ten most relevant tools instead of all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.extensions import Key
 from sophon.messages import Message
+from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search")
@@ -13,48 +16,101 @@ ALWAYS_OFFERED = ("datetime.now", "memory.search")
 
 MAX_CACHED_SELECTIONS = 256
 
+SELECTED: Key[bool] = Key("tool_filter.selected", dump=bool, load=bool)
+"""Set once the turn's tools are selected."""
+
+
+KEPT_SHARE = 0.5
+"""Share of the limit that the tools called in the last turn may take before the current text is looked at."""
+
 
 class ToolFilter:
     """Selects `ToolFilter.Top` (10) tools by whole-word relevance: +1.0 per tag, +0.5 per description keyword.
 
     Always selected: datetime.now, memory.search, tools named by the user, hints of the plan step, tools the turn has
-    used. Remaining slots are filled in registration order, so a small registry passes unchanged. The result is in
-    registration order, so that a provider's prompt cache stays valid. ToolExecution rejects a call of a tool that was
-    not offered; `load_tools` adds a group for the rest of the turn.
+    used. Up to half of the limit stays with the tools that the session's last turn called, so that "do it again" finds
+    them. Equal scores are decided by words of the tools' names, then by the last turn (its calls, the tools its reply
+    names, its text's scores), then by registration order, which also fills the remaining slots, so a small registry
+    passes unchanged. The result is in registration order, so that a provider's prompt cache stays valid. ToolExecution
+    rejects a call of a tool that was not offered; `load_tools` adds a group for the rest of the turn.
     """
 
     zone = "outer"
     unique = True
+    calls_next = True
     after = ("SessionEvents", "CapabilityRouting", "ContextWindow")
     before = ("PromptToolBridge", "Planning")
     acts = {"turn": "offers the ten most relevant tools; always datetime.now, memory.search and tools the user names"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.settings.tool_filter.top
-        if len(ctx.tools) > top and not _is_restored(ctx):
+        if len(ctx.tools) > top and not _has_selection(ctx):
             relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
             asked = [*relevance.find_named_tools(ctx.text), *hints, *list_called_tools(ctx.messages[ctx.recorded :])]
-            scores = tuple(relevance.score_tools(ctx.text).items())
-            ctx.tools = list(_cached_selection(tuple(ctx.tools), scores, tuple(asked), top))
+            last = last_turn(ctx.messages[: ctx.count_recorded()])
+            ranking = Ranking(
+                tuple(relevance.score_tools(ctx.text).items()),
+                tuple(relevance.count_name_words(ctx.text).items()),
+                tuple(reversed(list_called_tools(last))),
+                tuple(list_tools_of_interest(relevance, last)),
+            )
+            ctx.put(SELECTED, True)
+            ctx.tools = list(_cached_selection(tuple(ctx.tools), ranking, tuple(asked), top))
         await next(ctx)
 
 
-def select_tools(tools: Sequence[Tool], scores: Mapping[str, float], required: Sequence[str], top: int) -> list[Tool]:
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What decides which tools are offered, as plain pairs and names: hashable, so that the selection is cached.
+
+    `called` are the tools that the last turn called, latest first; `of_interest` those that it was about, best first.
+    """
+
+    scores: tuple[tuple[str, float], ...] = ()
+    name_words: tuple[tuple[str, int], ...] = ()
+    called: tuple[str, ...] = ()
+    of_interest: tuple[str, ...] = ()
+
+
+def select_tools(tools: Sequence[Tool], ranking: Ranking, required: Sequence[str], top: int) -> list[Tool]:
     """Return the tools to offer, in registration order; `required` are included beyond `top`, all others within it."""
     wanted = {*ALWAYS_OFFERED, *required}
     chosen = {tool.name for tool in tools if tool.name in wanted}
-    free = top - len(chosen)
-    if free > 0:
-        others = [tool.name for tool in tools if tool.name not in chosen]
-        scored = [name for name in others if name in scores]
-        scored.sort(key=lambda name: -scores[name])  # stable: equal scores keep registration order
-        chosen.update(scored[:free])
-        for name in others:
-            if len(chosen) >= top:
-                break
-            chosen.add(name)
+    others = [tool.name for tool in tools if tool.name not in chosen]
+    called = [name for name in dict.fromkeys(ranking.called) if name in others]
+    chosen.update(called[: max(0, min(int(top * KEPT_SHARE), top - len(chosen)))])
+    scores, name_words = dict(ranking.scores), dict(ranking.name_words)
+    last = {name: place for place, name in enumerate(dict.fromkeys((*ranking.called, *ranking.of_interest)))}
+    # Stable: what is equal in all three keeps registration order.
+    others.sort(key=lambda name: (-scores.get(name, 0.0), -name_words.get(name, 0), last.get(name, len(last))))
+    for name in others:
+        if len(chosen) >= top:
+            break
+        chosen.add(name)
     return [tool for tool in tools if tool.name in chosen]
+
+
+def last_turn(stored: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages of the turn before the current one; `stored` ends with the current turn's user message.
+
+    Empty for the first turn, and without a history.
+    """
+    end = len(stored) - 1
+    for start in range(end - 1, -1, -1):
+        if stored[start].role == "user" and not stored[start].origin:
+            return stored[start:end]
+    return ()
+
+
+def list_tools_of_interest(relevance: RelevanceIndex, turn: Sequence[Message]) -> list[str]:
+    """Return the tools that a finished turn was about: those its reply names, then its text's, best first."""
+    if not turn:
+        return []
+    reply = turn[-1].content if turn[-1].role == "assistant" else ""
+    scores, words = relevance.score_tools(turn[0].content), relevance.count_name_words(turn[0].content)
+    by_text = sorted({**scores, **words}, key=lambda name: (-scores.get(name, 0.0), -words.get(name, 0)))
+    return [*relevance.find_named_tools(reply), *by_text]
 
 
 def list_called_tools(messages: Sequence[Message]) -> list[str]:
@@ -63,13 +119,12 @@ def list_called_tools(messages: Sequence[Message]) -> list[str]:
 
 
 @lru_cache(maxsize=MAX_CACHED_SELECTIONS)
-def _cached_selection(
-    tools: tuple[Tool, ...], scores: tuple[tuple[str, float], ...], asked: tuple[str, ...], top: int
-) -> tuple[Tool, ...]:
-    """Cache the selection; it is the same for all messages with the same scores, as most have none."""
-    return tuple(select_tools(tools, dict(scores), asked, top))
+def _cached_selection(tools: tuple[Tool, ...], ranking: Ranking, asked: tuple[str, ...], top: int) -> tuple[Tool, ...]:
+    """Cache the selection; it is the same for all messages with the same ranking, as most have none."""
+    return tuple(select_tools(tools, ranking, asked, top))
 
 
-def _is_restored(ctx: Context) -> bool:
-    """Return whether a resumed turn has its selection already, including tools that were loaded since."""
-    return ctx.resumed and ctx.tools is not ctx.services.registry.tools
+def _has_selection(ctx: Context) -> bool:
+    """Return whether a turn that is resumed or run again has its selection, including tools that were loaded since."""
+    is_selected = ctx.get(SELECTED)
+    return is_selected is True or (ctx.resumed and ctx.tools is not ctx.services.registry.tools)

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from sophon.context import Context
+from sophon.context.provenance import note_fenced_result
 from sophon.messages import Message, ToolCall
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.tools.result_limit import limit_result
 from sophon.transcript_validation import LOST_RESULT_TEXT
+from sophon_middlewares.inner.tool_limits import max_result_characters
 
 NOT_RUN_RESULT = "error: not run, because the turn ended"
 
@@ -20,7 +23,9 @@ async def settle_unfinished_calls(ctx: Context) -> None:
         return
     journal = await ctx.services.store.journal.load_entries(ctx.run_id)
     for call in calls:
-        ctx.messages.append(Message("tool", _result_text(ctx, call, journal.get(call.id)), tool_call_id=call.id))
+        text = limit_result(_result_text(ctx, call, journal.get(call.id)), max_result_characters(ctx, call))
+        note_fenced_result(ctx, call, text)
+        ctx.messages.append(Message("tool", text, tool_call_id=call.id))
 
 
 def find_unfinished_calls(messages: Sequence[Message]) -> list[ToolCall]:

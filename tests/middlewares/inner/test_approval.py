@@ -6,8 +6,9 @@ import anyio
 import pytest
 
 from sophon import Context, Decision, Next, Pipeline, Risk, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest, RejectingGate
-from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
+from sophon.approvals import ApprovalRequest, Grant, RejectingGate, compute_call_digest
+from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted, ToolCallStarted
+from sophon.operator_policy import OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
@@ -21,7 +22,7 @@ def _forget() -> None:
     ran.clear()
 
 
-@tool(risk=Risk.HIGH)
+@tool(risk=Risk.HIGH, approval_note="mails cannot be called back")
 async def send(to: str, copies: int = 1) -> str:
     """Send something."""
     ran.append((to, copies))
@@ -72,7 +73,8 @@ ASKS = [
     (Risk.MEDIUM, "High", None, Risk.MEDIUM, False),
     (Risk.LOW, "High", None, Risk.NONE, False),
     (Risk.LOW, "Low", None, Risk.NONE, True),
-    (Risk.CRITICAL, "High", None, Risk.CRITICAL, False),
+    (Risk.CRITICAL, "High", None, Risk.CRITICAL, True),
+    (Risk.CRITICAL, "High", "Critical", Risk.CRITICAL, False),
 ]
 
 
@@ -104,6 +106,7 @@ async def test_the_question_holds_the_real_arguments_and_the_hosts_own_words(inn
     assert (asked.run_id, asked.call_id, asked.editable) == (ctx.run_id, "c1", True)
     assert "send" in asked.preview
     assert "Ada" in asked.preview
+    assert asked.preview.endswith("\nNote: mails cannot be called back")
     assert asked.expires_at is not None
     assert (asked.expires_at - ctx.services.clock.now()).total_seconds() == 300
 
@@ -298,3 +301,118 @@ def test_a_request_of_other_arguments_is_another_request() -> None:
 
     assert one.id == ApprovalRequest.from_call(SEND, "run", Risk.HIGH).id
     assert len({one.id, other.id, ApprovalRequest.from_call(SEND, "run2", Risk.HIGH).id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("risk", "ask_from", "asks"),
+    [
+        (Risk.HIGH, "High", True),
+        (Risk.MEDIUM, "High", False),
+        (Risk.MEDIUM, "Medium", True),
+        (Risk.HIGH, "Critical", False),
+    ],
+)
+def test_a_plan_step_covers_no_tool_that_it_does_not_name(risk: Risk, ask_from: str, asks: bool) -> None:
+    settings = ApprovalSettings.model_validate({"AskFrom": ask_from})
+
+    assert requires_approval(risk, settings, Risk.CRITICAL, named=False) is asks
+
+
+async def _approve_and_change(ctx: Context, next: Next) -> None:
+    for call in ctx.pending:
+        call.arguments["to"] = "Mallory"  # type: ignore[index]
+    await next(ctx)
+
+
+async def test_arguments_that_change_in_place_after_the_approval_are_refused() -> None:
+    gate = Gate(Decision.approve())
+    chain = Pipeline.compose(AgenticLoop(), Approval(), _approve_and_change, ToolExecution(), LlmInvoker())
+    with ScriptedModel([[ToolCall("c1", "send", {"to": "Ada"})], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=gate).turn("hi")
+        await chain.run(ctx)
+
+    assert ran == []
+    assert "not the one that was approved" in ctx.messages[2].content
+
+
+async def test_a_gate_cannot_change_the_call_that_it_was_asked_about(inner: Pipeline) -> None:
+    class Meddler:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            request.arguments["to"] = "Mallory"  # type: ignore[index]
+            return Decision.approve()
+
+    with ScriptedModel([[ToolCall("c1", "send", {"to": "Ada"})], "done"]) as model:
+        await inner.run(Services(models=model, tools=[send], approvals=Meddler()).turn("hi"))
+
+    assert ran == [("Ada", 1)]
+
+
+async def test_a_change_while_the_approved_call_starts_does_not_reach_the_tool(inner: Pipeline) -> None:
+    arguments = {"to": "Ada"}
+
+    class Changer:
+        def emit(self, event: object) -> None:
+            if isinstance(event, ToolCallStarted):
+                arguments["to"] = "Mallory"
+                event.arguments["to"] = "Mallory"  # type: ignore[index]
+
+    with ScriptedModel([[ToolCall("c1", "send", arguments)], "done"]) as model:
+        services = Services(models=model, tools=[send], approvals=Gate(Decision.approve()), events=Changer())
+        await inner.run(services.turn("hi"))
+
+    assert ran == [("Ada", 1)]
+
+
+async def test_edited_arguments_are_those_of_the_moment_of_the_decision(inner: Pipeline) -> None:
+    deep: dict[str, object] = {"to": "Bob", "copies": 2}
+    decision = Decision("edit", arguments=deep)
+
+    async def change(ctx: Context, next: Next) -> None:
+        if ctx.settling:
+            deep["to"] = "Mallory"
+        await next(ctx)
+
+    chain = Pipeline.compose(AgenticLoop(), Approval(), change, ToolExecution(), LlmInvoker())
+    with ScriptedModel([[SEND], "done"]) as model:
+        await chain.run(Services(models=model, tools=[send], approvals=Gate(decision)).turn("hi"))
+
+    assert ran == [("Bob", 2)]
+
+
+GRANTS = [
+    # risk of the tool, who approved, operators, several users, kept
+    (Risk.CRITICAL, "ada", {"boss"}, True, False),
+    (Risk.CRITICAL, "boss", {"boss"}, True, True),
+    (Risk.CRITICAL, "", {"boss"}, True, False),
+    (Risk.CRITICAL, "", set(), False, False),
+    (Risk.CRITICAL, "anybody", set(), False, True),
+    (Risk.HIGH, "", {"boss"}, True, True),
+    (Risk.HIGH, "ada", {"boss"}, True, True),
+    (Risk.HIGH, "was-boss", {"boss"}, True, False),
+]
+
+
+@pytest.mark.parametrize(("risk", "by", "operators", "several", "kept"), GRANTS)
+def test_an_approval_in_a_checkpoint_counts_only_if_its_author_may_give_it_now(
+    risk: Risk, by: str, operators: set[str], several: bool, kept: bool
+) -> None:
+    risky = tool(name="risky", description="x", risk=risk)(lambda: "ok")
+    services = Services(tools=[risky])
+    ctx = services.turn("hi", principal="ada")
+    ctx.pending = [ToolCall("c1", "risky", {})]
+    ctx.grants["c1"] = Grant(compute_call_digest(ctx.run_id, ctx.pending[0]), decided_by=by)
+    state = json.loads(json.dumps(ctx.state()))
+    services.operator_policy = OperatorPolicy(frozenset(operators), several)
+
+    assert ("c1" in services.restore(state).grants) is kept
+
+
+def test_a_critical_approval_in_a_checkpoint_of_an_earlier_version_is_asked_again() -> None:
+    risky = tool(name="risky", description="x", risk=Risk.CRITICAL)(lambda: "ok")
+    services = Services(tools=[risky])
+    ctx = services.turn("hi")
+    ctx.pending, ctx.grants["c1"] = [ToolCall("c1", "risky", {})], Grant("d", decided_by="ada")
+    state = ctx.state()
+    del state["grants"]["c1"]["decided_by"]
+
+    assert services.restore(state).grants == {}

@@ -79,13 +79,40 @@ async def test_a_broken_transcript_is_repaired_before_the_model_sees_it(broken: 
 
 @pytest.mark.parametrize("ids", [("", ""), ("same", "same"), ("same", "")])
 async def test_calls_without_an_id_of_their_own_are_given_one(ids: tuple[str, str]) -> None:
-    with ScriptedModel([[ToolCall(i, "noop") for i in ids], [ToolCall(ids[0], "noop")], "done"]) as model:
-        ctx = Services(models=model, tools=[noop]).turn("hi")
+    @tool
+    async def numbered(n: int) -> str:
+        """A number."""
+        return f"number {n}"
+
+    both = [ToolCall(each, "numbered", {"n": n}) for n, each in enumerate(ids)]
+    with ScriptedModel([both, [ToolCall(ids[0], "numbered", {"n": 2})], "done"]) as model:
+        ctx = Services(models=model, tools=[numbered]).turn("hi")
         await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
 
     used = [call.id for message in ctx.messages for call in message.tool_calls]
     assert len(used) == len(set(used)) == 3
     assert all(used)
+    assert [m.content for m in ctx.messages if m.role == "tool"] == ["number 0", "number 1", "number 2"]
+
+
+async def test_a_call_that_a_reply_repeats_under_the_same_id_runs_once() -> None:
+    ran: list[int] = []
+
+    @tool
+    async def send(n: int) -> str:
+        """Send."""
+        ran.append(n)
+        return "sent"
+
+    same = ToolCall("same", "send", {"n": 1})
+    replies = [[same, same, ToolCall("other", "send", {"n": 1}), ToolCall("", "send", {"n": 1})], [same], "done"]
+    with ScriptedModel(replies) as model:
+        ctx = Services(models=model, tools=[send]).turn("hi")
+        await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    assert ran == [1] * 4
+    assert [m.content.partition("\n")[0] for m in ctx.messages if m.role == "tool"] == ["sent"] * 5
+    assert_valid_transcript(ctx.messages)
 
 
 async def test_a_streaming_turn_is_heard_piece_by_piece(events: EventRecorder) -> None:
@@ -132,7 +159,7 @@ async def test_the_replies_of_a_loop_follow_each_other_without_a_reset(events: E
         await Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker()).run(services.turn("hi", stream=True))
 
     assert events.of(StreamReset) == []
-    assert "".join(chunk.text for chunk in events.of(StreamChunk)) == "let me lookthere it is"
+    assert "".join(chunk.text for chunk in events.of(StreamChunk)) == "let me look\n\nthere it is"
 
 
 async def test_usage_is_that_of_all_calls_of_the_turn() -> None:

@@ -29,9 +29,9 @@ from sophon.approvals import ApprovalRequest
 from sophon.builtin_tools import builtin_tools
 from sophon.context import Step
 from sophon.errors import ModelError
-from sophon.events import BudgetAlert, ModelAttempt, TaskCompleted
+from sophon.events import BudgetAlert, ModelAttempt, ProviderExcluded, TaskCompleted
 from sophon.models.gateway.provider import Provider
-from sophon.models.model import Model
+from sophon.models.model import Hosting, Model, ModelInfo
 from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import (
@@ -267,7 +267,7 @@ async def test_none_is_no_ceiling() -> None:
     assert (await CHAIN.run(host.turn("go"))).finish_reason == "stop"
 
 
-async def test_of_calls_in_one_reply_no_more_run_than_the_ceiling_allows() -> None:
+async def test_a_reply_with_more_calls_than_the_ceiling_has_left_is_judged_before_one_of_them_runs() -> None:
     ran: list[int] = []
 
     @tool
@@ -283,9 +283,82 @@ async def test_of_calls_in_one_reply_no_more_run_than_the_ceiling_allows() -> No
         response = await CHAIN.run(host.turn("go", session_id="s"))
 
     assert response.finish_reason == "budget_exceeded"
-    assert ran == [0, 1, 2]
+    assert (response.detail["used"], response.detail["allowed"]) == (0, 3)
+    assert ran == []
     results = [message.content for message in await host.history("s") if message.role == "tool"]
-    assert results == ["ok", "ok", "ok", *["error: not run, because the turn ended"] * 2]
+    assert results == ["error: not run, because the turn ended"] * 5
+
+
+async def test_only_calls_that_can_run_count_and_what_did_not_run_is_given_back() -> None:
+    @tool(risk=Risk.HIGH)
+    async def grave() -> str:
+        """Nobody approves it."""
+        return "never"
+
+    @tool
+    async def light(number: int) -> str:
+        """Light."""
+        return "ok"
+
+    first = [ToolCall("a", "grave"), ToolCall("b", "light", {"number": 1}), ToolCall("c", "missing")]
+    second = [ToolCall("d", "light", {"number": 2})]
+    with ScriptedModel([first, second, "done"]) as model:
+        host = services(model, tools=[grave, light], more={"Turn": {"ToolCalls": 2}})
+        ctx = host.turn("go")
+        response = await CHAIN.run(ctx)
+
+    assert (response.text, ctx.tally.tool_calls) == ("done", 2)
+
+
+async def test_a_turn_that_was_interrupted_in_a_reserved_batch_counts_it_once() -> None:
+    states: list[str] = []
+
+    async def interrupt(ctx: Context, next: Next) -> None:
+        if ctx.settling and not states:
+            states.append(json.dumps(ctx.state()))
+            raise RuntimeError("the process ends here")
+        await next(ctx)
+
+    chain = Pipeline.compose(Budget(), AgenticLoop(), interrupt, ToolExecution(), LlmInvoker())
+    batch = [ToolCall(f"c{n}", "noop", {"number": n}) for n in range(2)]
+    with ScriptedModel([batch, "done"]) as model:
+        host = services(model, more={"Turn": {"ToolCalls": 2}})
+        with pytest.raises(RuntimeError):
+            await chain.run(host.turn("go"))
+        ctx = host.restore(json.loads(states[0]))
+        response = await chain.run(ctx)
+
+    assert (response.text, ctx.tally.tool_calls) == ("done", 2)
+
+
+async def test_steps_that_run_at_once_share_the_ceiling_of_calls() -> None:
+    ran: list[int] = []
+    clock = VirtualClock()
+
+    @tool
+    async def count(number: int) -> str:
+        """Count."""
+        await clock.sleep(1)
+        ran.append(number)
+        return "ok"
+
+    plan = '{"goal": "g", "steps": [{"id": "a", "description": "one"}, {"id": "b", "description": "two"}]}'
+
+    async def answer(request: ModelRequest) -> str | ModelResponse:
+        if request.purpose == "plan":
+            return plan
+        return ModelResponse(tool_calls=[ToolCall("", "count", {"number": n}) for n in range(3)])
+
+    host = Services(
+        models=FunctionModel(answer),
+        tools=[count],
+        clock=clock,
+        settings={"Budget": {"Turn": {"ToolCalls": 5}}, "Planning": {"Mode": "Always"}},
+    )
+    response = await twelve(host).run(host.turn("go"))
+
+    assert response.finish_reason == "budget_exceeded"
+    assert len(ran) in (0, 3)
 
 
 class SlowGate:
@@ -480,3 +553,224 @@ async def test_a_provider_that_another_middleware_excluded_is_not_taken_for_a_sp
     await chain.run(host.turn("one"))
 
     assert (await chain.run(host.turn("two"))).finish_reason == "stop"
+
+
+class Hosted(FunctionModel):
+    """A model at a provider that charges for it, at a price that nobody knows unless `prices` say it."""
+
+    def __init__(self, name: str = "new", hosting: Hosting = "hosted", **options: Any) -> None:
+        async def answer(request: ModelRequest) -> ModelResponse:
+            return ModelResponse("ok", usage=Usage(1000, 500))
+
+        super().__init__(answer, name=name, **options)
+        self.info = ModelInfo(name, name, hosting=hosting, prices=options.get("prices"))
+
+
+MONTHLY = {"Providers": {"*": {"MonthlyCost": 2}}}
+NO_COST = {"Turn": {"Cost": None}}
+PRICED = {"DefaultPrices": {"Input": 2.0, "Output": 10.0}}
+
+
+@pytest.mark.parametrize(
+    ("hosting", "budget", "limit"),
+    [
+        ("hosted", {}, "Budget.Turn.Cost"),
+        ("hosted", MONTHLY, "Budget.Providers.*.MonthlyCost"),
+        ("hosted", {"Providers": {"new": {"MonthlyCost": 2}}, **NO_COST}, "Budget.Providers.new.MonthlyCost"),
+        ("hosted", NO_COST, None),
+        ("hosted", PRICED, None),
+        ("private", {}, None),
+        ("private", MONTHLY, "Budget.Providers.*.MonthlyCost"),
+        ("local", MONTHLY, None),
+    ],
+)
+async def test_a_model_of_unknown_price_is_refused_while_a_limit_on_the_cost_could_not_see_it(
+    hosting: Hosting, budget: dict[str, Any], limit: str | None
+) -> None:
+    model = Hosted(hosting=hosting)
+    response = await CHAIN.run(services(model, more=budget).turn("go"))
+
+    assert response.finish_reason == ("stop" if limit is None else "budget_exceeded")
+    assert response.detail.get("limit") == limit
+    assert len(model.requests) == (limit is None)
+    if limit is not None:
+        for fact in ("'new/new' is unknown", limit, "Prices of the provider 'new'", "Budget.DefaultPrices"):
+            assert fact in response.text
+
+
+async def test_a_configured_default_price_is_charged_so_that_the_month_closes() -> None:
+    model = Hosted()
+    host = services(model, more={"Providers": {"*": {"MonthlyCost": 0.045}}, **PRICED})
+    reasons = [(await CHAIN.run(host.turn("go"))).finish_reason for _ in range(3)]
+
+    assert reasons == ["stop", "budget_exceeded", "budget_exceeded"]
+    [total] = await host.store.usage.list_totals()
+    assert (total.usage.cost_micros, total.usage.unpriced_tokens) == (1000 * 2 + 500 * 10, 0)
+
+
+async def test_the_usage_says_how_many_tokens_had_no_known_price() -> None:
+    host = services(Hosted(), more=NO_COST)
+    response = await CHAIN.run(host.turn("go"))
+
+    [total] = await host.store.usage.list_totals()
+    assert response.usage == total.usage == Usage(1000, 500, 0, 0, unpriced_tokens=1500)
+
+
+async def test_of_several_models_only_the_one_of_unknown_price_is_passed_over() -> None:
+    events = EventRecorder()
+    host = services(Hosted("new"), costing(1, text="known", name="known"), events=events)
+    response = await CHAIN.run(host.turn("go"))
+
+    assert response.text == "known"
+    assert [(each.provider, each.limit, each.until) for each in events.of(ProviderExcluded)] == [
+        ("new", "Budget.Turn.Cost", None)
+    ]
+
+
+async def test_a_provider_with_one_model_of_known_price_stays_and_its_other_model_is_refused() -> None:
+    events = EventRecorder()
+    known, unknown = Hosted("known", prices=(1.0, 1.0)), Hosted("unknown")
+    host = services(Provider("p", [known, unknown]), events=events)
+
+    assert (await CHAIN.run(host.turn("go"))).finish_reason == "stop"
+    assert events.of(ProviderExcluded) == []
+    response = await CHAIN.run(host.turn("go", model="p/unknown"))
+    assert response.finish_reason == "budget_exceeded"
+    assert [each.provider for each in events.of(ProviderExcluded)] == ["p"]
+
+
+async def test_a_free_model_answers_under_a_limit_of_no_money_at_all() -> None:
+    host = services(costing(10), more={"Providers": {"*": {"MonthlyCost": 0}}, "Turn": {"Cost": 0}})
+    assert (await CHAIN.run(host.turn("go"))).finish_reason == "stop"
+
+
+async def test_a_refusal_below_the_limit_alerts_once_in_the_period() -> None:
+    events = EventRecorder()
+    clock = VirtualClock()
+    host = services(costing(4000), more=daily(ROOM_FOR_ONE), events=events, clock=clock)
+    reasons = [(await CHAIN.run(host.turn("go"))).finish_reason for _ in range(3)]
+    await clock.sleep(24 * 3600)
+    reasons += [(await CHAIN.run(host.turn("go"))).finish_reason for _ in range(2)]
+
+    assert reasons == ["stop", "budget_exceeded", "budget_exceeded", "stop", "budget_exceeded"]
+    alerts = [(each.name, each.used, each.limit, each.share, each.refused) for each in events.of(BudgetAlert)]
+    assert alerts == [("DailyTokens", 4000, 7000, 1.0, True)] * 2
+
+
+async def test_after_the_alert_at_the_limit_its_refusals_alert_nobody_again() -> None:
+    events = EventRecorder()
+    host = services(costing(8000), more=daily(ROOM_FOR_ONE), events=events)
+    for _ in range(3):
+        await CHAIN.run(host.turn("go"))
+
+    assert [(each.share, each.refused) for each in events.of(BudgetAlert)] == [(0.8, False), (1.0, False)]
+
+
+@pytest.mark.parametrize("url", ["memory://", "sqlite:///books.db"])
+async def test_what_other_attempts_have_reserved_alerts_nobody(url: str, tmp_path: Path) -> None:
+    events, release, clock = EventRecorder(), asyncio.Event(), VirtualClock()
+
+    async def answer(request: ModelRequest) -> ModelResponse:
+        if request.messages[-1].content == "slow":
+            await release.wait()
+        return ModelResponse("ok", usage=Usage(100, 0))
+
+    store = store_from_url(url, folder=tmp_path, clock=clock)
+    async with services(FunctionModel(answer), more=daily(30_000), store=store, clock=clock, events=events) as host:
+        slow = [asyncio.ensure_future(CHAIN.run(host.turn("slow"))) for _ in range(5)]
+        while await store.usage.reserved() < 5 * 4096:
+            await asyncio.sleep(0)
+        for _ in range(50):
+            await CHAIN.run(host.turn("quick"))
+        release.set()
+        await asyncio.gather(*slow)
+
+    assert events.of(BudgetAlert) == []
+
+
+async def test_a_share_that_is_reached_while_others_are_in_flight_is_alerted() -> None:
+    events, release = EventRecorder(), asyncio.Event()
+    costs = {"first": 7990, "second": 30, "slow": 10}
+
+    async def answer(request: ModelRequest) -> ModelResponse:
+        text = request.messages[-1].content
+        if text == "slow":
+            await release.wait()
+        return ModelResponse("ok", usage=Usage(costs[text], 0))
+
+    chain = Pipeline.compose(SessionEvents(), Budget(), short, LlmInvoker())
+    host = services(FunctionModel(answer), more=daily(10_000), events=events)
+    await chain.run(host.turn("first"))
+    slow = asyncio.ensure_future(chain.run(host.turn("slow")))
+    while not await host.store.usage.reserved():
+        await asyncio.sleep(0)
+    await chain.run(host.turn("second"))
+    release.set()
+    await slow
+
+    assert [(each.share, each.used) for each in events.of(BudgetAlert)] == [(0.8, 8020)]
+
+
+async def test_the_exclusion_of_a_spent_provider_is_an_event_of_every_turn_that_goes_without_it() -> None:
+    events = EventRecorder()
+    host = services(costing(6000, name="a"), costing(1, text="b", name="b"), more=daily(6000, "a"), events=events)
+    for _ in range(3):
+        await CHAIN.run(host.turn("go"))
+
+    excluded = events.of(ProviderExcluded)
+    assert [(each.provider, each.limit, each.until) for each in excluded] == [
+        ("a", "DailyTokens", "2026-01-02T00:00:00+00:00")
+    ] * 2
+    assert "6000 of 6000 used" in excluded[0].reason
+
+
+async def test_a_turn_that_is_run_again_reports_an_exclusion_once() -> None:
+    async def again(ctx: Context, next: Next) -> None:
+        for _ in range(3):
+            await next(ctx)
+
+    events = EventRecorder()
+    host = services(costing(6000, name="a"), costing(1, name="b"), more=daily(6000, "a"), events=events)
+    await CHAIN.run(host.turn("one"))
+    await Pipeline.compose(SessionEvents(), again, Budget(), CapabilityRouting(), *INNER).run(host.turn("two"))
+    assert len(events.of(ProviderExcluded)) == 1
+
+
+async def test_an_exclusion_in_mid_turn_is_an_event_of_the_turn_once() -> None:
+    events = EventRecorder()
+    a = calling(9, Usage(4000, 0), name="noop")
+    a.info = ModelInfo("a", "a")
+    b = calling(3, Usage(1, 0), name="noop")
+    b.info = ModelInfo("b", "b")
+    host = services(a, b, more=daily(ROOM_FOR_ONE, "a"), events=events)
+    assert (await CHAIN.run(host.turn("go"))).finish_reason == "stop"
+
+    assert [(each.provider, each.limit) for each in events.of(ProviderExcluded)] == [("a", "DailyTokens")]
+
+
+@pytest.mark.parametrize(
+    "reported", [Usage(-(10**6), 0), Usage(1, -5), Usage(10**18, 1), Usage(1, 1, cost_micros=-(10**9))]
+)
+async def test_an_absurd_usage_is_replaced_by_an_estimate(reported: Usage) -> None:
+    async def answer(request: ModelRequest) -> ModelResponse:
+        return ModelResponse("a few words", usage=reported)
+
+    host = services(FunctionModel(answer, prices=(1000.0, 1000.0)), more={**daily(10**6), "Turn": {"Cost": None}})
+    await CHAIN.run(host.turn("go"))
+
+    [total] = await host.store.usage.list_totals()
+    assert 0 < total.usage.input_tokens < 100
+    assert 0 < total.usage.output_tokens < 10
+    assert total.usage.cost_micros > 0
+
+
+async def test_the_limit_on_work_names_its_unit() -> None:
+    @tool(name="noop")
+    async def slow(ctx: Context, number: int) -> str:
+        """Ten seconds."""
+        await ctx.services.clock.sleep(10)
+        return "ok"
+
+    host = services(calling(9, Usage(1, 1)), tools=[slow], more={"Turn": {"ActiveTime": "00:00:25"}})
+    response = await CHAIN.run(host.turn("go"))
+    assert response.text == "I stopped: the budget Budget.Turn.ActiveTime is spent: 30 of 25 seconds of work used."

@@ -13,7 +13,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import VirtualClock
-from sophon_middlewares.outer.budget_meter import TurnMeter, build_alerts, exceeded_budget, limits_for_provider
+from sophon_middlewares.outer.budget_meter import TurnMeter, exceeded_budget, limits_for_provider
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -81,37 +81,14 @@ def test_cost_is_told_in_dollars_and_resets_with_the_month() -> None:
     assert (error.used, error.allowed, error.resets_at) == (2.5, 2.5, "2026-01-31T23:00:00+00:00")
 
 
-@pytest.mark.parametrize(
-    ("spent", "added", "shares"),
-    [
-        (79, 79, []),
-        (80, 1, [0.8]),
-        (80, 0, []),
-        (95, 10, []),
-        (95, 16, [0.8]),
-        (100, 1, [1.0]),
-        (100, 100, [0.8, 1.0]),
-        (150, 60, [1.0]),
-        (150, 40, []),
-    ],
-)
-def test_somebody_is_told_when_a_share_is_passed_and_only_then(spent: int, added: int, shares: list[float]) -> None:
-    told = build_alerts("a", Spending(spent, 0), Usage(added), ProviderLimits(100))
-    assert [alert.share for alert in told] == shares
-    assert all((alert.name, alert.limit, alert.used) == ("DailyTokens", 100, spent) for alert in told)
-
-
-def test_an_alert_on_cost_is_in_dollars() -> None:
-    [alert] = build_alerts("a", Spending(0, 1_700_000), Usage(1, 1, 200_000), ProviderLimits(None, 2_000_000))
-    assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
-
-
-def test_no_limit_alerts_nobody() -> None:
-    assert build_alerts("a", Spending(10**9, 10**9), Usage(10**9, 0, 10**9), ProviderLimits()) == []
-
-
 class SlowUsage(InMemoryUsageStore):
-    """Books that answer later, as those of a database."""
+    """Books that answer later, as those of a database, and count the questions about alerts."""
+
+    asked_alerts = 0
+
+    async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
+        self.asked_alerts += 1
+        return await super().mark_alerted(provider, period, name)
 
     async def reserve(
         self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
@@ -120,9 +97,9 @@ class SlowUsage(InMemoryUsageStore):
         return await super().reserve(provider, period, worst_case, limits)
 
 
-def metered(tokens: int, **providers: dict[str, int]) -> TurnMeter:
+def metered(tokens: int, books: SlowUsage | None = None, **providers: dict[str, int]) -> TurnMeter:
     store = InMemoryStore(clock=VirtualClock())
-    store.usage = SlowUsage()
+    store.usage = books or SlowUsage()
     budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
     return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
 
@@ -150,3 +127,12 @@ async def test_a_claim_that_the_provider_refuses_or_a_cancellation_stops_takes_n
         await waiting
 
     assert (await meter.reserve(request(600), 50)).tokens == 650
+
+
+async def test_near_a_limit_the_store_is_asked_once_in_a_turn_about_each_alert() -> None:
+    books = SlowUsage()
+    meter = metered(100_000, books, p={"DailyTokens": 1000})
+    for used in (850, 20, 20, 110):
+        call = request(100)
+        await meter.settle(await meter.reserve(call, 10), call, Usage(used, 0))
+    assert books.asked_alerts == 2

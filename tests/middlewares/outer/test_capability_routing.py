@@ -20,8 +20,8 @@ def model(name: str, *capabilities: str) -> FunctionModel:
 
 
 A = Provider("a", [model("a1"), model("a2", "reasoning")], priority=1)
-B = Provider("b", [model("b1", "vision"), model("b2", "code")], priority=2)
-C = Provider("c", [model("c1"), model("c2", "reasoning", "code")], priority=3)
+B = Provider("b", [model("b1", "vision"), model("b2", "code", "Code-Generation")], priority=2)
+C = Provider("c", [model("c1"), model("c2", "reasoning", "code", "code_generation")], priority=3)
 ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
 
 
@@ -33,6 +33,11 @@ ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
         (None, "code", "b2 a1 c2"),
         (None, "reasoning", "a2 b1 c2"),
         (None, "telepathy", "a1 b1 c1"),
+        (None, "Reasoning", "a2 b1 c2"),
+        (None, "REA SON-ing", "a2 b1 c2"),
+        (None, "code generation", "b2 a1 c2"),
+        (None, "code_generation", "b2 a1 c2"),
+        (None, "codes", "a1 b1 c1"),
         ((B, 1), None, "b2 a1 c1"),
         ((C, 0), "vision", "c1 a1 b1"),
         ((A, 0), None, "a1 b1 c1"),

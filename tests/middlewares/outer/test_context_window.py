@@ -172,6 +172,24 @@ async def test_a_summary_that_is_not_enough_is_followed_by_truncation() -> None:
     assert size(reply) <= 700
 
 
+async def test_a_system_prompt_that_does_not_fit_is_named() -> None:
+    model = FunctionModel(answer, context_window=1000)
+    host = Services(models=[model], clock=VirtualClock(), instructions="abc " * 1000)
+    with pytest.raises(MessageTooLarge, match=r"system prompt and the tools are too large.* instructions"):
+        await chain().run(turn(host, []))
+    assert model.requests == []
+
+
+async def invisible(request: ModelRequest) -> str:
+    return "\u200b" if request.purpose == "compaction" else "done"
+
+
+async def test_a_summary_that_nobody_can_see_is_none() -> None:
+    ctx = turn(services(FunctionModel(invisible, context_window=1000)), talk(20))
+    await chain().run(ctx)
+    assert ctx.compaction is None
+
+
 async def test_a_message_that_does_not_fit_by_itself_is_refused_before_any_call() -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(10), text="abc " * 1000)

@@ -5,9 +5,9 @@ import pytest
 from sophon import Pipeline, Services
 from sophon.errors import MessageTooLarge
 from sophon.testing import ScriptedModel
-from sophon_middlewares import AgenticLoop, CapabilityRouting, ContextWindow, LlmInvoker
+from sophon_middlewares import AgenticLoop, CapabilityRouting, ContextWindow, LlmInvoker, ToolExecution
 
-CHAIN = Pipeline.compose(CapabilityRouting(), ContextWindow(), AgenticLoop(), LlmInvoker())
+CHAIN = Pipeline.compose(CapabilityRouting(), ContextWindow(), AgenticLoop(), ToolExecution(), LlmInvoker())
 LONG = "a long message " * 4000
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from sophon import Context, Decision, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest
+from sophon.context import Step
 from sophon.errors import ModelError
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
@@ -158,15 +159,10 @@ async def test_a_resumed_turn_records_nothing_twice() -> None:
 
 
 async def test_a_plan_step_records_nothing() -> None:
-    async def step(ctx: Context, next: Next) -> None:
-        ctx.depth = 1
-        await next(ctx)
-
     with ScriptedModel(["done"]) as model:
         services = Services(models=model)
-        await Pipeline.compose(step, SessionEvents(), AgenticLoop(), ToolExecution(), LlmInvoker()).run(
-            services.turn("go", session_id="s")
-        )
+        step = services.turn("go", session_id="s").child("one step", Step("a"))
+        await CHAIN.run(step)
 
     assert await said(services) == []
 

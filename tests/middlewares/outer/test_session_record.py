@@ -22,9 +22,11 @@ from sophon import (
     Risk,
     Services,
     ToolCall,
+    ToolResult,
     tool,
 )
 from sophon.approvals import ApprovalRequest
+from sophon.context.provenance import SOURCES_FIELD
 from sophon.errors import ModelError, StoreError
 from sophon.events import Event, StreamChunk, StreamReset, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.events import Message as MessageAdded
@@ -35,8 +37,10 @@ from sophon.stores.sessions.contract import Compaction, History, SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
+from sophon.tools.untrusted_text import fence_text
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
-from sophon_middlewares.outer.session_events import VALIDATED_PREFIX, collect_new_records
+from sophon_middlewares.outer.session_events import collect_new_records
+from sophon_middlewares.outer.turn_start import VALIDATED_PREFIX
 from sophon_middlewares.outer.unfinished_calls import NOT_RUN_RESULT, find_unfinished_calls
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
@@ -437,6 +441,25 @@ async def test_a_suspended_turn_that_fails_after_all_is_recorded_from_where_it_s
 
     said = [("user", "go"), ("suspended", ""), ("assistant", ""), ("tool", "done"), ("failed", "")]
     assert await log(services) == said
+
+
+async def test_a_restored_turn_that_fails_records_the_source_of_a_text_that_its_call_had_fetched() -> None:
+    async def out_of_order(ctx: Context, next: Next) -> None:
+        raise PermissionError("not here")
+
+    services = Services(models=ScriptedModel([]))
+    ctx, call = services.turn("go", session_id="s"), ToolCall("c", "site", {"url": "https://x.example"})
+    ctx.messages.append(Message("assistant", "", [call]))
+    result = ToolResult("c", "site", fence_text("a page", "site", "0123456789abcdef"))
+    await services.store.journal.start(ctx.run_id, "c", "site")
+    await services.store.journal.finish(ctx.run_id, result)
+    with pytest.raises(PermissionError):
+        await Pipeline.compose(SessionEvents(), out_of_order).run(services.restore(ctx.state()))
+
+    records = await services.store.sessions.list_records("s")
+    assert [record.data[SOURCES_FIELD] for record in records if SOURCES_FIELD in record.data] == [
+        ["site https://x.example"]
+    ]
 
 
 async def test_turns_of_one_session_at_the_same_time_leave_a_sound_history_and_true_notes() -> None:

@@ -14,7 +14,7 @@ from sophon.messages import Message, Response
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution, ToolFilter
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.tool_filter import ALWAYS_OFFERED, list_called_tools, select_tools
+from sophon_middlewares.outer.tool_filter import ALWAYS_OFFERED, Ranking, last_turn, list_called_tools, select_tools
 
 CHAIN = Pipeline.compose(ToolFilter(), AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 
@@ -57,7 +57,56 @@ TOOLS = [*numbered(12), made("datetime.now"), made("memory.search")]
     ],
 )
 def test_the_tools_are_chosen_by_the_published_rules(scores, asked: list[str], top: int, chosen: str) -> None:
-    assert [each.name for each in select_tools(TOOLS, scores, asked, top)] == chosen.split()
+    assert [each.name for each in select_tools(TOOLS, Ranking(tuple(scores.items())), asked, top)] == chosen.split()
+
+
+@pytest.mark.parametrize(
+    ("ranking", "top", "chosen"),
+    [
+        # words of the name decide between equal scores, a score of none included, and never against a higher one
+        (Ranking(name_words=(("t9", 1),)), 3, "t9 datetime.now memory.search"),
+        (Ranking((("t3", 1.0), ("t9", 1.0)), (("t9", 1),)), 3, "t9 datetime.now memory.search"),
+        (Ranking((("t3", 1.0), ("t9", 0.5)), (("t9", 3),)), 3, "t3 datetime.now memory.search"),
+        (Ranking(name_words=(("t4", 1), ("t9", 2))), 3, "t9 datetime.now memory.search"),
+        # the calls of the last turn stay, up to half of the number whatever the text says
+        (Ranking(called=("t11",)), 4, "t0 t11 datetime.now memory.search"),
+        (Ranking((("t1", 9.0), ("t2", 9.0)), called=("t11", "t10", "t9")), 4, "t10 t11 datetime.now memory.search"),
+        (Ranking((("t1", 9.0), ("t2", 9.0)), called=("t9", "t8", "t7")), 5, "t1 t8 t9 datetime.now memory.search"),
+        # and beyond that half they come before those that nothing speaks for
+        (Ranking(called=("t9", "t8", "t7")), 6, "t0 t7 t8 t9 datetime.now memory.search"),
+        # what the last turn was about decides after the current text
+        (Ranking(of_interest=("t11", "t10")), 3, "t11 datetime.now memory.search"),
+        (Ranking((("t2", 0.5),), of_interest=("t11", "t10")), 4, "t2 t11 datetime.now memory.search"),
+        (Ranking(name_words=(("t2", 1),), of_interest=("t11",)), 3, "t2 datetime.now memory.search"),
+        # never beyond the number, and a tool that is gone takes no place
+        (Ranking(called=("t11", "gone")), 2, "datetime.now memory.search"),
+        (Ranking(called=("gone", "t11", "t11")), 3, "t11 datetime.now memory.search"),
+    ],
+)
+def test_equal_scores_are_decided_by_the_name_and_by_the_last_turn(ranking: Ranking, top: int, chosen: str) -> None:
+    assert [each.name for each in select_tools(TOOLS, ranking, [], top)] == chosen.split()
+
+
+SAID = Message("user", "say")
+REPLIED = Message("assistant", "reply")
+HINT = Message("user", "mind the limit", origin="hint")
+
+
+@pytest.mark.parametrize(
+    ("stored", "last"),
+    [
+        ([], []),
+        ([SAID], []),
+        ([Message("system", "be kind"), SAID], []),
+        ([SAID, REPLIED, SAID], [SAID, REPLIED]),
+        ([SAID, REPLIED, SAID, HINT, REPLIED, SAID], [SAID, HINT, REPLIED]),
+        ([SAID, SAID], [SAID]),
+    ],
+)
+def test_the_last_turn_is_what_lies_between_the_last_two_messages_of_the_user(
+    stored: list[Message], last: list[Message]
+) -> None:
+    assert list(last_turn(stored)) == last
 
 
 @given(
@@ -66,7 +115,8 @@ def test_the_tools_are_chosen_by_the_published_rules(scores, asked: list[str], t
     st.integers(1, 16),
 )
 def test_the_number_is_exceeded_only_by_what_must_be_in(scores: dict[str, float], asked: list[str], top: int) -> None:
-    chosen = [each.name for each in select_tools(TOOLS, scores, asked, top)]
+    ranking = Ranking(tuple(scores.items()))
+    chosen = [each.name for each in select_tools(TOOLS, ranking, asked, top)]
     must = {*ALWAYS_OFFERED, *asked}
 
     assert must <= set(chosen)
@@ -177,14 +227,14 @@ async def test_a_withheld_tool_that_the_model_guesses_is_refused_with_the_near_n
 
 
 def mail() -> list[Tool]:
-    return [*numbered(20), made("mail.send", group="mail"), made("mail.read", group="mail")]
+    return [*numbered(20), *(made(f"mail.{name}", group="mail") for name in ("send", "read", "sort"))]
 
 
 LOAD = ToolCall("load", "load_tools", {"group": "mail"})
 
 
 @pytest.mark.parametrize("batch", [[LOAD], [LOAD, ToolCall("beside", "t0")]], ids=["alone", "in a parallel branch"])
-async def test_a_loaded_group_is_there_for_the_rest_of_the_turn_and_only_for_it(batch: list[ToolCall]) -> None:
+async def test_a_loaded_group_stays_for_the_turn_and_what_it_called_for_the_next_one(batch: list[ToolCall]) -> None:
     with ScriptedModel([batch, [ToolCall("c", "mail.send")], [ToolCall("d", "mail.read")], "ok", "next"]) as model:
         services = Services(models=model, tools=mail())
         pipeline = twelve(services)
@@ -193,8 +243,9 @@ async def test_a_loaded_group_is_there_for_the_rest_of_the_turn_and_only_for_it(
 
     names = [[each.name for each in request.tools] for request in model.requests]
     assert "mail.send" not in names[0]
-    assert names[1] == names[2] == names[3] == [*names[0], "mail.send", "mail.read"]
-    assert "mail.send" not in names[4]
+    assert names[1] == names[2] == names[3] == [*names[0], "mail.send", "mail.read", "mail.sort"]
+    assert {"mail.send", "mail.read"} <= set(names[4])
+    assert "mail.sort" not in names[4]
     assert [m.content for m in model.requests[3].messages if m.role == "tool"][-2:] == [
         "mail.send ran",
         "mail.read ran",
@@ -241,3 +292,37 @@ async def test_many_tools_never_hide_the_answer() -> None:
 
     services = Services(models=FunctionModel(answer), tools=numbered(100))
     assert (await CHAIN.run(services.turn("please run t77"))).text == "t77 ran"
+
+
+async def test_words_of_the_name_break_a_tie() -> None:
+    tools = [*numbered(12), made("get_weather"), made("get_tides"), made("getHarbour")]
+    assert "get_weather" in await offered("weather?", tools)
+    assert "getHarbour" in await offered("harbour?", tools)
+    assert "get_tides" not in await offered("weather?", tools)
+
+
+async def test_a_follow_up_finds_the_tool_that_the_last_turn_called() -> None:
+    with ScriptedModel([[ToolCall("c", "t33")], "done", "again"]) as model:
+        services = Services(models=model, tools=numbered(40))
+        pipeline = twelve(services)
+        await pipeline.run(services.turn("use t33", session_id="s", planning="Never"))
+        await pipeline.run(services.turn("do it again", session_id="s", planning="Never"))
+
+    names = [each.name for each in model.requests[-1].tools]
+    assert "t33" in names
+    assert len([name for name in names if name != "load_tools"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("said", "replied"), [("Can you reach the harbour?", "Shall I?"), ("Hm.", "I could use radio.call. Shall I?")]
+)
+async def test_a_follow_up_finds_the_tool_that_the_last_turn_was_about(said: str, replied: str) -> None:
+    tools = [*numbered(40), made("radio.call", "harbour")]
+    with ScriptedModel([replied, "done", "later"]) as model:
+        services = Services(models=model, tools=tools)
+        pipeline = twelve(services)
+        for text in (said, "do it", "now something else"):
+            await pipeline.run(services.turn(text, session_id="s", planning="Never"))
+
+    has_it = ["radio.call" in [each.name for each in request.tools] for request in model.requests]
+    assert has_it[1:] == [True, False]

@@ -1,10 +1,13 @@
 """Plan decision: whether a turn needs a plan, by the mode, the complexity score or a vote of the model."""
 
 import logging
+from collections.abc import Sequence
 
 from sophon.context import Context
 from sophon.errors import ModelError
 from sophon.messages import Message
+from sophon.models.capabilities import fast_first
+from sophon.models.gateway.provider import Candidate
 from sophon.plans import heuristic_score, parse_vote, vote_prompt
 
 log = logging.getLogger("sophon.planning")
@@ -46,7 +49,16 @@ async def request_vote(ctx: Context) -> bool:
     request = ctx.request(question, purpose="vote", max_tokens=VOTE_MAX_TOKENS, temperature=0.0)
     vote = None
     try:
-        vote = parse_vote((await ctx.complete(request)).text)
+        vote = parse_vote((await ctx.complete(request, route=vote_route(ctx))).text)
     except ModelError as error:
         log.warning("the vote on a plan failed, the score decides: %s", error)
     return heuristic_score(ctx.text) >= AUTO_SCORE_THRESHOLD if vote is None else vote
+
+
+def vote_route(ctx: Context) -> Sequence[Candidate]:
+    """Return the candidates for a vote: a model with the capability `fast` first, then the turn's route.
+
+    If the sender or the session chose a model, only models of its provider count: the text goes nowhere else for it.
+    """
+    route = ctx.route if ctx.route is not None else ctx.services.gateway.candidates()
+    return [*fast_first(route[:1]), *route[1:]] if ctx.model is not None else fast_first(route)

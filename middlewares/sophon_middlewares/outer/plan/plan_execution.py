@@ -7,6 +7,7 @@ from sophon.context import Context
 from sophon.events import PlanStepChanged
 from sophon.messages import Response, ToolCall
 from sophon.plans import PlanStep, PlanStepStatus
+from sophon_middlewares.inner.reply import end_turn
 from sophon_middlewares.outer.plan.plan_state import PlanState
 from sophon_middlewares.outer.plan.step_turn import StepResult, run_step
 
@@ -15,9 +16,11 @@ async def run_steps(ctx: Context, state: PlanState) -> bool:
     """Run all steps; return True once every step has ended, else set `ctx.response` to the reason for ending the turn.
 
     An error that ends the turn, and a cancellation, stop the other steps, mark unfinished steps as cancelled, and
-    propagate unchanged.
+    propagate unchanged. Called again, the stopped steps continue where they were.
     """
+    reopened = state.progress.reopen_cancelled()
     run = _PlanRun(ctx, state)
+    run.announce_running(reopened)
     try:
         async with asyncio.TaskGroup() as group:
             await run.run_until_blocked(group)
@@ -29,7 +32,7 @@ async def run_steps(ctx: Context, state: PlanState) -> bool:
         raise run.error
     if run.refusal is not None:
         run.cancel_rest(f"the turn ended: {run.refusal}")
-        ctx.response = Response(run.refusal, "rejected", detail={"plan": state.progress.plan.id})
+        end_turn(ctx, Response(run.refusal, "rejected", detail={"plan": state.progress.plan.id}))
         return False
     if state.active_turns:
         ctx.response = build_suspended_response(list(state.active_turns.values()))
@@ -45,7 +48,11 @@ def build_suspended_response(turns: list[Context]) -> Response:
 
 
 class _PlanRun:
-    """The tasks of one plan execution. Only the coordinating task changes the plan's progress, except for retries."""
+    """The tasks of one plan execution.
+
+    A step's own task records its end, in the same tick in which its turn ends: a checkpoint that another step writes in
+    between would have neither the turn nor the result, and the step would run again after a kill.
+    """
 
     __slots__ = ("_ctx", "_resumed_steps", "_state", "_tasks", "error", "refusal")
 
@@ -53,7 +60,7 @@ class _PlanRun:
         self._ctx = ctx
         self._state = state
         self._resumed_steps = deque(state.progress.list_running())
-        self._tasks: dict[asyncio.Task[StepResult | Exception], PlanStep] = {}
+        self._tasks: dict[asyncio.Task[None], PlanStep] = {}
         self.error: Exception | None = None
         """Exception that ends the whole turn."""
         self.refusal: str | None = None
@@ -68,17 +75,20 @@ class _PlanRun:
                 for task in self._tasks:  # in start order; a TaskGroup cancels in no particular order
                     task.cancel()
                 raise
-            # In start order, so that the order of events is deterministic.
             for task in [task for task in self._tasks if task.done()]:
-                self._handle_end(self._tasks.pop(task), task.result())
+                del self._tasks[task]
             if self.error is not None or self.refusal is not None:
                 for task in self._tasks:
                     task.cancel()
                 return
 
+    def announce_running(self, steps: list[PlanStep]) -> None:
+        """Emit that steps are running again."""
+        for step in steps:
+            self._emit_status(step, "running")
+
     def cancel_rest(self, reason: str) -> None:
-        """Mark every unfinished step as cancelled."""
-        self._state.active_turns.clear()
+        """Mark every unfinished step as cancelled; its turn is kept, for a chain that is entered again."""
         for step in self._state.progress.cancel_unfinished(reason):
             self._emit_status(step, "cancelled", reason)
 
@@ -101,17 +111,16 @@ class _PlanRun:
         self._emit_status(ready[0], "running")
         return ready[0]
 
-    async def _run_guarded(self, step: PlanStep) -> StepResult | Exception:
+    async def _run_guarded(self, step: PlanStep) -> None:
         try:
-            return await run_step(self._ctx, self._state, step)
-        except Exception as error:  # noqa: BLE001 - re-raised once the other steps have stopped
-            return error
+            async with self._ctx.cancellation.enforce():
+                self._record_end(step, await run_step(self._ctx, self._state, step))
+        except Exception as error:  # noqa: BLE001 - raised by run_steps once the other steps have stopped
+            self.error = self.error or error
 
-    def _handle_end(self, step: PlanStep, end: StepResult | Exception) -> None:
+    def _record_end(self, step: PlanStep, end: StepResult) -> None:
         progress = self._state.progress
-        if isinstance(end, Exception):
-            self.error = self.error or end
-        elif end.status == "completed":
+        if end.status == "completed":
             progress.complete(step.id, end.text)
             self._emit_status(step, "completed")
         elif end.status == "refused" and self._ctx.settings.approval.on_timeout == "Halt":

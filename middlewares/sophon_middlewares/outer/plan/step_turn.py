@@ -61,7 +61,7 @@ def result_from_response(response: Response) -> StepResult:
     """Convert a response; a turn that was stopped (loop, iterations, budget) counts as failed."""
     match response.finish_reason:
         case "stop" | "length":
-            return StepResult("completed", response.text)
+            return StepResult("completed", response.full_text)
         case "suspended":
             return StepResult("suspended", response.text)
         case "rejected":
@@ -80,8 +80,10 @@ async def _run_turn(pipeline: TurnRunner, turn: Context) -> StepResult:
 
 
 def _open_turn(ctx: Context, work: PlanState, step: PlanStep) -> Context:
-    suspended = work.active_turns.get(step.id)
-    saved = suspended.state() if suspended is not None else work.saved_turns.pop(step.id, None)
+    stopped = work.active_turns.get(step.id)
+    if stopped is not None:
+        return stopped
+    saved = work.saved_turns.pop(step.id, None)
     return _new_turn(ctx, work, step) if saved is None else ctx.restore_child(saved)
 
 

@@ -1,26 +1,48 @@
 """Synthesis: the final model call of a plan, which answers the user from the steps' results."""
 
+from functools import partial
+
 from sophon.context import Context
+from sophon.context.reply_stream import build_stream_listener
 from sophon.messages import Message, Response
+from sophon.models.model import ModelRequest
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.llm_invoker import build_stream_listener, reset_stream
+from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
+from sophon_middlewares.inner.llm_invoker import reset_stream
+from sophon_middlewares.inner.reply import append_reply, withdraw_reply
+from sophon_middlewares.inner.reply_reasoning import (
+    build_reasoning_listener,
+    emit_reasoning,
+    reasoning_from_response,
+)
 from sophon_middlewares.outer.plan.result_limits import result_character_limit
 
 
 async def synthesise_response(ctx: Context, progress: PlanProgress) -> None:
     """Set the turn's response and append it to the messages; streams if the turn streams, and uses no tools.
 
-    In a step that was itself planned, the answer belongs to the outer plan: its purpose is `step`, and like every step
-    it does not stream. Raises ModelError, BudgetExceeded, MessageTooLarge.
+    Called again, it replaces its previous answer. In a step that was itself planned, the answer belongs to the outer
+    plan: its purpose is `step`, and like every step it does not stream. An empty answer is requested again, then the
+    response says so. Raises ModelError, BudgetExceeded, MessageTooLarge.
     """
+    withdraw_reply(ctx)
     prompt = synthesis_prompt(progress, limit=result_character_limit(ctx, len(progress.plan.steps)))
     reset_stream(ctx)
-    answer = await ctx.complete(
-        ctx.request(
-            [*ctx.messages, Message("user", prompt, origin="hint")],
-            purpose="step" if ctx.depth else "reply",
-            on_text=build_stream_listener(ctx) if ctx.stream else None,
-        )
+    answer = await complete_reply(
+        ctx, partial(_build_request, ctx, prompt), calls_allowed=False, before_retry=partial(reset_stream, ctx)
     )
-    ctx.messages.append(Message("assistant", answer.text))
-    ctx.response = Response(answer.text, "length" if answer.finish_reason == "length" else "stop")
+    if is_empty_reply(answer, calls_allowed=False):
+        ctx.response = build_empty_response(answer)
+    else:
+        emit_reasoning(ctx, answer)
+        ctx.response = Response(answer.text, "length" if answer.finish_reason == "length" else "stop")
+    append_reply(ctx, Message("assistant", ctx.response.text, reasoning=reasoning_from_response(answer, ())))
+
+
+def _build_request(ctx: Context, prompt: str) -> ModelRequest:
+    return ctx.request(
+        [*ctx.messages, Message("user", prompt, origin="hint")],
+        purpose="step" if ctx.depth else "reply",
+        on_text=build_stream_listener(ctx) if ctx.stream else None,
+        on_reasoning=build_reasoning_listener(ctx) if ctx.stream and ctx.has_listeners else None,
+    )

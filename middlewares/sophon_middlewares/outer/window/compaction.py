@@ -10,6 +10,7 @@ from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.settings import ContextWindowSettings
 from sophon.stores.sessions.contract import Compaction
+from sophon.visible_text import is_blank
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.compaction_mapping import first_uncovered_index, map_index
 from sophon_middlewares.outer.window.cut_points import (
@@ -116,4 +117,5 @@ class Summariser:
         request.messages += build_summary_request(material, int(window * share), tokens.count_message)
         if not request.messages:
             return ""
-        return (await ctx.complete(request)).text.strip()
+        summary = (await ctx.complete(request)).text.strip()
+        return "" if is_blank(summary) else summary

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sophon.messages import Message
-from sophon.tools.truncation import truncate
+from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.window.cut_points import find_last_user_message, has_pending_call, split_rounds
 
 GAP_NOTE = Message("user", "[Older messages are left out here: they no longer fit the model's window]", origin="hint")
@@ -92,7 +92,9 @@ def _cut(result: Message, cap: int, count: CountTokens) -> Message:
         return result
     limit = max(MIN_RESULT_CHARACTERS, len(result.content) * cap // size)
     while True:
-        cut = Message("tool", truncate(result.content, limit), tool_call_id=result.tool_call_id, origin=result.origin)
+        cut = Message(
+            "tool", limit_result(result.content, limit), tool_call_id=result.tool_call_id, origin=result.origin
+        )
         if limit == MIN_RESULT_CHARACTERS or count(cut) <= cap:
             return cut
         limit = max(MIN_RESULT_CHARACTERS, limit * 3 // 4)

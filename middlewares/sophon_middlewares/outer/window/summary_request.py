@@ -1,12 +1,11 @@
 """Summary requests: the prompt and the messages of a `compaction` call, and the resulting summary message."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from sophon.messages import Message
-from sophon.tools.truncation import truncate
-from sophon_middlewares.outer.window.cut_points import (
-    split_rounds,
-)
+from sophon.tools.result_limit import limit_result
+from sophon_middlewares.outer.window.cut_points import split_rounds
 
 MAX_SUMMARY_TOKENS = 1024
 """Maximum tokens of a summary; an eighth of the window if that is less."""
@@ -25,6 +24,9 @@ ENTRY_TOKENS = 16
 """Approximate tokens of the tags around one message."""
 
 SUMMARY_HEADING = "[Summary of the earlier conversation, whose messages are no longer shown]"
+
+_FRAME_TAG = re.compile(r"<(?=\s*/?\s*message)", re.IGNORECASE)
+"""Beginning of what a model may take for the start or end of an entry."""
 
 INSTRUCTION = """\
 Summarise the older part of a conversation, so that the assistant in it can go on with the summary alone. Keep wishes, \
@@ -89,7 +91,7 @@ def _truncate(piece: Sequence[Message], max_tokens: int, size: Callable[[Sequenc
     text = "\n".join(message.content for message in piece)
     limit = len(text) * max(max_tokens, 0) // size(piece)
     while True:
-        cut = Message(piece[0].role, truncate(text, limit), origin=piece[0].origin)
+        cut = Message(piece[0].role, limit_result(text, limit), origin=piece[0].origin)
         if limit == 0 or size([cut]) <= max_tokens:
             return cut
         limit = limit * 3 // 4
@@ -98,12 +100,12 @@ def _truncate(piece: Sequence[Message], max_tokens: int, size: Callable[[Sequenc
 def _shorten_result(message: Message, limit: int) -> Message:
     if message.role != "tool" or len(message.content) <= limit:
         return message
-    return Message("tool", truncate(message.content, limit), tool_call_id=message.tool_call_id)
+    return Message("tool", limit_result(message.content, limit), tool_call_id=message.tool_call_id)
 
 
 def _render_entry(message: Message) -> str:
     role = "summary" if message.origin == "compaction" else message.role
     lines = [message.content] if message.content else []
     lines += [f"[calls {call.name} with {call.canonical_arguments().decode()}]" for call in message.tool_calls]
-    text = "\n".join(lines).replace("</message", "< /message")
+    text = _FRAME_TAG.sub("&lt;", "\n".join(lines))
     return f'<message role="{role}">\n{text}\n</message>'

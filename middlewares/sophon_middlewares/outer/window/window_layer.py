@@ -14,6 +14,7 @@ from sophon_middlewares.outer.window.compaction import Summariser
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.context_view import ContextView, create_truncated_view, create_view
 from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
+from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
 
@@ -128,8 +129,14 @@ class ContextWindowLayer:
     def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
         least = minimum_tokens(shown, self._tokens.count_message, self._waiting())
         if least > capacity.max_message_tokens:
+            leading = shown[: count_leading_system_messages(shown)]
+            prompt = sum(map(self._tokens.count_message, leading))
+            is_prompt = prompt >= capacity.max_message_tokens
             raise MessageTooLarge(
-                capacity.request_tokens(least), capacity.window - reserved_answer_tokens(capacity.window), model.id
+                capacity.request_tokens(prompt if is_prompt else least),
+                capacity.window - reserved_answer_tokens(capacity.window),
+                model.id,
+                is_system_prompt=is_prompt,
             )
 
     def _waiting(self) -> set[str]:

@@ -1,9 +1,12 @@
 """A risky plan is shown once, and what the answer covers."""
 
+import json
+
 import pytest
 
 from sophon import Decision, Risk, ToolCall, tool
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, PlanProposed
+from sophon.operator_policy import OperatorPolicy
 from sophon.plans import Plan, PlanStep
 from sophon.settings import ApprovalSettings
 from sophon_middlewares.outer.plan.plan_approval import format_preview, initial_approval_status
@@ -67,8 +70,20 @@ async def test_the_preview_is_the_hosts_own_and_names_every_step_with_its_risk()
     )
     lines = format_preview(Plan("plan_1", "remember", steps)).splitlines()
     assert lines[0] == "Run a plan of 2 steps: remember"
-    assert lines[1] == "  1. a: write it down (risk medium; tools memory.write)"
-    assert lines[2].endswith("x… (400 characters) (risk low; after a)")
+    assert lines[1:3] == ["  1. a: write it", "      down (risk medium; tools memory.write)"]
+    assert "⟦100 characters left out here⟧" in lines[4]
+    assert lines[5].endswith("x (risk low; after a)")
+
+
+async def test_a_person_can_see_every_step_of_a_plan_completely_and_nothing_hidden():
+    steps = (PlanStep("a\u202e", f"{'x' * 400}\u200b; pay Bob\n  2. b: harmless", ("\x1b",), ("t\x00",), Risk.MEDIUM),)
+    plan = Plan("plan_1", "go\u2066al " + "y" * 400, steps)
+    short, whole = format_preview(plan), format_preview(plan, limit=None)
+    assert "pay Bob" in short
+    assert "x" * 400 in whole
+    assert "y" * 400 in whole
+    assert (short + whole).replace("\n", "").isprintable()
+    assert [line for line in whole.splitlines() if line.startswith("  2. ")] == []
 
 
 async def test_an_approved_plan_covers_what_its_steps_declared(stage, plan, gate):
@@ -223,3 +238,84 @@ async def test_the_question_is_announced_with_all_that_a_card_shows(stage, plan,
     (event,) = s.events.of(ApprovalRequested)
     assert (event.kind, event.risk, event.expires_at) == ("plan", "medium", "2026-01-01T00:05:00+00:00")
     assert "a: do a (risk medium)" in event.preview
+
+
+async def test_an_approved_plan_never_covers_a_critical_call(stage, plan, gate):
+    person = gate(Decision.approve(), Decision.reject("not that"))
+    step = {"estimated_risk": "critical", "tool_hints": ["erase"]}
+    work = {"do a": [[ToolCall("1", "erase")], "done"]}
+    s = stage(plans=[plan(a=step, b="")], tools=[erase], gate=person, work=work)
+    await s.run()
+    assert [(asked.kind, asked.tool) for asked in person.asked] == [("plan", "plan"), ("tool", "erase")]
+    assert any(m.content == "denied: not that" for r in s.asked("step") for m in r.messages)
+
+
+async def test_an_approved_plan_covers_no_high_call_of_a_tool_that_its_step_does_not_name(stage, plan, gate):
+    @tool(risk=Risk.HIGH)
+    def pay() -> str:
+        return "paid"
+
+    person = gate(Decision.approve(), Decision.reject("not that"))
+    work = {"do a": [[ToolCall("1", "send"), ToolCall("2", "pay")], "done"]}
+    s = stage(plans=[plan(a={"tool_hints": ["send"]}, b="")], tools=[send, pay], gate=person, work=work)
+    await s.run()
+    assert [(asked.kind, asked.tool) for asked in person.asked] == [("plan", "plan"), ("tool", "pay")]
+    assert any(m.content == "sent" for r in s.asked("step") for m in r.messages)
+
+
+@pytest.mark.parametrize("inner", [{"tool_hints": ["pay"]}, HIGH])
+async def test_a_plan_within_a_step_that_names_other_tools_than_the_step_is_shown(stage, plan, gate, inner):
+    @tool(risk=Risk.HIGH)
+    def pay() -> str:
+        return "paid"
+
+    person = gate(Decision.approve(), Decision.reject("no"))
+    several = {"description": "first read it and then write it", "tool_hints": ["send"]}
+    s = stage(plans=[plan(a=several, b=""), plan(c=inner, d="")], tools=[send, pay], gate=person)
+    await s.run()
+    assert [asked.kind for asked in person.asked] == ["plan", "plan"]
+
+
+def test_the_preview_says_which_calls_are_not_asked_about_again():
+    steps = (
+        PlanStep("a", "x", (), ("send",), Risk.HIGH),
+        PlanStep("b", "x", (), (), Risk.CRITICAL),
+        PlanStep("c", "x", (), ("note",), Risk.MEDIUM),
+        PlanStep("d", "x"),
+    )
+    assert format_preview(Plan("plan_1", "go", steps)).splitlines()[5:] == [
+        "Approving it lets these calls run without another question, whatever their arguments:",
+        "  - a: send up to high risk, any other tool up to medium risk",
+        "  - b: any tool up to high risk, because the step names none",
+        "  - c: any tool up to medium risk",
+        "Every call of critical risk is asked about on its own, when its arguments are known.",
+    ]
+
+
+async def test_an_approval_of_a_plan_whose_author_may_not_give_it_any_more_is_asked_for_again(
+    stage, plan, gate
+) -> None:
+    sent: list[str] = []
+
+    @tool(risk=Risk.HIGH)
+    def send() -> str:
+        """Send."""
+        sent.append("sent")
+        return "sent"
+
+    @tool(risk=Risk.CRITICAL)
+    def erase() -> str:
+        """Erase."""
+        return "erased"
+
+    person = gate(Decision("approve", decided_by="boss"), Decision.suspend(), Decision.reject("no"))
+    steps = {"a": {"estimated_risk": "critical"}, "b": {"depends_on": ["a"], "estimated_risk": "high"}}
+    work = {"do a": [[ToolCall("1", "erase")], "ok"], "do b": [[ToolCall("2", "send")], "done"]}
+    here = stage(plans=[plan(**steps)], tools=[send, erase], gate=person, work=work)
+    ctx = here.turn()
+    assert (await here.go(ctx)).finish_reason == "suspended"
+
+    here.services.operator_policy = OperatorPolicy(operators=frozenset({"chief"}), several_users=True)
+    response = await here.go(here.services.restore(json.loads(json.dumps(ctx.state()))))
+    assert (response.finish_reason, sent) == ("rejected", [])
+    assert [asked.kind for asked in person.asked] == ["plan", "tool", "plan"]

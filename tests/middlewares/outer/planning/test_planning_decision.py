@@ -2,9 +2,12 @@
 
 import pytest
 
-from sophon import Context, Message, Next
-from sophon.errors import BadRequest
+from sophon import Context, Message, ModelRequest, Next, Services
+from sophon.errors import AuthenticationFailed, BadRequest
 from sophon.events import AgentStatus, PlanProposed
+from sophon.models.gateway.provider import Provider
+from sophon.testing import FunctionModel, ScriptedModel
+from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.plan.plan_creation import recent_conversation
 
 PLAIN = "What is the time?"
@@ -201,3 +204,41 @@ def test_a_plan_call_is_shown_the_last_few_things_that_were_said():
 def test_what_a_plan_call_is_shown_begins_with_the_person():
     said = [Message("user", "a")] + [Message("assistant", "b")] * 6
     assert recent_conversation(said) == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "capabilities", "asked"),
+    [
+        (None, ("fast",), "small"),
+        (None, ("F-A-S-T",), "small"),
+        (None, (), "large"),
+        ("large", ("fast",), "large"),
+        ("small", ("fast",), "small"),
+    ],
+)
+async def test_a_vote_goes_to_a_fast_model_where_there_is_one_and_the_sender_chose_none(chosen, capabilities, asked):
+    calls: list[tuple[str, str]] = []
+
+    def model(name: str, *capabilities: str) -> FunctionModel:
+        async def answer(request: ModelRequest) -> str:
+            calls.append((request.purpose, name))
+            return "no"
+
+        return FunctionModel(answer, name=name, capabilities=capabilities)
+
+    services = Services(models=[Provider("a", [model("large")], 1), Provider("b", [model("small", *capabilities)], 2)])
+    await twelve(services).run(services.turn(COMPLEX, planning="LlmDecides", model=chosen))
+    assert calls == [("vote", asked), ("reply", chosen or "large")]
+
+
+async def test_a_fast_model_that_fails_leaves_the_vote_to_the_turns_own_model():
+    async def answer(request: ModelRequest) -> str:
+        return "no"
+
+    large, small = (
+        FunctionModel(answer, name="large"),
+        ScriptedModel([AuthenticationFailed("no")], capabilities={"fast"}),
+    )
+    services = Services(models=[Provider("a", [large], 1), Provider("b", [small], 2)])
+    await twelve(services).run(services.turn(COMPLEX, planning="LlmDecides"))
+    assert [request.purpose for request in large.requests] == ["vote", "reply"]

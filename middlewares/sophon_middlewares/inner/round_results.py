@@ -1,0 +1,44 @@
+"""Results of a round: each call of a reply has exactly one in the messages, in call order."""
+
+from collections.abc import Sequence
+
+from sophon.context import Context
+from sophon.messages import Message, ToolCall
+from sophon.tools.result_limit import append_note, limit_result
+from sophon_middlewares.inner.call_identity import call_key, comparable_result
+from sophon_middlewares.inner.loop_detector import LoopDetector
+from sophon_middlewares.inner.round_judgement import RoundVerdict
+from sophon_middlewares.inner.tool_limits import max_result_characters
+
+
+def append_results(ctx: Context, detector: LoopDetector, calls: Sequence[ToolCall], judged: RoundVerdict) -> None:
+    """Append the results of all calls of a reply to the messages, and record them in the detector.
+
+    A call that is still pending is discarded. A warning of the detector follows the result; both together are at most
+    `max_result_characters`.
+    """
+    for call in ctx.pending:
+        ctx.settle(call, "error: not run, because the turn ended", "discarded")
+    for call in calls:
+        if call.id not in ctx.results:
+            _settle_repeated_call(ctx, call, calls)
+        text = ctx.results[call.id].text
+        tool = ctx.services.registry.get(call.name)
+        detector.record(call, comparable_result(tool, text), cannot_run=call.id in judged.unusable)
+        limit = max_result_characters(ctx, call)
+        if call.id in judged.warnings:
+            text = append_note(text, f"\n\nwarning: {judged.warnings[call.id]}", limit)
+        else:
+            text = limit_result(text, limit)
+        ctx.messages.append(Message("tool", text, tool_call_id=call.id))
+    ctx.results = {}
+
+
+def _settle_repeated_call(ctx: Context, call: ToolCall, calls: Sequence[ToolCall]) -> None:
+    """Settle a call that did not run, because it repeats another call of the reply, with the result of that one."""
+    same = (other for other in calls if call_key(other) == call_key(call))
+    result = next((ctx.results[other.id] for other in same if other.id in ctx.results), None)
+    if result is None:
+        ctx.settle(call, "error: not run, because it was taken out of the pending calls", "discarded")
+    else:
+        ctx.settle(call, result.text, result.outcome)

@@ -1,0 +1,99 @@
+"""Start of a turn in its session: loads the stored history and records the user message, each once."""
+
+from collections.abc import Sequence
+
+from sophon.context import Context
+from sophon.events import Message as MessageAdded
+from sophon.events import TaskStarted
+from sophon.extensions import Key
+from sophon.stores.sessions.contract import History, SessionRecord
+from sophon.transcript_validation import is_valid_transcript, repair_transcript
+
+VALIDATED_PREFIX = "sound"
+"""Key, in a session's `prefix_cache`, of the number of messages that were found valid."""
+
+STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
+"""Number of messages that the stored compaction covers."""
+
+STARTED_STAGES: Key[set[str]] = Key("session_events.started")
+"""Stages of the turn's start that are done: `announced`, `loaded`, `recorded`; they are not repeated."""
+
+RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
+"""Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
+
+
+async def start_turn(ctx: Context) -> None:
+    """Emit TaskStarted, load the history and record the user message, each once per turn."""
+    stages = ctx.get(STARTED_STAGES)
+    if stages is None:
+        stages = set[str]()
+        ctx.put(STARTED_STAGES, stages)
+    if "announced" not in stages:
+        stages.add("announced")
+        assert ctx.started_at is not None
+        # The system prompt in front of the message belongs to the chain and is not stored.
+        ctx.mark_recorded(len(ctx.messages) - 1)
+        if ctx.has_listeners:
+            ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
+    if "loaded" not in stages:
+        history = await ctx.services.store.sessions.load_history(ctx.session_id)
+        stages.add("loaded")
+        if ctx.get(RECORDED_SEQ):
+            history.messages.pop()
+            history.prefix_cache.clear()
+        _insert_history(ctx, history)
+    if "recorded" not in stages:
+        stages.add("recorded")
+        try:
+            await _record_user_message(ctx)
+        except Exception:
+            stages.discard("recorded")
+            raise
+
+
+async def _record_user_message(ctx: Context) -> None:
+    user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ)
+    if seq:
+        ctx.mark_recorded(len(ctx.messages))
+    else:
+        seq = await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
+    if ctx.has_listeners:
+        ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
+
+
+def _insert_history(ctx: Context, history: History) -> None:
+    """Insert the history after the system prompt; an invalid one, which another program may have written, is repaired.
+
+    A compaction's `covers` counts the repaired messages, because it was made from them.
+    """
+    ctx.model = ctx.model or history.model
+    messages = history.messages
+    if not messages:
+        return
+    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
+    if is_valid_transcript(messages, known):
+        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
+    else:
+        messages = repair_transcript(messages)
+        history.prefix_cache.clear()
+    ctx.prefix_cache = history.prefix_cache
+    front = ctx.recorded
+    ctx.messages[front:front] = messages
+    ctx.mark_recorded(front + len(messages))
+    if history.compaction is not None:
+        ctx.compaction = history.compaction
+        ctx.put(STORED_COVERS, history.compaction.covers)
+
+
+async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
+    """Append records and mark all messages as recorded.
+
+    The store completes the write even if the caller is cancelled, so only an error undoes the mark.
+    """
+    before = ctx.count_recorded()
+    ctx.mark_recorded(len(ctx.messages))
+    try:
+        return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
+    except Exception:
+        ctx.mark_recorded(before)
+        raise
