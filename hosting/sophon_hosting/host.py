@@ -8,20 +8,25 @@ from typing import Any, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import InputError
-from sophon.services import Services, parse_planning_mode
+from sophon.operator_policy import OperatorPolicy
+from sophon.principals import STORE_OPERATOR
+from sophon.services import Services
 from sophon.stores.runs.contract import AcceptResult, InboundKey, Run
+from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
-from sophon_hosting.runs.approvals import ApprovalService, StoreApprovalGate
+from sophon_hosting.runs.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
+from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.worker import Worker
 
@@ -35,7 +40,7 @@ class RunRequest:
 
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
-    trace id (32 hexadecimal digits).
+    trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
     """
 
     text: str
@@ -48,8 +53,10 @@ class RunRequest:
     stream: bool = False
     model: str | None = None
     planning: str | None = None
+    max_iterations: int | None = None
     trace: str | None = None
     instructions: str | None = None
+    session_owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,8 @@ class TaskReceipt:
 class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
-    `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` may decide in addition to the owner of a run.
+    `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` are the operators: they may decide besides
+    the owner of a run, and with `several_users` a Critical call of who is no operator needs one of them.
     `build_outbound` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before
     each start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
@@ -77,16 +85,24 @@ class Host:
         *,
         queue: TaskQueue | None = None,
         approvers: Collection[str] = (),
+        several_users: bool = False,
         build_outbound: OutboundBuilder = build_answer_entries,
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
         active_runs = self._active_runs = ActiveRuns()
-        self.event_bus = EventBus(services.store.events, services.clock, services.events)
+        self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
+        self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.cancel)
         outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
-        self._gate = StoreApprovalGate(services.store, services.clock, active_runs)
         services.set_event_sink(self.event_bus)
+        # Whoever can open the store is an operator (`StoreHostClient`).
+        policy = services.operator_policy = OperatorPolicy(
+            frozenset(approvers) | {STORE_OPERATOR}, several_users, services.settings.approval.four_eyes
+        )
+        self._gate = StoreApprovalGate(
+            services.store, services.clock, active_runs, policy=policy, events=self.event_bus
+        )
         services.approvals, services.turn_log = self._gate, RunTurnLog(active_runs, outcome_writer, services.store)
         self.approvals = ApprovalService(
             services.store,
@@ -94,7 +110,7 @@ class Host:
             clock=services.clock,
             settings=services.settings.approval,
             tools=services.registry,
-            approvers=approvers,
+            policy=services.operator_policy,
             events=self.event_bus,
         )
         self._terminator = RunTerminator(services, chain, self.queue, active_runs, outcome_writer)
@@ -107,6 +123,8 @@ class Host:
             self.event_bus,
             prepare,
         )
+        self.channel_names: set[str] = {"telegram", "whatsapp"}
+        """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
         self.is_running = False
@@ -116,14 +134,15 @@ class Host:
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
-        Raises QueueFull before anything is written, InputError for an empty message or an unknown planning mode,
-        NotFound for an unknown model. Completes even if the caller is cancelled.
+        Raises QueueFull before anything is written, InputError for an empty message, an unknown planning mode or
+        a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not (or
+        no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
         run = self._run_of(message)
         key = None
         if message.external_id is not None:
             key = InboundKey(message.channel, message.account, message.external_id)
-        return await asyncio.shield(asyncio.ensure_future(self._accept(run, key)))
+        return await asyncio.shield(asyncio.ensure_future(self._accept(run, key, message.session_owner)))
 
     async def cancel(self, task_id: str) -> Run:
         """Cancel a task and return its run, which may still be stopping if that takes longer than
@@ -146,6 +165,15 @@ class Host:
                     return await runs.get(task_id)
             run = await runs.get(task_id)
         return run
+
+    async def delete_session(self, session_id: str) -> None:
+        """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy.
+
+        Busy: a turn did not stop within a second. The session still exists; retry when the turn has ended. Messages
+        for the session wait meanwhile, and are then messages to a new session. Completes even if the caller is
+        cancelled.
+        """
+        await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker."""
@@ -196,10 +224,16 @@ class Host:
         finally:
             await self.services.close()
 
-    async def _accept(self, run: Run, key: InboundKey | None) -> TaskReceipt:
+    async def _accept(self, run: Run, key: InboundKey | None, session_owner: str | None) -> TaskReceipt:
+        async with self._deletion.gate.accepting(run.session_id):
+            return await self._accept_and_enqueue(run, key, session_owner)
+
+    async def _accept_and_enqueue(self, run: Run, key: InboundKey | None, session_owner: str | None) -> TaskReceipt:
         with self.queue.reserve() as slot:
-            accepted: AcceptResult = await self.services.store.runs.accept(run, key)
+            accepted: AcceptResult = await self.services.store.runs.accept(run, key, session_owner=session_owner)
             stored = accepted.run
+            if accepted.created and session_owner is not None:
+                self.event_bus.drop_listeners_of_others(stored.session_id, session_owner)
             position = await self.queue.position(stored.id) or 0
             if accepted.created:
                 # Emit before `put`: a worker may start at once, and its events must follow this one.
@@ -217,6 +251,7 @@ class Host:
             "stream": message.stream,
             "model": message.model,
             "planning": parse_planning_mode(message.planning),
+            "max_iterations": check_max_iterations(message.max_iterations, self.services.settings),
             "trace": message.trace,
             **({"instructions": message.instructions} if message.instructions else {}),
         }

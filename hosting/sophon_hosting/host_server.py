@@ -6,18 +6,29 @@ import logging
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
 from sophon.errors import SophonError
+from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
+from sophon.settings import has_several_users
+from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.client_api.client_address import TrustedProxies
+from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.http.connections.limiter import ConnectionLimiter
+from sophon_hosting.http.connections.limits import ConnectionLimits, read_file_limit
+from sophon_hosting.http.connections.listener import Listener, report_accept_errors
 from sophon_hosting.hub.hub import Hub
+from sophon_hosting.hub.limits import HubLimits
+from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
@@ -92,23 +103,38 @@ class HostServer:
             build_configured_chain(services),
             queue=build_queue(services),
             approvers=access.operator_ids | self.channels.approvers,
+            several_users=has_several_users(services.settings) or bool(self.channels.channels),
             build_outbound=self.channels.replies,
             prepare=self.channels.prepare_run,
         )
         self.channels.connect(self.host)
-        self.hub = Hub(self.host, access)
+        throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
+        connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
+        hub_limits = HubLimits.for_connections(connection_limits.max_connections)
+        self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits)
         self.post_turn = PostTurnRunner(services, self.host.event_bus)
         self._app = make_app(
-            self.host, access, HttpOptions(render_metrics=self._render_metrics, channels=self.channels.channels)
+            self.host,
+            access,
+            HttpOptions(
+                render_metrics=self._render_metrics,
+                channels=self.channels.channels,
+                throttle=throttle,
+                instance_id=compute_instance_id(
+                    services.settings.store.url.resolve(environment) or MEMORY_SCHEME, services.folder
+                ),
+            ),
         )
         self._app.add_routes(self.channels.routes())
         self.hub.attach(self._app)
+        self._log = RateLimitedLog(log, services.clock.monotonic)
+        self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
+        self._listener = Listener(self._limiter, TrustedProxies(hub.trusted_proxies), self._log)
         self._runner = web.AppRunner(
             self._app,
-            access_log=None,
             handle_signals=False,
             shutdown_timeout=REQUEST_SHUTDOWN_TIMEOUT_SECONDS,
-            auto_decompress=False,
+            **self._listener.runner_options,
         )
         self._warm_up_task: asyncio.Task[None] | None = None
 
@@ -118,7 +144,8 @@ class HostServer:
         await self.host.start()
         self.post_turn.start()
         await self._runner.setup()
-        await web.SockSite(self._runner, address.socket).start()
+        report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
+        await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
         # In the background, so that neither the start nor the first message waits for it.
@@ -134,12 +161,15 @@ class HostServer:
             await self.channels.stop()
             await self.post_turn.stop()
             await self.hub.stop()
+            self._listener.close()
             await self._runner.cleanup()
         finally:
             await self.services.close()
 
     async def _render_metrics(self) -> bytes:
-        return self.metrics.render(await self.host.queue.statistics(), self.hub.statistics().clients)
+        return self.metrics.render(
+            await self.host.queue.statistics(), self.hub.statistics().clients, len(self._limiter)
+        )
 
     async def _warm_up(self) -> None:
         try:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from sophon.errors import StoreError
+from sophon.private_files import make_private_folder
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon.stores.sql.dialects import describe_url
 from sophon.stores.sql.errors import to_store_error
@@ -80,7 +81,7 @@ class _FileLock:
     def __init__(self, url: URL) -> None:
         name, path = describe_url(url), Path(f"{Path(url.database or '').resolve()}.lock")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 self._lock(name)

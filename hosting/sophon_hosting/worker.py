@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from sophon.cancellation import Cancellation
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError, StoreError
@@ -27,9 +28,11 @@ class Worker:
     """Worker: `AgentExecution.MaxConcurrentTasks` consumer tasks, each running one turn at a time.
 
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
-    it fails with `timeout`. A suspended turn is stored and frees its consumer. Order of writes: begin, the chain, the
-    outcome (or the suspension and the hold of the lane), then the queue's ack; after a crash in between, recovery finds
-    the run. `interrupted_run_ids` holds the ids of runs that a previous process interrupted.
+    it is stopped wherever it is, and fails with `timeout`. Normally `Budget.Turn.ActiveTime` ends it before, between
+    two calls and with an answer; this limit is for a call that does not return. A suspended turn is stored and frees
+    its consumer. Order of writes: begin, the chain, the outcome (or the suspension and the hold of the lane), then the
+    queue's ack; after a crash in between, recovery finds the run. `interrupted_run_ids` holds the ids of runs that a
+    previous process interrupted.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Worker:
         try:
             can_ack = await self._attempt(active_run)
         except asyncio.CancelledError:
+            can_ack = active_run.has_outcome  # if it was recorded before the interruption was delivered
             log.info("run %s was interrupted", active_run.task_id)
         except Exception:
             log.exception("run %s failed without an outcome", active_run.task_id)
@@ -119,7 +123,8 @@ class Worker:
             await self._terminator.cancel(active_run)
             return
         try:
-            active_run.ctx = await build_turn(services, await self._prepare(run), is_first_start=run.starts == 1)
+            async with Cancellation().enforce():
+                active_run.ctx = await build_turn(services, await self._prepare(run), is_first_start=run.starts == 1)
         except StoreError:
             raise
         except SophonError as error:
@@ -147,7 +152,7 @@ class Worker:
             if not (active_run.has_outcome or active_run.outcome_write_failed):
                 timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
                 timeout_error = RunAborted(
-                    "timeout", f"the task did not end within {allowed} (AgentExecution.MaxExecutionTime)"
+                    "timeout", f"the task did not end within {allowed} of work (AgentExecution.MaxExecutionTime)"
                 )
                 await self._terminator.fail(active_run, timeout_error if timed_out else error)
             return

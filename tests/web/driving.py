@@ -84,6 +84,10 @@ class Brain(FunctionModel):
             return await self.step(request)
         if request.purpose == "reply" and last.role == "user" and "Step results" in last.content:
             return "Tea, partly."
+        if last.role == "tool" and request.messages[-2].content == "Let me look.":
+            return "It is seen."
+        if request.purpose == "reply" and any(each.content == "look and pay" for each in request.messages):
+            return look_and_pay(sum(each.role == "tool" for each in request.messages))
         if last.role == "tool":
             return "; ".join(each.content for each in request.messages if each.role == "tool")
         return await self.said(last.content)
@@ -96,6 +100,10 @@ class Brain(FunctionModel):
     async def said(self, text: str) -> str | ModelResponse:
         if text.startswith("pay "):
             return ModelResponse("", [ToolCall("c", "pay", {"to": text[4:], "amount": 5})])
+        if text == "look":
+            return ModelResponse(
+                "Let me look.", [ToolCall("c", "calculator", {"expression": "6 * 7"})], reasoning="Hm, 42"
+            )
         if text == "weather":
             calls = [ToolCall(f"c{city}", "weather", {"city": city}) for city in ("Paris", "Rome")]
             return ModelResponse("", calls)
@@ -109,6 +117,15 @@ class Brain(FunctionModel):
         if text.startswith("say "):
             return text[4:]
         return f"You said: {text}"
+
+
+def look_and_pay(answered: int) -> str | ModelResponse:
+    """Text before each of two rounds of calls; the second one asks a person."""
+    if answered == 0:
+        return ModelResponse("First I look.", [ToolCall("c1", "calculator", {"expression": "6 * 7"})])
+    if answered == 1:
+        return ModelResponse("Then I pay.", [ToolCall("c2", "pay", {"to": "Ada", "amount": 5})])
+    return "All is done."
 
 
 @dataclass

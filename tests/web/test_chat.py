@@ -221,7 +221,7 @@ async def test_a_page_of_a_session_that_is_somebody_elses_says_so(host, look) ->
     await page.get_by_label("Token").fill("token-of-bob")
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_text("This conversation cannot be opened.")).to_be_visible()
-    await expect(page.get_by_role("alert")).to_contain_text("belongs to another user")
+    await expect(page.get_by_role("alert")).to_contain_text("there is no session")
     look.complaints.clear()  # the browser notes each 401
 
 
@@ -249,3 +249,17 @@ async def test_two_tools_at_once_are_seen_at_work(host, look) -> None:
     await expect(opened.get_by_role("region", name="Result")).to_contain_text("sunny in Paris")
     await page.get_by_role("button", name="Show as a waterfall").click()
     await expect(page.locator(".waterfall tr.tool")).to_have_count(2)
+
+
+async def test_text_before_a_tool_call_stands_in_its_order_live_and_after_a_reload(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "look")
+    for _ in range(2):
+        await expect(turn(page).get_by_text("It is seen.")).to_be_visible()
+        text = await turn(page).locator(".reply").inner_text()
+        places = [text.index(part) for part in ("Reasoning", "Let me look.", "calculator", "It is seen.")]
+        assert places == sorted(places)
+        assert "Hm, 42" not in text
+        await page.reload()
+    await turn(page).get_by_text("Reasoning").click()
+    await expect(turn(page).get_by_text("Hm, 42")).to_be_visible()

@@ -21,6 +21,16 @@ async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> Non
     await expect(page.get_by_text("pay was approved by local")).to_be_visible()
 
 
+async def test_every_text_between_calls_stays_also_after_a_reload(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "look and pay")
+    await page.get_by_role("button", name="Approve").click()
+    for _ in ("live", "reloaded"):
+        for text in ("First I look.", "Then I pay.", "All is done."):
+            await expect(turn(page).get_by_text(text)).to_have_count(1)
+        await page.reload()
+
+
 async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "pay Ada")
@@ -155,3 +165,22 @@ async def test_a_plan_that_is_rejected_is_not_begun(host, look) -> None:
     await expect(page.get_by_text("The plan was rejected by local")).to_be_visible()
     await expect(page.locator(".turn.completed")).to_have_count(1)
     await expect(page.locator(".graph li.completed")).to_have_count(0)
+
+
+async def test_a_long_call_is_approved_after_everything_was_shown(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, f"pay Ada\u202e{'x' * 5000};Mallory")
+    card = page.get_by_role("region", name="Run pay?")
+    preview = card.locator(".preview")
+    await expect(preview).to_contain_text("Ada⟦U+202E⟧xxx")
+    await expect(preview).to_contain_text("characters left out here⟧")
+    await expect(preview).to_contain_text(";Mallory")
+    approve = card.get_by_role("button", name="Approve")
+    await expect(approve).to_be_disabled()
+    hint = card.get_by_text("You can approve it after you have opened everything.")
+    await expect(hint).to_be_visible()
+    await card.get_by_text("Show everything").click()
+    await expect(hint).to_have_count(0)
+    await expect(preview.last).to_contain_text("x" * 5000)
+    await approve.click()
+    await expect(page.get_by_text("pay was approved by local")).to_be_visible()

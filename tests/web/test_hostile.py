@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from sophon import tool
+from sophon import ModelRequest, tool
+from sophon.testing import FunctionModel
 from tests.web.driving import turn, write
 
 MARKUP = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script><svg onload=alert(1)>'
@@ -125,3 +126,41 @@ async def test_the_policy_lets_nothing_in_that_is_inline_or_foreign(host, look) 
     await nothing_happened(page)
     assert look.complaints != []
     look.complaints.clear()
+
+
+BOMB = "\n\n".join(
+    (
+        "a" * 60_000 + "@",
+        "https://a.b/" + ")." * 30_000,
+        "a" + "\u0301" * 50_000,
+        "a\n\n" * 20_000,
+        "|a|b|\n|-|-|\n" + "|\n" * 30_000,
+        "\n" * 60_000 + "the end",
+    )
+)
+MAX_ELEMENTS = 5000
+
+
+async def test_a_text_that_is_made_to_freeze_the_page_does_not(host, look) -> None:
+    async def answer(_: ModelRequest) -> str:
+        return BOMB
+
+    served = await host(models=[FunctionModel(answer, name="brain", stream=20_000)])
+    page = await look(served.url)
+    await write(page, "hello")
+    answer = page.locator(".turn.completed .markdown")
+    more = answer.get_by_role("button", name="Show more of this long text")
+    await expect(more).to_be_visible()
+    assert await page.locator(".markdown *").count() < MAX_ELEMENTS
+    await more.click()
+    assert await page.locator(".markdown *").count() < 2 * MAX_ELEMENTS
+    await write(page, "again")
+    await expect(page.locator(".turn.completed")).to_have_count(2)
+
+
+async def test_a_long_message_in_the_box_does_not_freeze_it(host, look) -> None:
+    page = await look((await host()).url)
+    box = page.get_by_role("textbox", name="Message")
+    await expect(box).to_have_attribute("dir", "ltr")  # Chromium needs quadratic time for `auto`
+    await box.fill("שלום")
+    await expect(box).to_have_attribute("dir", "rtl")

@@ -15,11 +15,21 @@ from sophon.stores.runs.contract import Run
 from sophon_channels.callback_data import build_approval_buttons, parse_callback_data
 from sophon_channels.contract import ButtonPress, Channel, ChatLocation, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code, normalize_code
+from sophon_hosting.channels.approval_text import (
+    MAX_NAME_CHARACTERS,
+    MAX_REASON_CHARACTERS,
+    fits_into_chat,
+    format_heading,
+    format_prompt,
+    format_refusal,
+    to_visible_line,
+)
 from sophon_hosting.channels.chat_state import ChatState, format_utc_time
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.outbox_worker import MIGRATED_SUFFIX
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approvals import DecisionRefused, task_id_from_request
+from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
 
@@ -29,6 +39,8 @@ DECISION_PREFIX = "decided:"
 """Prefix of the name of the message that shows a decision."""
 UNKNOWN_APPROVAL_MESSAGE = "this approval is not known here any more"
 """Answer to a code of no known prompt in this chat."""
+MAY_NOT_DECIDE_MESSAGE = "you may not decide this, or it does not exist any more"
+"""Answer to a person who is neither the task's owner nor an approver."""
 EXPIRY_ACTOR = "expiry"
 """`decided_by` of an approval that expired."""
 VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
@@ -57,12 +69,13 @@ class ApprovalPrompts:
         if chat is None or record.decision is not None:
             return
         code = await self._store_code(approval_id, chat)
-        commands = f"{self._expiry_text(record)}/approve {code} or /reject {code}"
-        text = f"{_format_heading(record)}\n\n{record.request.preview}\n\n{commands}"
+        # In a direct chat nobody is there who could approve a call for an operator; in a group an approver may be.
+        asker_only = record.request.needs_operator and run.origin.get("kind") != "group"
+        can_approve = fits_into_chat(record.request) and not asker_only
+        commands = f"/approve {code} or /reject {code}" if can_approve else f"/reject {code}"
         outgoing = OutboundMessage(
-            text,
-            is_markdown=False,
-            buttons=build_approval_buttons(code),
+            format_prompt(record.request, f"{self._expiry_text(record)}{commands}"),
+            buttons=build_approval_buttons(code, can_approve=can_approve),
             reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
         )
         entries = await self._writer.write(chat, f"ask:{approval_id}", outgoing, "question")
@@ -115,6 +128,8 @@ class ApprovalPrompts:
         if note is None:
             return UNKNOWN_APPROVAL_MESSAGE
         approval_id = str(note.value["approval"])
+        if decision.verdict == "approve" and not await self._was_shown_completely(approval_id):
+            return format_refusal(approval_id)
         try:
             record = await self._host.approvals.decide(approval_id, decision, self._chat_state.user_id(person))
         except DecisionRefused as refused:
@@ -123,9 +138,23 @@ class ApprovalPrompts:
                     await self.format_outcome(await self._store.approvals.get(approval_id))
                 )
             return str(refused)
+        except NotFound:  # in this chat everybody sees the question, so that it exists is no secret
+            return MAY_NOT_DECIDE_MESSAGE
         except SophonError as error:
             return str(error)
         return await self.format_outcome(record)
+
+    async def _was_shown_completely(self, approval_id: str) -> bool:
+        """Return whether the chat shows the whole approval: it fits, and no message of the prompt was given up."""
+        try:
+            record = await self._store.approvals.get(approval_id)
+        except NotFound:
+            return True  # the decision reports it
+        prompt = await self._get(PROMPT_KIND, approval_id)
+        if record.decision is not None or prompt is None:
+            return True
+        parts = [await self._find_entry(prompt, part) for part in range(int(prompt.value.get("parts", 1)))]
+        return fits_into_chat(record.request) and not any(part is not None and part.status == "dead" for part in parts)
 
     async def list_pending(self, location: ChatLocation) -> list[tuple[str, ApprovalRecord]]:
         """Return the open prompts of a chat with their codes, also those of its earlier sessions."""
@@ -144,10 +173,10 @@ class ApprovalPrompts:
             return "Not decided."
         if decision.decided_by == EXPIRY_ACTOR:
             return "⌛ Expired: nobody decided in time."
-        name = await self._chat_state.display_name(decision.decided_by)
+        name = to_visible_line(await self._chat_state.display_name(decision.decided_by), MAX_NAME_CHARACTERS)
         mark, label = VERDICT_MARKS.get(decision.verdict, ""), VERDICT_LABELS.get(decision.verdict, decision.verdict)
         text = f"{mark} {label} by {name}"
-        reason = f": {decision.reason}" if decision.reason else ""
+        reason = f": {to_visible_line(decision.reason, MAX_REASON_CHARACTERS)}" if decision.reason else ""
         return f"{text} at {format_utc_time(record.decided_at)}{reason}"
 
     async def _show_decision_if_any(self, approval_id: str) -> None:
@@ -191,10 +220,12 @@ class ApprovalPrompts:
             with suppress(IllegalTransition):
                 await self._store.outbox.mark_sent(entry.id, press.prompt_message_id)
 
-    async def _find_entry(self, prompt: ChannelStateEntry) -> OutboundEntry | None:
-        """Return the entry of the prompt that has the buttons, after a chat migration the repeated one."""
-        last = build_entry_id(f"ask:{prompt.key}", int(prompt.value.get("parts", 1)) - 1)
-        for entry_id in (last + MIGRATED_SUFFIX, last):
+    async def _find_entry(self, prompt: ChannelStateEntry, part: int | None = None) -> OutboundEntry | None:
+        """Return the entry of a part of the prompt, by default that with the buttons; after a chat migration the
+        repeated one.
+        """
+        name = build_entry_id(f"ask:{prompt.key}", int(prompt.value.get("parts", 1)) - 1 if part is None else part)
+        for entry_id in (name + MIGRATED_SUFFIX, name):
             with suppress(NotFound):
                 return await self._store.outbox.get(entry_id)
         return None
@@ -202,7 +233,7 @@ class ApprovalPrompts:
     async def _decision_message(self, prompt: ChannelStateEntry) -> OutboundMessage:
         """Return the message that shows the decision and replaces the prompt."""
         record, entry = await self._store.approvals.get(prompt.key), await self._find_entry(prompt)
-        text = f"{_format_heading(record)}\n{await self.format_outcome(record)}"
+        text = f"{format_heading(record.request)}\n{await self.format_outcome(record)}"
         return OutboundMessage(text, is_markdown=False, replaces_message_id=entry.platform_id if entry else None)
 
     async def _give_up(self, entry: OutboundEntry) -> None:
@@ -219,12 +250,6 @@ class ApprovalPrompts:
 
     def _note(self, kind: str, key: str, value: dict[str, object]) -> ChannelStateEntry:
         return ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
-
-
-def _format_heading(record: ApprovalRecord) -> str:
-    request = record.request
-    headings = {"plan": "May this plan be carried out?", "question": "A question to you:"}
-    return headings.get(request.kind, f"May {request.tool} run? ({request.risk.label} risk)")
 
 
 def _lowercase_verdict(text: str) -> str:

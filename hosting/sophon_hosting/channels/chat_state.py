@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sophon.clock import Clock
+from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
@@ -27,7 +29,16 @@ class ChatState:
 
     def user_id(self, person: Person) -> str:
         """Return the host's user id of a person on this channel."""
-        return channel_user_id(self._channel.name, person.id)
+        return channel_person_principal(self._channel.name, person.id)
+
+    async def data_owner(self, location: ChatLocation, person: Person) -> str:
+        """Return whose memory and files a turn of this chat uses: the person's, in a group the group's.
+
+        A group that migrated to another id keeps its data: the oldest id counts.
+        """
+        if location.kind == "direct":
+            return self.user_id(person)
+        return channel_chat_principal(self._channel.name, (await self.chat_ids(location.chat))[-1])
 
     async def is_processed(self, external_id: str) -> bool:
         """Return whether the event was processed before."""
@@ -62,7 +73,7 @@ class ChatState:
         return str(note.value.get("name") or user_id) if note else user_id
 
     async def current_session(self, location: ChatLocation) -> str:
-        """Return the id of the chat's current session."""
+        """Return the id noted as that of the chat's current session; `find_session` checks whose session it is."""
         keys = await self.chat_keys(location)
         for key in keys:
             note = await self._get(SESSION_KIND, key)
@@ -76,20 +87,27 @@ class ChatState:
         await self._put(SESSION_KIND, location.key, {"session": session})
         return session
 
-    async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> str:
-        """Create the session if it does not exist, and return its id.
+    async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> SessionSummary:
+        """Create the session if it does not exist, and return it.
 
         A group's session belongs to the group, not to a member. If a user from elsewhere owns a session of that id, the
         chat is switched to a new one: otherwise that owner could read the chat.
         """
-        owner = self.user_id(person) if location.kind == "direct" else f"{self._channel.name}:chat:{location.chat}"
+        owner = await self.data_owner(location, person)
         existing = await self._store.sessions.get_or_create(session_id, owner)
-        if existing.owner.startswith(f"{self._channel.name}:"):
-            return session_id
-        new_session = f"{session_id}~{self._clock.new_id()}"
-        await self._store.sessions.get_or_create(new_session, owner)
-        await self._put(SESSION_KIND, location.key, {"session": new_session})
+        if is_channel_principal(existing.owner, self._channel.name):
+            return existing
+        new_session = await self._store.sessions.get_or_create(f"{session_id}~{self._clock.new_id()}", owner)
+        await self._put(SESSION_KIND, location.key, {"session": new_session.id})
         return new_session
+
+    async def find_session(self, location: ChatLocation, person: Person) -> str:
+        """Return the id of the chat's current session, which need not exist; never that of a user from elsewhere."""
+        session_id = await self.current_session(location)
+        existing = await self._store.sessions.find(session_id)
+        if existing is None or is_channel_principal(existing.owner, self._channel.name):
+            return session_id
+        return (await self.ensure_session(session_id, location, person)).id
 
     async def chat_ids(self, chat: str) -> list[str]:
         """Return the present and former ids of a chat, newest first; at most ten."""
@@ -104,9 +122,13 @@ class ChatState:
         """Return the present and former keys of a chat."""
         return [replace(location, chat=chat).key for chat in await self.chat_ids(location.chat)]
 
+    def is_channel_run(self, run: Run) -> bool:
+        """Return whether the run came from this channel."""
+        return run.channel == self._channel.name
+
     def is_own_run(self, run: Run) -> bool:
         """Return whether the run came from this account, and not from an earlier bot or number of the channel."""
-        return run.channel == self._channel.name and run.origin.get("account", "") == self._channel.account
+        return self.is_channel_run(run) and run.origin.get("account", "") == self._channel.account
 
     async def migrate_chat(self, old_chat: str, new_chat: str) -> None:
         """Record a chat's new id; its session and its rights are kept."""
@@ -126,11 +148,6 @@ class ChatState:
         await self._store.channel_state.put(
             ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
         )
-
-
-def channel_user_id(channel: str, person: str) -> str:
-    """Return the host's user id of a person on a platform."""
-    return f"{channel}:{person}"
 
 
 def format_utc_time(at: datetime | None) -> str:

@@ -6,6 +6,7 @@ from typing import cast
 
 from sophon.errors import SophonError
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
+from sophon.principals import is_channel_name
 from sophon.services import Services
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
@@ -71,6 +72,10 @@ def _create_installed(services: Services, environment: Mapping[str, str]) -> lis
             raise
         except Exception as error:
             raise ChannelError(f"the channel {name!r} ({entry.value}) cannot be created: {error}") from error
+        if channel is not None and not is_channel_name(channel.channel.name):
+            raise ChannelError(
+                f"the channel {name!r} cannot be named {channel.channel.name!r}: reserved, or with a colon"
+            )
         if channel is not None:
             channels.append(channel)
     return channels

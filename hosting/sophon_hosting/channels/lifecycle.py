@@ -8,13 +8,14 @@ from typing import Any
 
 from aiohttp import web
 
+from sophon.principals import channel_person_principal
 from sophon.services import Services
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
-from sophon_hosting.channels.chat_state import ChatState, channel_user_id
+from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.handler import InboundHandler
@@ -166,7 +167,7 @@ class ChannelSupervisor:
     def approvers(self) -> frozenset[str]:
         """The people in the channels' setting Approvers, as user ids of the host."""
         return frozenset(
-            channel_user_id(each.channel.name, person_id)
+            channel_person_principal(each.channel.name, person_id)
             for each in self._configured
             for person_id in each.policy.approvers
         )
@@ -182,6 +183,7 @@ class ChannelSupervisor:
     def connect(self, host: Host) -> None:
         """Connect each channel to the host."""
         self._host = host
+        host.channel_names.update(each.channel.name for each in self._configured)
         self._connected = {
             each.channel.name: ConnectedChannel(host, each, self._typing, self.replies) for each in self._configured
         }

@@ -30,6 +30,7 @@ COMMANDS = {
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
     "worker": "Run tasks without web page, API and Socket.IO.",
+    "migrate": "Give data of earlier versions to the users whose it is.",
     "init": "Write an initial appsettings.json.",
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""

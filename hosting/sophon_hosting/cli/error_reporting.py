@@ -8,6 +8,7 @@ import traceback
 import typer
 
 from sophon.errors import SettingsError, SophonError
+from sophon.security import describe_error, redact
 from sophon_hosting.rendering.control_characters import to_single_line
 
 EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 143
@@ -25,7 +26,7 @@ def report_error(error: Exception, *, debug: bool = False) -> int:
         _discard_stdout()
         return EXIT_FAILURE
     if debug:
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write(redact("".join(traceback.format_exception(error))))
     for line in error_lines(error):
         write_error(line)
     return EXIT_USAGE_ERROR if isinstance(error, _UsageError) else EXIT_FAILURE
@@ -46,15 +47,24 @@ def error_lines(error: Exception) -> list[str]:
         return [_usage_error_line(error)]
     if isinstance(error, typer.Abort):
         return ["aborted"]
-    return [f"unexpected {type(error).__name__}: {error}; run it with --debug for the traceback"]
+    return [f"unexpected {type(error).__name__}: {describe_error(error)}; run it with --debug for the traceback"]
 
 
 def configure_cli_logging(*, debug: bool) -> None:
     """Log to standard error with `debug`, discard logs without: problems are reported as error lines."""
     if debug:
-        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+        handler = logging.StreamHandler()
+        handler.setFormatter(_RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=logging.INFO, handlers=[handler])
     else:
         logging.basicConfig(handlers=[logging.NullHandler()])
+
+
+class _RedactingFormatter(logging.Formatter):
+    """Formatter whose lines and tracebacks hold no secret."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
 
 
 def _usage_error_line(error: Exception) -> str:

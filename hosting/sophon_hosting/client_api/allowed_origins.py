@@ -3,10 +3,25 @@
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
+from aiohttp import hdrs
+from multidict import CIMultiDictProxy
+
 ANY_ORIGIN = "*"
 """Entry of `Hub.AllowedOrigins` that allows every origin."""
 
+REFUSED_ORIGIN_MESSAGE = "this origin is not allowed; see Hub.AllowedOrigins"
+"""Error message for a refused origin."""
+
 _PORTS = {"http": 80, "https": 443}
+
+
+def are_allowed_origins(headers: CIMultiDictProxy[str], allowed: Collection[str]) -> bool:
+    """Return whether a request with these headers is allowed; one with several Origin lines is not: browsers send one,
+    and readers of the headers differ in which of them they take.
+    """
+    origins = headers.getall(hdrs.ORIGIN, ())
+    environ = {"HTTP_HOST": headers.get(hdrs.HOST), "HTTP_X_FORWARDED_HOST": headers.get(hdrs.X_FORWARDED_HOST)}
+    return len(origins) < 2 and all(is_allowed_origin(each, environ, allowed) for each in origins)
 
 
 def is_allowed_origin(origin: str | None, environ: Mapping[str, object], allowed: Collection[str]) -> bool:
@@ -16,7 +31,7 @@ def is_allowed_origin(origin: str | None, environ: Mapping[str, object], allowed
     sets it: a page can set neither. The scheme is ignored, because a proxy may terminate TLS without declaring it.
     """
     if not origin:
-        return True
+        return origin is None
     if ANY_ORIGIN in allowed or origin.rstrip("/").lower() in {each.rstrip("/").lower() for each in allowed}:
         return True
     host = environ.get("HTTP_X_FORWARDED_HOST") or environ.get("HTTP_HOST")

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from sophon.errors import SettingsError, SophonError
+from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.settings import HubSettings
-
-LOCAL_USER = "local"
-"""Id of the only user of a host without `Hub.Users`; the terminal chat uses it too."""
 
 MIN_TOKEN_CHARACTERS = 8
 """Minimum token length in characters; shorter tokens can be guessed."""
@@ -31,10 +29,17 @@ class Unauthorized(SophonError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Authenticated user. An operator may watch all sessions and decide all approvals."""
+    """Authenticated user; `id` is the principal. An operator may watch all sessions and decide all approvals."""
 
     id: str
     operator: bool = False
+
+
+def find_operators(hub: HubSettings) -> frozenset[str]:
+    """Return the principals of the operators in the settings; without `Hub.Users` it is the local user."""
+    if not hub.users:
+        return frozenset((LOCAL_USER,))
+    return frozenset(hub_user_principal(user.id) for user in hub.users if user.operator)
 
 
 class TokenAuthenticator:
@@ -62,7 +67,7 @@ class TokenAuthenticator:
                 )
             elif token in users:
                 problems.append(f"{path}.Token: user {users[token].id} has the same token")
-            users.setdefault(token, User(entry.id, entry.operator))
+            users.setdefault(token, User(hub_user_principal(entry.id), entry.operator))
         if problems:
             raise SettingsError(problems)
         return cls(users)

@@ -1,82 +1,83 @@
 """Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
-import unicodedata
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import replace
 
 from sophon.approvals import Decision
-from sophon.errors import InputError, NotFound
+from sophon.errors import NotFound, SessionTaken
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import Run, RunStatus
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.client_api.client_errors import Busy, Forbidden, TooLarge, Unavailable
-from sophon_hosting.events.replay import SessionReplay
+from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
+from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
+from sophon_hosting.client_api.session_scope import to_client_logged_event
+from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
-from sophon_hosting.runs.approvals import task_id_from_request
+from sophon_hosting.runs.approval_tasks import task_id_from_request
 
-MAX_CONTENT_CHARACTERS = 200_000
-"""Maximum length of one message; longer texts belong in files."""
-
-MAX_ID_CHARACTERS = 128
-"""Maximum length of session ids and message ids that clients choose."""
+SESSION_TRIES = 5
+"""How often a session is looked up that others delete and take at the same time."""
 
 HUB_CHANNEL = "hub"
 """Channel name of messages received over Socket.IO and HTTP."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientMessage:
-    """Message from a client.
-
-    `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
-    hexadecimal digits). `instructions` apply to this turn only and follow those of the host.
-    """
-
-    content: str
-    session_id: str | None = None
-    client_message_id: str | None = None
-    stream: bool = True
-    model: str | None = None
-    planning: str | None = None
-    trace: str | None = None
-    instructions: str | None = None
 
 
 class AuthorizedHost:
     """Application service: the operations of one user on a host, each with its permission check.
 
     A user reads and changes only their own sessions and tasks. An operator reads everything, decides and cancels
-    everywhere, and sends messages only to their own sessions. Objects of other users raise Forbidden, missing ones
-    NotFound.
+    everywhere, and sends messages only to their own sessions. What belongs to another user raises NotFound, like what
+    does not exist, and a session id that another user has taken names a session of the user's own (`session_scope`).
+    Operators know what exists, so they get Forbidden instead; `knows_all` says that the user is one who acts without
+    the rights of an operator.
     """
 
-    def __init__(self, host: Host, user: User) -> None:
+    def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
         self._host, self.user = host, user
         self._store = host.services.store
+        self.sessions = UserSessions(
+            self._store.sessions, user, knows_all=knows_all or user.operator, channels=host.channel_names
+        )
 
-    async def send_message(
-        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
-    ) -> TaskReceipt:
+    async def send_message(self, message: ClientMessage) -> TaskReceipt:
         """Accept a message; create the session if none is named or the named one does not exist.
 
-        `before_accept` is awaited with the session id after the permission check and before anything is written; for a
-        message that was accepted earlier, the receipt may name another session. Raises Unavailable, InputError,
-        TooLarge, Forbidden, QueueFull, NotFound for an unknown model.
+        Raises Unavailable, InputError, TooLarge, Forbidden (operators), QueueFull, NotFound for an unknown model.
+        """
+        receipt = await self.accept_message(message)
+        return replace(receipt, session_id=self.sessions.to_client_id(receipt.session_id))
+
+    async def accept_message(
+        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
+    ) -> TaskReceipt:
+        """Do what `send_message` does; the receipt has the stored session id.
+
+        `before_accept` is awaited with the stored session id after the permission check and before anything is written;
+        for a message that was accepted earlier, the receipt may name another session.
         """
         if self._host.is_shutting_down:
             raise Unavailable("the host is shutting down; send the message again when it is back")
         if len(message.content) > MAX_CONTENT_CHARACTERS:
             raise TooLarge("the message", len(message.content), MAX_CONTENT_CHARACTERS)
         validate_id("client_message_id", message.client_message_id)
+        for _ in range(SESSION_TRIES - 1):
+            with suppress(SessionTaken):  # the session was deleted meanwhile, and its id is somebody else's by now
+                return await self._accept_into_session(message, before_accept)
+        return await self._accept_into_session(message, before_accept)
+
+    async def _accept_into_session(
+        self, message: ClientMessage, before_accept: Callable[[str], Awaitable[None]] | None
+    ) -> TaskReceipt:
         session_id = message.session_id
         if session_id is None:  # created with the task, so that a repeated message leaves no empty session
             session_id = self.new_session_id()
         else:
-            await self.ensure_own_session(session_id)
+            session_id = (await self.sessions.find_or_create_own(session_id)).id
         if before_accept is not None:
             await before_accept(session_id)
         return await self._host.accept(
@@ -90,36 +91,27 @@ class AuthorizedHost:
                 stream=message.stream,
                 model=message.model,
                 planning=message.planning,
+                max_iterations=message.max_iterations,
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
+                session_owner=self.user.id,
             )
         )
 
     async def cancel_task(self, task_id: str) -> Run:
-        """Cancel a task; a finished task stays unchanged. Raises NotFound, Forbidden."""
+        """Cancel a task; a finished task stays unchanged. Raises NotFound."""
         await self.get_task(task_id)
-        return await self._host.cancel(task_id)
+        return self.sessions.to_client_run(await self._host.cancel(task_id))
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord:
         """Decide an approval of the user's tasks; an operator may decide all. Raises NotFound, DecisionRefused."""
-        return await self._host.approvals.decide(approval_id, decision, self.user.id)
-
-    async def join_session(self, session_id: str, last_seq: int, listener: EventListener) -> SessionReplay:
-        """Return the events of a session after `last_seq` and subscribe to all later ones, until `unsubscribe`.
-
-        A missing session is created and belongs to the user. Raises InputError, Forbidden.
-        """
-        if self.user.operator:
-            validate_id("session_id", session_id)
-            await self._store.sessions.get_or_create(session_id, self.user.id)
-        else:
-            await self.ensure_own_session(session_id)
-        return await self._host.event_bus.join_session(session_id, max(last_seq, 0), listener)
+        await self.get_approval(approval_id)
+        return self.sessions.to_client_approval(await self._host.approvals.decide(approval_id, decision, self.user.id))
 
     async def subscribe(self, session_id: str, listener: EventListener) -> None:
-        """Subscribe to the events of a session, until `unsubscribe`. Raises NotFound, Forbidden."""
-        await self.get_session(session_id)
-        await self._host.event_bus.subscribe(session_id, listener)
+        """Subscribe to the events of a session, until `unsubscribe`; they have stored session ids. Raises NotFound."""
+        session = await self.sessions.find(session_id)
+        await self._host.event_bus.subscribe(session.id, listener, session.owner)
 
     def subscribe_all(self, listener: EventListener) -> None:
         """Subscribe to the events of all sessions, until `unsubscribe_all`. Operators only. Raises Forbidden."""
@@ -132,81 +124,72 @@ class AuthorizedHost:
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe from the events of a session."""
-        self._host.event_bus.unsubscribe(session_id, listener)
+        for stored_id in self.sessions.possible_stored_ids(session_id):
+            self._host.event_bus.unsubscribe(stored_id, listener)
 
     def new_session_id(self) -> str:
         """Return an id for a new session."""
         return self._host.services.clock.new_id()
 
     async def ensure_own_session(self, session_id: str) -> SessionSummary:
-        """Return a session of the user; create it if it does not exist. Raises InputError, Forbidden."""
-        validate_id("session_id", session_id)
-        session = await self._store.sessions.get_or_create(session_id, self.user.id)
-        if session.owner != self.user.id:
-            raise Forbidden("this session belongs to another user")
-        return session
+        """Return a session of the user; create it if it does not exist. Raises InputError, Forbidden (operators)."""
+        return self.sessions.to_client_session(await self.sessions.find_or_create_own(session_id))
 
     async def get_session(self, session_id: str) -> SessionSummary:
-        """Return a session. Raises NotFound, Forbidden."""
-        session = await self._store.sessions.get(session_id)
-        self._require_access(session.owner, "session")
-        return session
+        """Return a session. Raises NotFound."""
+        return self.sessions.to_client_session(await self.sessions.find(session_id))
 
     async def list_sessions(self, *, all_users: bool = False) -> list[SessionSummary]:
         """Return the user's sessions, newest first; with `all_users` (operators only) those of all users."""
-        return await self._store.sessions.list(self._owner_filter(all_users))
+        sessions = await self._store.sessions.list(self._owner_filter(all_users))
+        return [self.sessions.to_client_session(session) for session in sessions]
 
     async def list_records(self, session_id: str, after_seq: int = 0) -> list[SessionRecord]:
-        """Return the records of a session after a seq. Raises NotFound, Forbidden."""
-        await self.get_session(session_id)
-        return await self._store.sessions.list_records(session_id, after_seq)
+        """Return the records of a session after a seq. Raises NotFound."""
+        return await self._store.sessions.list_records(await self.sessions.find_stored_id(session_id), after_seq)
 
     async def list_events(self, session_id: str, after_seq: int = 0, limit: int = 1000) -> list[LoggedEvent]:
-        """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound, Forbidden."""
-        await self.get_session(session_id)
-        return await self._store.events.list_after(session_id, after_seq, limit)
+        """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound."""
+        stored_id = await self.sessions.find_stored_id(session_id)
+        rows = await self._store.events.list_after(stored_id, after_seq, limit)
+        return [to_client_logged_event(row, stored_id, self.user.id) for row in rows]
 
     async def rename_session(self, session_id: str, title: str) -> SessionSummary:
-        """Set the title of a session and return the session. Raises NotFound, Forbidden."""
-        await self.get_session(session_id)
-        await self._store.sessions.rename(session_id, title)
-        return await self._store.sessions.get(session_id)
+        """Set the title of a session and return the session. Raises NotFound."""
+        await self._store.sessions.rename(await self.sessions.find_stored_id(session_id), title)
+        return await self.get_session(session_id)
 
     async def set_session_model(self, session_id: str, model: str | None) -> SessionSummary:
-        """Set the model of a session; None restores routing. Raises NotFound (session or model), Forbidden."""
-        await self.get_session(session_id)
+        """Set the model of a session; None restores routing. Raises NotFound (session or model)."""
+        stored_id = await self.sessions.find_stored_id(session_id)
         if model is not None:
             self._host.services.gateway.find(model)
-        await self._store.sessions.set_model(session_id, model)
-        return await self._store.sessions.get(session_id)
+        await self._store.sessions.set_model(stored_id, model)
+        return await self.get_session(session_id)
 
     async def fork_session(
         self, session_id: str, new_session_id: str | None = None, *, up_to_seq: int | None = None
     ) -> SessionSummary:
-        """Copy a session, completely or up to a seq; the owner stays. Raises NotFound, Forbidden, InputError."""
-        await self.get_session(session_id)
-        validate_id("session_id", new_session_id)
-        copy = new_session_id or self._host.services.clock.new_id()
-        await self._store.sessions.fork(session_id, copy, upto=up_to_seq)
-        return await self._store.sessions.get(copy)
+        """Copy a session, completely or up to a seq; the owner stays. Raises NotFound, InputError."""
+        source = await self.sessions.find(session_id)
+        copy = await self.sessions.choose_copy_id(new_session_id or self.new_session_id(), source.owner)
+        await self._store.sessions.fork(source.id, copy, upto=up_to_seq)
+        return self.sessions.to_client_session(await self._store.sessions.get(copy))
 
     async def delete_session(self, session_id: str) -> None:
-        """Cancel the session's tasks, then delete the session. Raises NotFound, Forbidden, Busy.
-
-        Busy: a turn did not stop within a second. The session still exists; retry when the turn has ended.
-        """
-        await self.get_session(session_id)
-        while unfinished := [run for run in await self._store.runs.list_unfinished() if run.session_id == session_id]:
-            for run in unfinished:
-                if not (await self._host.cancel(run.id)).is_finished:
-                    raise Busy(f"task {run.id!r} is still stopping; delete the session when it has ended")
-        await self._store.sessions.delete(session_id)
+        """Do what `Host.delete_session` does. Raises NotFound, Busy."""
+        await self._host.delete_session(await self.sessions.find_stored_id(session_id))
 
     async def get_task(self, task_id: str) -> Run:
-        """Return the run of a task. Raises NotFound, Forbidden."""
-        run = await self._store.runs.get(task_id)
-        self._require_access(run.owner, "task")
-        return run
+        """Return the run of a task. Raises NotFound."""
+        if self.user.operator:
+            return await self._store.runs.get(task_id)
+        run = await self._store.runs.find(task_id)
+        if run is None:
+            raise NotFound("task", task_id)
+        if run.owner != self.user.id:
+            self.sessions.refuse("task", task_id)
+        return self.sessions.to_client_run(run)
 
     async def list_tasks(
         self,
@@ -218,21 +201,32 @@ class AuthorizedHost:
     ) -> list[Run]:
         """Return the user's tasks, newest first; with `all_users` (operators only) those of all users."""
         owner = self._owner_filter(all_users)
-        return await self._store.runs.list(session_id=session_id, owner=owner, status=status, limit=limit)
+        stored_id = await self.sessions.filter_id(session_id)
+        runs = await self._store.runs.list(session_id=stored_id, owner=owner, status=status, limit=limit)
+        return [self.sessions.to_client_run(run) for run in runs]
 
     async def get_approval(self, approval_id: str) -> ApprovalRecord:
-        """Return an approval. Raises NotFound, Forbidden."""
-        record = await self._store.approvals.get(approval_id)
-        self._require_access(await self._owner_of_task(record), "approval")
-        return record
+        """Return an approval. Raises NotFound, after the same queries for what is another's and what does not exist."""
+        record = await self._store.approvals.find(approval_id)
+        run = await self._store.runs.find(task_id_from_request(record.request) if record is not None else approval_id)
+        if record is None:
+            raise NotFound("approval", approval_id)
+        if not self.user.operator and (run is None or run.owner != self.user.id):
+            self.sessions.refuse("approval", approval_id)
+        return self.sessions.to_client_approval(record)
 
     async def list_approvals(
         self, *, session_id: str | None = None, open_only: bool = True, all_users: bool = False
     ) -> list[ApprovalRecord]:
         """Return the user's approvals, oldest first; with `all_users` (operators only) those of all users."""
-        records = await self._store.approvals.list(open_only=open_only, session_id=session_id)
         owner = self._owner_filter(all_users)
-        return [record for record in records if owner is None or await self._owner_of_task(record) == owner]
+        stored_id = await self.sessions.filter_id(session_id)
+        records = await self._store.approvals.list(open_only=open_only, session_id=stored_id)
+        return [
+            self.sessions.to_client_approval(record)
+            for record in records
+            if owner is None or await self._owner_of_task(record) == owner
+        ]
 
     def require_operator(self) -> None:
         """Raise Forbidden unless the user is an operator."""
@@ -241,27 +235,11 @@ class AuthorizedHost:
 
     async def _owner_of_task(self, record: ApprovalRecord) -> str | None:
         """Return the owner of the task, or None if the task was deleted."""
-        try:
-            return (await self._store.runs.get(task_id_from_request(record.request))).owner
-        except NotFound:
-            return None
+        run = await self._store.runs.find(task_id_from_request(record.request))
+        return None if run is None else run.owner
 
     def _owner_filter(self, everything: bool) -> str | None:
         if everything:
             self.require_operator()
             return None
         return self.user.id
-
-    def _require_access(self, owner: str | None, kind: str) -> None:
-        if owner != self.user.id and not self.user.operator:
-            raise Forbidden(f"this {kind} belongs to another user")
-
-
-def validate_id(field_name: str, value: str | None) -> None:
-    """Raise InputError for an id that is empty, too long, or contains invisible characters."""
-    if value is None:
-        return
-    if not 1 <= len(value) <= MAX_ID_CHARACTERS:
-        raise InputError(f"{field_name} has {len(value)} characters; 1 to {MAX_ID_CHARACTERS} are allowed")
-    if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in value):
-        raise InputError(f"{field_name} contains invisible characters")

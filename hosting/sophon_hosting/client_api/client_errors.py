@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError
+from sophon.security import describe_error
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.runs.approvals import DecisionRefused
 
@@ -27,10 +28,14 @@ class Unavailable(SophonError):
     code = "unavailable"
 
 
-class Busy(SophonError):
-    """Error: a running turn blocks the operation; retry when the turn has ended (code `busy`)."""
+class BodyTimeout(SophonError, TimeoutError):
+    """Error: the body of a request did not arrive in time (code `request_timeout`)."""
 
-    code = "busy"
+    code = "request_timeout"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"the body did not arrive within {seconds:g} s; see Hub.RequestTimeout")
 
 
 class TooLarge(InputError):
@@ -46,8 +51,10 @@ class TooLarge(InputError):
 HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "unauthorized": 401,
     "forbidden": 403,
+    "operator_needed": 403,
     "not_found": 404,
     "method_not_allowed": 405,
+    "request_timeout": 408,
     "already_decided": 409,
     "expired": 409,
     "not_editable": 409,
@@ -91,7 +98,15 @@ def to_error_payload(error: Exception) -> ErrorPayload:
 
 def _public_message(error: SophonError) -> str:
     """Return the message without the suggested names of a NotFound: they may belong to other users."""
-    return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else str(error)
+    return f"there is no {error.kind} {error.name!r}" if isinstance(error, NotFound) else describe_error(error)
 
 
-__all__ = ["Busy", "ErrorPayload", "Forbidden", "TooLarge", "Unauthorized", "Unavailable", "to_error_payload"]
+__all__ = [
+    "BodyTimeout",
+    "ErrorPayload",
+    "Forbidden",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+    "to_error_payload",
+]

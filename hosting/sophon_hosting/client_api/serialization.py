@@ -12,7 +12,7 @@ from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
-from sophon_hosting.runs.approvals import task_id_from_request
+from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 DESCRIPTION_CHARACTERS = 100
 """Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
@@ -83,7 +83,9 @@ def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
         "risk": request.risk.label,
         "arguments": dict(request.arguments),
         "preview": request.preview,
+        "full_preview": request.full_preview,
         "editable": request.editable,
+        "needs_operator": request.needs_operator,
         "asked_at": _to_iso(record.asked_at),
         "expires_at": _to_iso(request.expires_at),
         "status": "decided" if decision else "open",
@@ -107,6 +109,8 @@ def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
         "category": entry.category,
         "scope": entry.scope,
         "origin": entry.origin,
+        "trusted": entry.is_trusted,
+        "sources": list(entry.sources) if entry.sources is not None else None,
         "created_at": _to_iso(entry.created_at),
     }
 

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from sophon.clock import Clock
-from sophon.errors import NotFound
-from sophon.events import Event, EventSink, NullEventSink
+from sophon.errors import NotFound, SessionTaken
+from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.runs.contract import FinishResult, Run
+from sophon.stores.sessions.contract import SessionStore
 from sophon_hosting.events.replay import SessionReplay, read_missed_events
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.wire_event import EventListener, to_logged_event, to_wire_event
@@ -24,6 +25,9 @@ MAX_BACKOFF_SECONDS = 8.0
 WriteOutcome = Callable[[Callable[[int], Sequence[LoggedEvent]]], Awaitable[FinishResult]]
 """Stores the outcome of a run with its last events, which it builds from the seq of the session's last record."""
 
+DeletionCallback = Callable[[str], Awaitable[None]]
+"""Called with a session id before that session is deleted; ends what still works for the session."""
+
 
 class EventBus:
     """Event sink of a host, with one sequencer per session.
@@ -31,10 +35,20 @@ class EventBus:
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
     of the session wait. `global_sink` receives the events of all sessions.
+
+    A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
+    is another one. With `sessions`, a listener is added only while the session belongs to that owner.
     """
 
-    def __init__(self, events: EventLog, clock: Clock, global_sink: EventSink | None = None) -> None:
-        self._log, self._clock = events, clock
+    def __init__(
+        self,
+        events: EventLog,
+        clock: Clock,
+        global_sink: EventSink | None = None,
+        sessions: SessionStore | None = None,
+    ) -> None:
+        self._log, self._clock, self._sessions = events, clock, sessions
+        self._deletion_callbacks: list[DeletionCallback] = []
         self._global_sink = global_sink or NullEventSink()
         self._sequencers: dict[str, SessionSequencer] = {}
         self._global_listeners: list[EventListener] = []
@@ -51,31 +65,68 @@ class EventBus:
         """Undo `subscribe_all`."""
         self._global_listeners.remove(listener)
 
-    async def join_session(self, session_id: str, last_seq: int, listener: EventListener) -> SessionReplay:
+    async def join_session(
+        self, session_id: str, last_seq: int, listener: EventListener, owner: str | None = None
+    ) -> SessionReplay:
         """Return the events after `last_seq` and subscribe to all later ones, without gaps or duplicates.
 
-        A listener that joins again is subscribed once.
+        A listener that joins again is subscribed once. Raises SessionTaken if the session is no longer `owner`'s.
         """
         async with self._acquire_sequencer(session_id) as sequencer:
+            await self._check_owner(session_id, owner)
             joined = await read_missed_events(self._log, session_id, last_seq)
-            if listener not in sequencer.listeners:
-                sequencer.listeners.append(listener)
+            sequencer.listeners[listener] = owner
             return SessionReplay(
                 joined.seq, [*joined.events, *sequencer.stream_snapshots.to_wire_events(session_id)], joined.is_partial
             )
 
-    async def subscribe(self, session_id: str, listener: EventListener) -> None:
-        """Subscribe to later events of a session, until `unsubscribe`. Idempotent."""
+    async def subscribe(self, session_id: str, listener: EventListener, owner: str | None = None) -> None:
+        """Subscribe to later events of a session, until `unsubscribe`. Idempotent.
+
+        The session may not exist yet. Raises SessionTaken if it is no longer `owner`'s.
+        """
         async with self._acquire_sequencer(session_id) as sequencer:
-            if listener not in sequencer.listeners:
-                sequencer.listeners.append(listener)
+            await self._check_owner(session_id, owner, may_be_new=True)
+            sequencer.listeners[listener] = owner
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe a listener from a session."""
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None and listener in sequencer.listeners:
-            sequencer.listeners.remove(listener)
+            del sequencer.listeners[listener]
             self._discard(session_id, sequencer)
+
+    def drop_listeners_of_others(self, session_id: str, owner: str) -> None:
+        """Unsubscribe who subscribed when a session of that id had another owner.
+
+        Needed where a session was deleted by another process, as by `sophon sessions delete`.
+        """
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is not None:
+            sequencer.drop_listeners_of_others(owner)
+            self._discard(session_id, sequencer)
+
+    def before_deletion(self, callback: DeletionCallback) -> None:
+        """Register a callback that is awaited before a session is deleted."""
+        self._deletion_callbacks.append(callback)
+
+    def forget_deletion_callback(self, callback: DeletionCallback) -> None:
+        """Undo `before_deletion`."""
+        self._deletion_callbacks.remove(callback)
+
+    async def delete_session(self, session_id: str, delete: Callable[[str], Awaitable[None]]) -> None:
+        """Delete a session with `delete`, then publish `SessionDeleted` and end all subscriptions to the session.
+
+        The caller makes sure that no turn runs in it and none starts. Raises the errors of `delete`; nothing has
+        changed then.
+        """
+        for callback in self._deletion_callbacks:
+            await callback(session_id)
+        async with self._acquire_sequencer(session_id) as sequencer:
+            with suppress(NotFound):  # deleted by another process; `delete` reports it
+                await sequencer.flush()
+            await delete(session_id)
+            sequencer.end_subscriptions(SessionDeleted(session_id=session_id))
 
     async def commit_outcome(
         self, session_id: str, build_events: Callable[[int], Sequence[Event]], write: WriteOutcome
@@ -133,6 +184,14 @@ class EventBus:
     def __len__(self) -> int:
         """Return the number of sessions with a sequencer."""
         return len(self._sequencers)
+
+    async def _check_owner(self, session_id: str, owner: str | None, *, may_be_new: bool = False) -> None:
+        """Raise SessionTaken unless the session is the owner's; the caller holds the lock, as a deletion does."""
+        if owner is None or self._sessions is None:
+            return
+        session = await self._sessions.find(session_id)
+        if not may_be_new if session is None else session.owner != owner:
+            raise SessionTaken(session_id)
 
     def _get_or_create_sequencer(self, session_id: str) -> SessionSequencer:
         sequencer = self._sequencers.get(session_id)

@@ -1,9 +1,10 @@
 """De-duplication of events: which events are published once per task, although a resumed turn emits them again."""
 
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, TypeAlias
 
-from sophon.events import Event
+from sophon.events import Event, Message
 from sophon.stores.events.contract import LoggedEvent
 
 EventKey: TypeAlias = tuple[str, ...]
@@ -12,13 +13,15 @@ EventKey: TypeAlias = tuple[str, ...]
 UNIQUE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "task_queued": (),
     "task_started": (),
-    "message": ("role",),
     "tool_call_started": ("run_id", "call_id"),
     "tool_call_completed": ("run_id", "call_id"),
     "approval_requested": ("approval_id",),
     "approval_resolved": ("approval_id",),
 }
-"""Identifying fields by event name: within a task, such an event is published once. Other events may repeat."""
+"""Identifying fields by event name: within a task, such an event is published once. Other events may repeat, except
+`message`: a turn has one of the user and any number of the assistant, and each is published again only if its content
+has changed since, because the model made the reply again.
+"""
 
 FIRST_EVENTS = frozenset({"task_queued", "task_started"})
 """Events that start the tracking of a task."""
@@ -33,42 +36,61 @@ class EventDeduplicator:
     """
 
     def __init__(self) -> None:
-        self._keys: dict[str, set[EventKey]] = {}
+        self._published: dict[str, dict[EventKey, str]] = {}
+        """By task: the version last published, by key; "" of an event that has only one version."""
 
     def register(self, event: Event) -> bool:
         """Record the event; return whether its task has not emitted it before."""
-        fields = UNIQUE_FIELDS.get(event.wire_name)
-        if fields is None or not event.task_id:
+        identity = _identify(event.wire_name, _fields_of(event)) if event.task_id else None
+        if identity is None:
             return True
-        keys = self._keys.get(event.task_id)
-        if keys is None:
+        published = self._published.get(event.task_id)
+        if published is None:
             if event.wire_name not in FIRST_EVENTS:  # the task already has an outcome and is no longer tracked
                 return True
-            keys = self._keys[event.task_id] = set()
-        key = (event.wire_name, *(str(getattr(event, field)) for field in fields))
-        if key in keys:
+            published = self._published[event.task_id] = {}
+        key, version = identity
+        if published.get(key) == version:
             return False
-        keys.add(key)
+        published[key] = version
         return True
 
     def load(self, logged: Iterable[LoggedEvent]) -> None:
-        """Load the events that a previous process has stored."""
+        """Load the events that a previous process has stored, in their order."""
         for event in logged:
-            fields = UNIQUE_FIELDS.get(event.name)
-            if fields is not None and event.task_id:
-                self._keys.setdefault(event.task_id, set()).add(_event_key(event.name, fields, event.data))
+            identity = _identify(event.name, event.data) if event.task_id else None
+            if identity is not None:
+                key, version = identity
+                self._published.setdefault(event.task_id, {})[key] = version
 
     def has_emitted(self, task_id: str, name: str) -> bool:
         """Return whether a task has emitted an event of that name."""
-        return any(key[0] == name for key in self._keys.get(task_id, ()))
+        return any(key[0] == name for key in self._published.get(task_id, ()))
 
     def forget_task(self, task_id: str) -> None:
         """Forget the events of a task that has its outcome."""
-        self._keys.pop(task_id, None)
+        self._published.pop(task_id, None)
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._published)
 
 
-def _event_key(name: str, fields: tuple[str, ...], data: Mapping[str, Any]) -> EventKey:
-    return (name, *(str(data.get(field, "")) for field in fields))
+def _fields_of(event: Event) -> Mapping[str, Any]:
+    names = ("role", "message_id", "content") if isinstance(event, Message) else UNIQUE_FIELDS.get(event.wire_name, ())
+    return {name: getattr(event, name) for name in names}
+
+
+def _identify(name: str, data: Mapping[str, Any]) -> tuple[EventKey, str] | None:
+    """Return the key of an event and the version of what it says; None for an event that may repeat."""
+    if name == "message":
+        return _identify_message(data)
+    fields = UNIQUE_FIELDS.get(name)
+    return None if fields is None else ((name, *(str(data.get(field, "")) for field in fields)), "")
+
+
+def _identify_message(data: Mapping[str, Any]) -> tuple[EventKey, str]:
+    role = str(data.get("role", ""))
+    if role != "assistant":
+        return ("message", role), ""
+    content = str(data.get("content", "")).encode("utf-8", "surrogatepass")
+    return ("message", role, str(data.get("message_id", ""))), sha256(content).hexdigest()

@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from sophon.events import Event, EventSink, StreamChunk
+from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
 from sophon.stores.events.contract import EventLog
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
 from sophon_hosting.events.stream_snapshots import StreamSnapshots
@@ -37,7 +37,8 @@ class SessionSequencer:
         self._pending: deque[Event] = deque()
         self._since_trim = 0
         self.lock = asyncio.Lock()
-        self.listeners: list[EventListener] = []
+        self.listeners: dict[EventListener, str | None] = {}
+        """Listeners with the owner for whose session each has subscribed; None if the owner does not matter."""
         self.deduplicator = EventDeduplicator()
         self.stream_snapshots = StreamSnapshots()
         self.flush_task: asyncio.Task[None] | None = None
@@ -71,7 +72,7 @@ class SessionSequencer:
             self._pending.append(event)
             self._cancel_timer()
             self._wake()
-        elif not (isinstance(event, StreamChunk) and self._delay_chunk(event)):
+        elif not (isinstance(event, StreamChunk | ReasoningChunk) and self._delay_chunk(event)):
             self.publish(event)
 
     async def flush(self) -> None:
@@ -115,8 +116,21 @@ class SessionSequencer:
             except Exception:
                 log.exception("a listener failed on %s", event.wire_name)
 
+    def end_subscriptions(self, last: Event) -> None:
+        """Discard all state after the session was deleted, and unsubscribe all listeners after a last event."""
+        self.clear()
+        self.publish(last)
+        self.listeners.clear()
+
+    def drop_listeners_of_others(self, owner: str) -> None:
+        """Unsubscribe the listeners that subscribed to a session of that id when it had another owner."""
+        for listener, session_owner in list(self.listeners.items()):
+            if session_owner not in (None, owner):
+                del self.listeners[listener]
+
     def clear(self) -> None:
         """Discard all state after the session was deleted."""
+        self._cancel_timer()
         self._pending.clear()
         self.deduplicator = EventDeduplicator()
         self.stream_snapshots = StreamSnapshots()
@@ -126,7 +140,7 @@ class SessionSequencer:
             event.seq = seq
         self._since_trim += len(events)
 
-    def _delay_chunk(self, chunk: StreamChunk) -> bool:
+    def _delay_chunk(self, chunk: StreamChunk | ReasoningChunk) -> bool:
         """Delay a chunk to merge it with later ones, unless it is the first in a while. Return whether it waits."""
         loop = asyncio.get_running_loop()
         remaining_seconds = self._merge_until - loop.time()
@@ -153,9 +167,9 @@ class SessionSequencer:
     def _merge_chunk(self, event: Event) -> bool:
         """Merge a chunk into a pending one, so that chunks do not accumulate while the store is slow."""
         last = self._pending[-1] if self._pending else None
-        if not (isinstance(event, StreamChunk) and isinstance(last, StreamChunk)):
+        if not (isinstance(event, StreamChunk | ReasoningChunk) and isinstance(last, StreamChunk | ReasoningChunk)):
             return False
-        if (event.task_id, event.run_id, event.epoch) != (last.task_id, last.run_id, last.epoch):
+        if not continues_chunk(last, event):
             return False
         last.text += event.text
         return True
@@ -164,3 +178,14 @@ class SessionSequencer:
         if self._since_trim >= TRIM_INTERVAL_EVENTS:
             self._since_trim = 0
             await self._log.trim(self._session_id, MAX_STORED_EVENTS)
+
+
+def continues_chunk(last: Event, event: Event) -> bool:
+    """Return whether an event is the next chunk of the same streamed text."""
+    if (event.task_id, event.run_id) != (last.task_id, last.run_id):
+        return False
+    if isinstance(event, StreamChunk) and isinstance(last, StreamChunk):
+        return event.epoch == last.epoch
+    if isinstance(event, ReasoningChunk) and isinstance(last, ReasoningChunk):
+        return event.reasoning_id == last.reasoning_id and event.offset == last.offset + len(last.text)
+    return False

@@ -8,6 +8,8 @@ from aiohttp import web
 
 from sophon_channels.contract import Channel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.client_api.client_address import TrustedProxies
+from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
@@ -17,6 +19,7 @@ from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.usage import usage_routes
+from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.fallback_page import fallback_page_routes
 from sophon_hosting.http.health import RenderMetrics, health_routes
@@ -26,6 +29,8 @@ from sophon_hosting.http.middlewares import (
     bind_trace,
     check_host,
     check_origin,
+    delay_refused_webhooks,
+    refuse_foreign_fetches,
     require_auth,
     require_json,
 )
@@ -50,12 +55,15 @@ class HttpOptions:
     """Options of the HTTP application.
 
     `render_metrics` renders the response of `/metrics`; if None, the path does not exist. `web_folder` is the
-    folder of the built web page. `channels` are listed at `/api/channels`.
+    folder of the built web page. `channels` are listed at `/api/channels`. `throttle` delays failed log-ins.
+    `instance_id` is shown by `/healthz`.
     """
 
     render_metrics: RenderMetrics | None = None
     web_folder: Path = BUILT_FOLDER
     channels: Sequence[Channel] = ()
+    throttle: LoginThrottle | None = None
+    instance_id: str = ""
 
 
 def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None = None) -> web.Application:
@@ -64,14 +72,21 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     The HTTP middlewares apply to `/socket.io/` too.
     """
     chosen, hub = options or HttpOptions(), host.services.settings.hub
+    delay_failure = delay_failed_login(
+        chosen.throttle or LoginThrottle(host.services.clock), TrustedProxies(hub.trusted_proxies)
+    )
     app = web.Application(
         client_max_size=MAX_BODY_BYTES,
         middlewares=[
             bind_trace(),
+            mark_as_serving(),
             check_host(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
+            refuse_foreign_fetches(hub.allowed_origins),
             check_origin(hub.allowed_origins),
+            limit_body_time(hub.request_timeout.total_seconds()),
+            delay_refused_webhooks(delay_failure),
             convert_errors(),
-            require_auth(host, access),
+            require_auth(host, access, delay_failure),
             require_json(),
         ],
     )
@@ -83,7 +98,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
         app.add_routes(web_page_routes(chosen.web_folder))
     else:
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
-    app.add_routes(health_routes(chosen.render_metrics))
+    app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
     app.add_routes(channel_routes(chosen.channels))
     if hub.open_ai_api:
         app.add_routes(openai_routes())

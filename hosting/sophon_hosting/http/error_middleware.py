@@ -25,13 +25,18 @@ def convert_errors() -> Middleware:
         except web.HTTPException as error:
             return _response_from_http_exception(request, error)
         except Exception as error:
-            if (
-                RESPONSE_STARTED in request
-            ):  # a second response would corrupt the first; aiohttp closes the connection instead
+            # A second response would corrupt the first; aiohttp closes the connection instead. A client that has
+            # disconnected gets none, and is no internal error.
+            if RESPONSE_STARTED in request or (isinstance(error, ConnectionError) and is_disconnected(request)):
                 raise
             return error_response(to_error_payload(error))
 
     return middleware
+
+
+def is_disconnected(request: web.BaseRequest) -> bool:
+    """Return whether the client of a request has disconnected."""
+    return request.transport is None or request.transport.is_closing()
 
 
 def _response_from_http_exception(request: web.Request, error: web.HTTPException) -> web.StreamResponse:

@@ -6,7 +6,6 @@ from string import Template
 
 from aiohttp import web
 
-from sophon._version import __version__
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_host
@@ -36,7 +35,6 @@ def fallback_page_routes(access: TokenAuthenticator, *, metrics: bool) -> list[w
     async def get_page(request: web.Request) -> web.Response:
         """Return the page. A host with users does not reveal its models to unauthenticated visitors."""
         text = template.substitute(
-            version=escape(__version__),
             address=escape(f"{request.scheme}://{request.host}"),
             token=NO_USERS_HINT if access.allows_anonymous else SIGN_IN_HINT,
             answers=models_html(get_host(request)) if access.allows_anonymous else MODELS_HIDDEN_HINT,

@@ -22,8 +22,13 @@ NONEXISTENT_RUN_ID = "readyz"
 """A run id that does not exist; the check of the store queries it."""
 
 
-def health_routes(render_metrics: RenderMetrics | None) -> list[web.RouteDef]:
+def health_routes(render_metrics: RenderMetrics | None, instance_id: str = "") -> list[web.RouteDef]:
     """Return the routes `/healthz`, `/readyz`, and `/metrics` if `render_metrics` is given."""
+
+    async def get_liveness(request: web.Request) -> web.Response:
+        """Return 200: the process responds. The id says whose host it is to a command, before it sends a token."""
+        return json_response({"status": "ok"} | ({"instance": instance_id} if instance_id else {}))
+
     found = [web.get("/healthz", get_liveness), web.get("/readyz", get_readiness)]
     if render_metrics is not None:
 
@@ -32,11 +37,6 @@ def health_routes(render_metrics: RenderMetrics | None) -> list[web.RouteDef]:
 
         found.append(web.get("/metrics", get_metrics))
     return found
-
-
-async def get_liveness(request: web.Request) -> web.Response:
-    """Return 200: the process responds."""
-    return json_response({"status": "ok"})
 
 
 async def get_readiness(request: web.Request) -> web.Response:

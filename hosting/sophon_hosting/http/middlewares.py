@@ -1,17 +1,19 @@
 """HTTP middlewares before every handler: trace, Host header, Origin (CORS), authentication, JSON content type."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeAlias
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from sophon.errors import InputError
-from sophon_hosting.client_api.allowed_origins import is_allowed_origin
-from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins
+from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
 from sophon_hosting.http.error_middleware import RequestHandler
+from sophon_hosting.http.fetch_metadata import is_refused_fetch
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
 from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response
 from sophon_hosting.observability.log_context import log_context
@@ -28,6 +30,9 @@ WEBHOOK_PATH = "/webhooks/"
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+
+DelayFailure: TypeAlias = Callable[[web.Request, str], Awaitable[None]]
+"""Waits before a failed log-in is answered; gets the request and the wrong token."""
 
 PREFLIGHT_HEADERS = {
     hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST, PATCH, DELETE",
@@ -63,6 +68,24 @@ def check_host(bind_host: str, allowed_hosts: Collection[str]) -> Middleware:
     return middleware
 
 
+def refuse_foreign_fetches(allowed_origins: Collection[str]) -> Middleware:
+    """Return a middleware that refuses requests that pages of other sites cause, before anything is kept for them.
+
+    Webhooks come from servers, which send no such header, and are exempt.
+    """
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        if not request.path.startswith(WEBHOOK_PATH) and is_refused_fetch(
+            request.method, request.path, request.headers, allowed_origins
+        ):
+            message = "a page of another site may not request this; see Hub.AllowedOrigins"
+            return error_response(ErrorPayload("forbidden", message, 403))
+        return await handler(request)
+
+    return middleware
+
+
 def check_origin(allowed_origins: Collection[str]) -> Middleware:
     """Return a middleware that rejects API requests from pages outside this host and `Hub.AllowedOrigins`.
 
@@ -74,9 +97,8 @@ def check_origin(allowed_origins: Collection[str]) -> Middleware:
         origin = request.headers.get(hdrs.ORIGIN)
         if origin is None or not request.path.startswith(AUTHENTICATED_PATHS):
             return await handler(request)
-        environ = {"HTTP_HOST": request.headers.get(hdrs.HOST, "")}
-        if not is_allowed_origin(origin, environ, allowed_origins):
-            return error_response(ErrorPayload("forbidden", "this origin is not allowed; see Hub.AllowedOrigins", 403))
+        if not are_allowed_origins(request.headers, allowed_origins):
+            return error_response(ErrorPayload("forbidden", REFUSED_ORIGIN_MESSAGE, 403))
         preflight = request.method == "OPTIONS" and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
         request[ALLOWED_ORIGIN] = origin
         return web.Response(status=204, headers=PREFLIGHT_HEADERS) if preflight else await handler(request)
@@ -93,19 +115,37 @@ async def add_cors_headers(request: web.Request, response: web.StreamResponse) -
         response.headers[hdrs.VARY] = hdrs.ORIGIN
 
 
-def require_auth(host: Host, access: TokenAuthenticator) -> Middleware:
+def require_auth(host: Host, access: TokenAuthenticator, delay_failure: DelayFailure) -> Middleware:
     """Return a middleware that authenticates `/api/` and `/v1/` by `Authorization: Bearer`. Raises Unauthorized.
 
-    A token in the URL is ignored.
+    A token in the URL is ignored. `delay_failure` is awaited for a wrong token, before the response.
     """
 
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if request.path.startswith(AUTHENTICATED_PATHS):
             scheme, _, token = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
-            user = access.authenticate(token.strip() if scheme.lower() == "bearer" else None)
+            try:
+                user = access.authenticate(token.strip() if scheme.lower() == "bearer" else None)
+            except Unauthorized as error:
+                if error.token_given:
+                    await delay_failure(request, token)
+                raise
             request[AUTHORIZED_HOST] = AuthorizedHost(host, user)
         return await handler(request)
+
+    return middleware
+
+
+def delay_refused_webhooks(delay_failure: DelayFailure) -> Middleware:
+    """Return a middleware that delays refusals of webhooks: a wrong secret or signature."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        response = await handler(request)
+        if request.path.startswith(WEBHOOK_PATH) and response.status in (401, 403):
+            await delay_failure(request, "")
+        return response
 
     return middleware
 

@@ -6,10 +6,13 @@ DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""Default response headers; a response may override them."""
+"""Default response headers; a response may override them. `X-Frame-Options` is for browsers without `frame-ancestors`.
+"""
 
 SERVER_HEADER = "sophon"
 """Value of the Server header; aiohttp's default reveals its version and that of Python."""

@@ -1,7 +1,10 @@
 """Static files of the built web page: `/` and `/assets/`."""
 
+import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from aiohttp import hdrs, web
 
@@ -28,8 +31,39 @@ PAGE_CONTENT_SECURITY_POLICY = "; ".join(
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """Cache-Control of assets, whose file names contain a content hash."""
 
-FileHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-"""Handler that returns one file."""
+CONTENT_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+"""Content-Type by file name extension, of all that the build leaves."""
+
+CHUNK_BYTES = 16 * 1024
+"""Bytes of an asset that are written at a time; what a slow client has not read is not copied as a whole."""
+
+AssetHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""Handler that returns one file of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of the page in memory: a client that does not read its download holds no open file.
+
+    `packed` is the file compressed by gzip, if the build left one.
+    """
+
+    content: bytes
+    packed: bytes | None
+    content_type: str
+    etag: str
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Read a file, and the `.gz` file beside it."""
+        packed = file.with_name(f"{file.name}.gz")
+        content = file.read_bytes()
+        return cls(
+            content,
+            packed.read_bytes() if packed.is_file() else None,
+            CONTENT_TYPES.get(file.suffix, "application/octet-stream"),
+            hashlib.sha256(content).hexdigest()[:32],
+        )
 
 
 def is_page_built(folder: Path = BUILT_FOLDER) -> bool:
@@ -38,19 +72,40 @@ def is_page_built(folder: Path = BUILT_FOLDER) -> bool:
 
 
 def web_page_routes(folder: Path = BUILT_FOLDER) -> list[web.RouteDef]:
-    """Return `/` and one route per asset; no other files are served."""
+    """Return `/` and one route per asset; no other files are served. Reads all of them."""
     assets = [each for each in sorted((folder / "assets").iterdir()) if each.suffix != ".gz"]
     return [
-        web.get("/", _file_handler(folder / "index.html", "no-cache")),
-        *(web.get(f"/assets/{each.name}", _file_handler(each, IMMUTABLE_CACHE_CONTROL)) for each in assets),
+        web.get("/", _asset_handler(Asset.read(folder / "index.html"), "no-cache")),
+        *(
+            web.get(f"/assets/{each.name}", _asset_handler(Asset.read(each), IMMUTABLE_CACHE_CONTROL))
+            for each in assets
+        ),
     ]
 
 
-def _file_handler(file: Path, cache_control: str) -> FileHandler:
-    headers = {"Content-Security-Policy": PAGE_CONTENT_SECURITY_POLICY, hdrs.CACHE_CONTROL: cache_control}
+def _asset_handler(asset: Asset, cache_control: str) -> AssetHandler:
+    headers = {
+        "Content-Security-Policy": PAGE_CONTENT_SECURITY_POLICY,
+        hdrs.CACHE_CONTROL: cache_control,
+        hdrs.VARY: hdrs.ACCEPT_ENCODING,
+        # Weak: one entity tag for both encodings. Source: RFC 9110, 8.8.1.
+        hdrs.ETAG: f'W/"{asset.etag}"',
+    }
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        # FileResponse sends the `.gz` file beside it if the browser accepts gzip.
-        return web.FileResponse(file, headers=headers)
+        packed = asset.packed if "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, "").lower() else None
+        if any(each.value in (asset.etag, "*") for each in request.if_none_match or ()):
+            return web.Response(status=304, headers=headers)
+        response = web.StreamResponse(headers=headers)
+        response.content_type = asset.content_type
+        content = asset.content if packed is None else packed
+        response.content_length = len(content)
+        if packed is not None:
+            response.headers[hdrs.CONTENT_ENCODING] = "gzip"
+        await response.prepare(request)
+        if request.method != hdrs.METH_HEAD:
+            for start in range(0, len(content), CHUNK_BYTES):
+                await response.write(content[start : start + CHUNK_BYTES])
+        return response
 
     return handle

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
-from sophon_hosting.client_api.authorized_host import ClientMessage
+from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, task_to_json
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
@@ -21,7 +21,7 @@ from sophon_hosting.hub.client_event_payloads import (
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
-from sophon_hosting.runs.approvals import task_id_from_request
+from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 AckPayload: TypeAlias = dict[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""

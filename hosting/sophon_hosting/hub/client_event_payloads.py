@@ -35,6 +35,7 @@ class SendMessagePayload(EventPayload):
     stream: bool = True
     model: str | None = None
     planning: str | None = None
+    max_iterations: int | None = None
 
 
 class JoinSessionPayload(EventPayload):

@@ -1,8 +1,15 @@
 """Connections and clients of the hub: a connection has one client per namespace, which subscribes to sessions."""
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 
-from sophon_hosting.client_api.authorized_host import AuthorizedHost, ClientMessage
+from sophon.errors import SessionTaken
+from sophon.events import SessionDeleted
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_hosting.client_api.authorized_host import SESSION_TRIES, AuthorizedHost
+from sophon_hosting.client_api.client_message import ClientMessage
+from sophon_hosting.client_api.session_scope import to_client_event, to_client_replay
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
@@ -40,12 +47,10 @@ class HubConnection:
         """Clients by namespace."""
         self.receive_lock = asyncio.Lock()
         self.pending_attachments = 0
-        self.handshake_timeout: asyncio.Task[None] | None = None
-        """Closes the connection after the handshake timeout; None while the connection has a client."""
 
 
 class HubClient:
-    """An authenticated client in one namespace; `sessions` holds the ids of the sessions it is subscribed to."""
+    """An authenticated client in one namespace; `sessions` has the stored ids of the sessions it is subscribed to."""
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class HubClient:
         self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
         self._event_bus, self._encoder = event_bus, encoder
         self.sessions: set[str] = set()
-        self._joining = ""
+        self._joining: tuple[str, ...] = ()
         self.is_disconnected = False
 
     @property
@@ -67,7 +72,10 @@ class HubClient:
         return self.namespace == OPERATOR_NAMESPACE
 
     def send_event(self, event: WireEvent) -> None:
-        """Send an event to the client; never waits."""
+        """Send an event to the client; never waits. A deleted session is no longer subscribed to."""
+        if event.name == SessionDeleted.wire_name:
+            self.sessions.discard(event.session_id)
+        event = to_client_event(event, self.authorized_host.user.id)
         self.connection.send_buffer.send_event(self._encoder.encode(event), self.namespace)
 
     def send_operator_event(self, event: WireEvent) -> None:
@@ -78,22 +86,30 @@ class HubClient:
         if (
             event.name in OPERATOR_EVENTS
             and event.session_id not in self.sessions
-            and event.session_id != self._joining
+            and event.session_id not in self._joining
         ):
             self.send_event(event)
 
     async def join_session(self, session_id: str, last_seq: int) -> SessionReplay:
         """Subscribe to a session and return the events missed since `last_seq`. Raises what
-        `AuthorizedHost.join_session` raises; the client is then not subscribed, even if it was before.
+        `UserSessions.find_or_create` raises; the client is then not subscribed, even if it was before.
         """
         self.leave_session(session_id)  # the replay contains the events that occur in the meantime
-        self._joining = session_id
+        self._joining = self.authorized_host.sessions.possible_stored_ids(session_id)
         try:
-            joined = await self.authorized_host.join_session(session_id, last_seq, self.send_event)
+            session, joined = await self._find_and_join(session_id, max(last_seq, 0))
         finally:
-            self._joining = ""
-        self._add_session(session_id)
-        return joined
+            self._joining = ()
+        self._add_session(session.id)
+        return to_client_replay(joined, self.authorized_host.user.id)
+
+    async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, SessionReplay]:
+        for _ in range(SESSION_TRIES):
+            session = await self.authorized_host.sessions.find_or_create(session_id)
+            with suppress(SessionTaken):  # deleted meanwhile, and now somebody else's: the id names another session
+                joined = await self._event_bus.join_session(session.id, last_seq, self.send_event, session.owner)
+                return session, joined
+        raise SessionTaken(session_id)
 
     async def send_message(self, message: ClientMessage) -> TaskReceipt:
         """Send a message to a session and subscribe to that session before its first event.
@@ -105,38 +121,47 @@ class HubClient:
         async def subscribe(session_id: str) -> None:
             nonlocal new_session
             if session_id not in self.sessions:
+                self._unsubscribe(new_session)  # the first one was deleted, and its id is somebody else's by now
                 new_session = session_id
                 await self._subscribe(session_id)
 
         try:
-            receipt = await self.authorized_host.send_message(message, before_accept=subscribe)
+            receipt = await self.authorized_host.accept_message(message, before_accept=subscribe)
         except BaseException:
-            self.leave_session(new_session)
+            self._unsubscribe(new_session)
             raise
         if receipt.session_id not in self.sessions:  # a duplicate message that was first sent to another session
-            self.leave_session(new_session)
+            self._unsubscribe(new_session)
             await self._subscribe(receipt.session_id)
-        return receipt
+        return replace(receipt, session_id=self.authorized_host.sessions.to_client_id(receipt.session_id))
 
     def leave_session(self, session_id: str) -> None:
-        """Unsubscribe from a session."""
-        if session_id in self.sessions:
-            self.sessions.discard(session_id)
-            self._event_bus.unsubscribe(session_id, self.send_event)
+        """Unsubscribe from a session, given by the id that the user knows."""
+        for stored_id in self.authorized_host.sessions.possible_stored_ids(session_id):
+            self._unsubscribe(stored_id)
 
     def leave_all_sessions(self) -> None:
         """Unsubscribe from all sessions; the client has disconnected."""
         self.is_disconnected = True
         for session_id in list(self.sessions):
-            self.leave_session(session_id)
+            self._unsubscribe(session_id)
 
     async def _subscribe(self, session_id: str) -> None:
         """Subscribe to a session; `authorized_host` has authorized it already."""
         self.sessions.add(session_id)
-        await self._event_bus.subscribe(session_id, self.send_event)
+        try:
+            await self._event_bus.subscribe(session_id, self.send_event, self.authorized_host.user.id)
+        except BaseException:
+            self.sessions.discard(session_id)
+            raise
         self._add_session(session_id)
+
+    def _unsubscribe(self, stored_id: str) -> None:
+        if stored_id in self.sessions:
+            self.sessions.discard(stored_id)
+            self._event_bus.unsubscribe(stored_id, self.send_event)
 
     def _add_session(self, session_id: str) -> None:
         self.sessions.add(session_id)
         if self.is_disconnected:  # disconnected during the await
-            self.leave_session(session_id)
+            self._unsubscribe(session_id)

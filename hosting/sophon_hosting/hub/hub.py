@@ -13,11 +13,14 @@ from sophon.clock import Clock
 from sophon.settings import HubSettings
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
+from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.packet_dispatcher import PacketDispatcher
+from sophon_hosting.hub.pending_handshakes import PendingHandshakes
 from sophon_hosting.hub.protocol.socketio_server import (
     EngineConnection,
     HubConnectionRefused,
@@ -55,7 +58,8 @@ class Hub:
     """Socket.IO interface of a host: `attach` it to an application, then `start`.
 
     `access` authenticates clients; if no users are configured, every client is the local user. `settings` supply the
-    allowed origins. `clock` and `settings` default to those of the host.
+    allowed origins and the trusted proxies. `clock` and `settings` default to those of the host. `throttle` delays
+    failed log-ins.
     """
 
     def __init__(
@@ -66,23 +70,27 @@ class Hub:
         settings: HubSettings | None = None,
         limits: HubLimits | None = None,
         clock: Clock | None = None,
+        throttle: LoginThrottle | None = None,
     ) -> None:
         self._host, self._access = host, access
         self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
-        origins = (settings or host.services.settings.hub).allowed_origins
+        self._throttle = throttle or LoginThrottle(self._clock)
+        chosen = settings or host.services.settings.hub
         self._server = SocketServer(
             self,
             clock=self._clock,
             limits=self._limits,
             namespaces=(CHAT_NAMESPACE, OPERATOR_NAMESPACE),
-            origins=origins,
+            origins=chosen.allowed_origins,
+            proxies=TrustedProxies(chosen.trusted_proxies),
         )
         self._encoder = EventEncoder(to_engine_message)
         self._dispatcher = PacketDispatcher(self._server, self._limits)
         self._connections: dict[str, HubConnection] = {}
         self._engine_connections: dict[str, EngineConnection] = {}
         self._clients: dict[str, HubClient] = {}
-        self._unauthenticated: Counter[str] = Counter()
+        self._clients_per_user: Counter[str] = Counter()
+        self._handshakes = PendingHandshakes(self._clock, self._limits, self._close_connection)
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._disconnected = 0
         self._stopping = False
@@ -106,6 +114,7 @@ class Hub:
             await engine_connection.close()
         await self._server.aclose()
         await asyncio.gather(*self._background_tasks, return_exceptions=True)
+        await self._handshakes.aclose()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -125,17 +134,14 @@ class Hub:
             disconnected=self._disconnected,
         )
 
-    def check_admission(self, address: str) -> ErrorPayload | None:
-        """Return the failure for a new connection from an address; None if it is accepted."""
+    def check_admission(self) -> ErrorPayload | None:
+        """Return the failure for a new connection; None if it is accepted."""
         if self._stopping:
             return to_error_payload(Unavailable(STOPPING))
         if len(self._connections) >= self._limits.max_connections:
             return ErrorPayload(
                 "too_many_connections", "the maximum number of connections is open; try again later", 503
             )
-        if self._unauthenticated[address] >= self._limits.max_unauthenticated_per_address:
-            message = f"too many unauthenticated connections from {address}: {self._unauthenticated[address]}"
-            return ErrorPayload("too_many_connections", message, 429)
         return None
 
     def on_connection_opened(self, connection_id: str, address: str) -> None:
@@ -149,7 +155,7 @@ class Hub:
 
         send_buffer = SendBuffer(engine_connection, to_engine_message, self._clock, self._limits, disconnect)
         connection = self._connections[connection_id] = HubConnection(connection_id, address, send_buffer)
-        self._start_handshake_timeout(connection)
+        self._handshakes.start(connection)
 
     async def on_message(self, connection_id: str, message: str | bytes) -> None:
         """Dispatch a message; those of one connection are processed in order, one at a time."""
@@ -160,20 +166,26 @@ class Hub:
             if not connection.send_buffer.is_closed:
                 await self._dispatcher.dispatch(connection, message)
 
-    def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
-        """Authenticate a client. Raises HubConnectionRefused on any error, because the client would receive no answer
-        otherwise.
+    async def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
+        """Authenticate a client; a wrong token is answered later with each failure.
+
+        Raises HubConnectionRefused on any error, because the client would receive no answer otherwise.
         """
         connection = self._connections[connection_id]
         try:
-            user = self._authenticate(namespace, auth)
+            authorized_host = self._authenticate(namespace, auth)
         except Exception as error:
-            if isinstance(error, Unauthorized):
-                log.warning("authentication failed for a client at %s: %s", connection.address, error)
+            if isinstance(error, Unauthorized) and error.token_given:
+                await self._throttle.delay_failure(connection.address, str(_token_of(auth)))
             raise HubConnectionRefused(to_error_payload(error)) from error
-        client = HubClient(connection, namespace, AuthorizedHost(self._host, user), self._host.event_bus, self._encoder)
+        user_id = authorized_host.user.id
+        if self._clients_per_user[user_id] >= self._limits.max_connections_per_user:
+            message = f"user {user_id!r} has {self._clients_per_user[user_id]} connections; close some of them"
+            raise HubConnectionRefused(ErrorPayload("too_many_connections", message, 429))
+        self._clients_per_user[user_id] += 1
+        client = HubClient(connection, namespace, authorized_host, self._host.event_bus, self._encoder)
         self._clients[client_id] = connection.clients[namespace] = client
-        self._cancel_handshake_timeout(connection)
+        self._handshakes.cancel(connection)
         if client.is_operator:
             client.authorized_host.subscribe_all(client.send_operator_event)
 
@@ -182,12 +194,16 @@ class Hub:
         client = self._clients.pop(client_id, None)
         if client is None:
             return
+        user_id = client.authorized_host.user.id
+        self._clients_per_user[user_id] -= 1
+        if not self._clients_per_user[user_id]:
+            del self._clients_per_user[user_id]
         client.leave_all_sessions()
         if client.is_operator:
             client.authorized_host.unsubscribe_all(client.send_operator_event)
         del client.connection.clients[client.namespace]
-        if not client.connection.clients:
-            self._start_handshake_timeout(client.connection)
+        if not client.connection.clients and not client.connection.send_buffer.is_closed:
+            self._handshakes.start(client.connection)
 
     def on_connection_closed(self, connection_id: str) -> None:
         """Remove a closed connection."""
@@ -195,7 +211,7 @@ class Hub:
         if connection is None:
             return
         connection.send_buffer.close()
-        self._cancel_handshake_timeout(connection)
+        self._handshakes.cancel(connection)
         self._engine_connections.pop(connection_id).dispose()
 
     def send_packet(self, connection_id: str, text: str) -> None:
@@ -204,41 +220,26 @@ class Hub:
         if connection is not None:
             connection.send_buffer.send_packet(TextPacket(text))
 
-    def _authenticate(self, namespace: str, auth: object) -> User:
-        """Return the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
+    def _authenticate(self, namespace: str, auth: object) -> AuthorizedHost:
+        """Return the operations of the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
 
         A token in the URL is ignored, because URLs end up in logs.
         """
         if self._stopping:
             raise Unavailable(STOPPING)
-        token = cast(Mapping[str, Any], auth).get("token") if isinstance(auth, Mapping) else None
-        user = self._access.authenticate(token if isinstance(token, str) else None)
+        token = _token_of(auth)
+        user = self._access.authenticate(token)
         if namespace == OPERATOR_NAMESPACE:
             if not user.operator:
                 raise Forbidden("only operators may connect to this namespace")
-            return user
+            return AuthorizedHost(self._host, user)
         # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
-        return User(user.id)
+        return AuthorizedHost(self._host, User(user.id), knows_all=user.operator)
 
-    def _start_handshake_timeout(self, connection: HubConnection) -> None:
-        if connection.handshake_timeout is None and not connection.send_buffer.is_closed:
-            self._unauthenticated[connection.address] += 1
-            connection.handshake_timeout = self._start_task(self._close_after_timeout(connection))
-
-    def _cancel_handshake_timeout(self, connection: HubConnection) -> None:
-        deadline, connection.handshake_timeout = connection.handshake_timeout, None
-        if deadline is None:
-            return
-        if deadline is not asyncio.current_task():
-            deadline.cancel()
-        self._unauthenticated[connection.address] -= 1
-        if not self._unauthenticated[connection.address]:
-            del self._unauthenticated[connection.address]
-
-    async def _close_after_timeout(self, connection: HubConnection) -> None:
-        await self._clock.sleep(self._limits.handshake_timeout_seconds)
-        log.info("closing a connection from %s: no handshake within the timeout", connection.address)
-        await self._engine_connections[connection.id].close()
+    async def _close_connection(self, connection: HubConnection) -> None:
+        engine_connection = self._engine_connections.get(connection.id)
+        if engine_connection is not None:
+            await engine_connection.close()
 
     def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(coroutine)
@@ -248,3 +249,9 @@ class Hub:
 
     async def _on_shutdown(self, _app: web.Application) -> None:
         await self.stop()
+
+
+def _token_of(auth: object) -> str | None:
+    """Return the token of a handshake's `auth`; None if it has none."""
+    token = cast(Mapping[str, Any], auth).get("token") if isinstance(auth, Mapping) else None
+    return token if isinstance(token, str) else None

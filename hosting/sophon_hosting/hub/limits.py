@@ -1,6 +1,10 @@
 """Limits of the hub: connections, packet and buffer sizes, timeouts."""
 
 from dataclasses import dataclass
+from typing import Self
+
+CONNECTIONS_SHARE = 4
+"""One user, and one address that has not authenticated, may have one in so many of all connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,9 +15,12 @@ class HubLimits:
     """Maximum number of open connections in total."""
 
     max_unauthenticated_per_address: int = 64
-    """Maximum number of unauthenticated connections from one address. Authenticated ones are not counted, because
-    behind a proxy all clients share one address.
+    """Maximum number of unauthenticated connections from one address; a further one closes the oldest. Authenticated
+    ones are not counted, because behind a proxy all clients share one address.
     """
+
+    max_connections_per_user: int = 200
+    """Maximum number of clients of one user; a further one is refused. See `for_connections`."""
 
     handshake_timeout_seconds: float = 10.0
     """Time for which a connection may have no client: before the first namespace connect, and after the last client
@@ -40,3 +47,13 @@ class HubLimits:
 
     close_timeout_seconds: float = 5.0
     """Time that a closing connection has to end before it is aborted."""
+
+    @classmethod
+    def for_connections(cls, max_connections: int) -> Self:
+        """Return the limits of a server that accepts at most this many connections."""
+        default, share = cls(), max(1, max_connections // CONNECTIONS_SHARE)
+        return cls(
+            max_connections=max_connections,
+            max_unauthenticated_per_address=min(default.max_unauthenticated_per_address, share),
+            max_connections_per_user=min(default.max_connections_per_user, share),
+        )

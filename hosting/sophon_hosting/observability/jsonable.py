@@ -1,5 +1,6 @@
 """JSON-safe values: convert any logged value to redacted JSON data, so that no log record is lost."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -15,6 +16,9 @@ MAX_TEXT_CHARACTERS = 32_000
 REDACTION_MARGIN_CHARACTERS = 4_096
 """Overlap in characters that is redacted beyond a cut; a longer secret at the cut may be shown in part."""
 
+_LEAST_SECRET_NUMBER = 10**7
+"""Secrets of fewer than 8 characters are not searched for."""
+
 RedactText = Callable[[str], str]
 """Function that removes secrets from a text."""
 
@@ -27,12 +31,10 @@ def to_jsonable(value: object, redact: RedactText, ancestor_ids: tuple[int, ...]
     """
     if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, float):
-        return float(value)
     if isinstance(value, str):
         return sanitize_text(value, redact)
-    if isinstance(value, int):
-        return int(value) if -(2**63) <= value < 2**63 else hex(value)
+    if isinstance(value, int | float):
+        return _number_to_jsonable(value, redact)
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         if id(value) in ancestor_ids or len(ancestor_ids) >= MAX_DEPTH:  # pyright: ignore[reportUnknownArgumentType] - whatever is logged
             return "…"
@@ -42,6 +44,17 @@ def to_jsonable(value: object, redact: RedactText, ancestor_ids: tuple[int, ...]
         except Exception:  # noqa: BLE001 - changed by another thread, or iteration fails
             return sanitize_text(safe_str(value), redact)  # pyright: ignore[reportUnknownArgumentType] - the same
     return sanitize_text(safe_str(value), redact)
+
+
+def _number_to_jsonable(value: float, redact: RedactText) -> Any:
+    """Return a number, or the marker for one that is a secret: a number of 8 digits or more can be a password."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return sanitize_text(hex(value), redact)
+    if abs(value) >= _LEAST_SECRET_NUMBER and math.isfinite(value):
+        shown = str(int(value))
+        if redact(shown) != shown:
+            return REDACTION_MARKER
+    return float(value) if isinstance(value, float) else int(value)
 
 
 def sanitize_text(text: str, redact: RedactText) -> str:

@@ -36,6 +36,7 @@ OUTCOMES = frozenset[str](get_args(ToolCallOutcome))
 PURPOSES = frozenset[str](get_args(Purpose))
 LOOP_WARNING_LEVELS = frozenset({"warning", "critical", "breaker"})
 COMPACTION_METHODS = frozenset({"summary", "truncation"})
+REFUSAL_REASONS = frozenset({"total", "address", "replaced", "files"})
 QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
     "waiting": "Waiting tasks.",
     "in_flight": "Running tasks.",
@@ -73,11 +74,16 @@ class Metrics:
         if handler is not None:
             handler(event)
 
-    def render(self, statistics: QueueStatistics, clients: int = 0) -> bytes:
+    def count_refused_connection(self, reason: str) -> None:
+        """Count a connection that was refused, or closed to admit another."""
+        self.connections_refused.labels(restrict_label(reason, REFUSAL_REASONS)).inc()
+
+    def render(self, statistics: QueueStatistics, clients: int = 0, connections: int = 0) -> bytes:
         """Return the metrics in the Prometheus text format."""
         for name, gauge in self.queue_gauges.items():
             gauge.set(getattr(statistics, name))
         self.client_gauge.set(clients)
+        self.connection_gauge.set(connections)
         return generate_latest(self.registry)
 
     def _build_handlers(self) -> Mapping[type[events.Event], Callable[[Any], None]]:
@@ -140,6 +146,10 @@ class Metrics:
         self.loop_warnings = LabeledMetric(
             self._counter("sophon_loop_warnings", "Warnings of the loop detector.", "level")
         )
+        self.connections_refused = LabeledMetric(
+            self._counter("sophon_connections_refused", "Refused and replaced connections.", "reason")
+        )
+        self.auth_failures = self._counter("sophon_auth_failures", "Failed log-ins.")
         self.compactions = LabeledMetric(self._counter("sophon_compactions", "Context compactions.", "how"))
 
     def _create_gauges(self) -> None:
@@ -148,6 +158,7 @@ class Metrics:
             for name, text in QUEUE_GAUGE_TEXTS.items()
         }
         self.client_gauge = Gauge("sophon_hub_clients", "Connected clients.", registry=self.registry)
+        self.connection_gauge = Gauge("sophon_connections", "Open HTTP connections.", registry=self.registry)
         Gauge("sophon_build_info", "1; the version is a label.", ["version"], registry=self.registry).labels(
             __version__
         ).set(1)

@@ -2,17 +2,15 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import quote, unquote, urlsplit
 
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
-from sophon.settings import Secret, SecretUrl, Settings
-from sophon.settings.types.section import SettingsSection
+from sophon.security import MARKER, redact
+from sophon.security.known_secrets import compile_values
+from sophon.settings import Secret, Settings
+from sophon.settings.secret_search import find_secrets
 
-REDACTION_MARKER = "***"
+REDACTION_MARKER = MARKER
 """Replacement of a secret."""
-
-MIN_SECRET_CHARACTERS = 8
-"""Minimum length of a redacted value, in characters; shorter ones, such as `ollama`, occur in ordinary text."""
 
 _NAME = (
     r"(?:(?<![A-Za-z])|(?-i:(?<=[a-z])(?=[A-Z])))"  # start of a word, also within camelCase
@@ -26,7 +24,9 @@ _QUOTED = (
     r"|(?<!\\\")(?<=\")(?:\\.|[^\"\\\r\n]){4,}"
     r"|(?<!\\')(?<=')(?:\\.|[^'\\\r\n]){4,})"
 )
-_BARE = r"(?!(?:null|none|true|false)(?:[\s,;&)\]}]|$))[^\s\"'&,;\\]{4,}"
+_OWN_PROSE = r"(?:(?:environment variable|file|user) |unknown setting;|missing or empty)"
+"""How sentences of Sophon go on behind `token: ` and the like; what follows is a name, never the secret."""
+_BARE = rf"(?!{_OWN_PROSE})" r"(?!\[REDACTED)(?!(?:null|none|true|false)(?:[\s,;&)\]}]|$))[^\s\"'&,;\\]{4,}"
 _LISTED = r"[\[{]\s*[\"'][^\]}\r\n]{4,}"
 _PATTERNS = re.compile(
     rf"(?P<header>\bauthorization{_ASSIGNMENT}(?:[A-Za-z]+\s+)?|\bbearer\s+|\bbasic\s+(?=[A-Za-z0-9+/]{{6,}}=)"
@@ -50,12 +50,7 @@ class LogRedactor:
     """
 
     def __init__(self, values: Collection[str] = ()) -> None:
-        forms = {
-            form for value in values if len(value) >= MIN_SECRET_CHARACTERS for form in (value, quote(value, safe=""))
-        }
-        # Longest first: one secret may be a prefix of another.
-        pattern = "|".join(re.escape(form) for form in sorted(forms, key=lambda form: (-len(form), form)))
-        self._values = re.compile(pattern) if pattern else None
+        self._values = compile_values(set(values))
 
     def __call__(self, text: str) -> str:
         """Return the redacted text."""
@@ -63,11 +58,13 @@ class LogRedactor:
 
 
 def redact_patterns(text: str) -> str:
-    """Redact texts that match a secret's pattern: headers, values of keys and passwords, `sk-…`, `AIza…`.
+    """Redact what `sophon.security.redact` does and, as no log line is code, also weaker patterns: any value of a key.
 
     A quoted value is replaced completely; the name before it stays.
     """
-    return _PATTERNS.sub(lambda match: f"{match[match.lastgroup] if match.lastgroup else ''}{REDACTION_MARKER}", text)
+    return _PATTERNS.sub(
+        lambda match: f"{match[match.lastgroup] if match.lastgroup else ''}{REDACTION_MARKER}", redact(text)
+    )
 
 
 def is_secret_name(name: str) -> bool:
@@ -77,35 +74,13 @@ def is_secret_name(name: str) -> bool:
 
 def collect_secrets(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:
     """Return all secret values of the settings, passwords of URLs, and provider keys found in the environment."""
-    values = {value for secret in _secrets_in(settings) for value in _values_of(secret, environment)}
+    values = {value for secret in find_secrets(settings) for value in _values_of(secret, environment)}
     values |= {
         environment[name] for provider in PROVIDER_DEFAULTS for name in provider.key_variables if name in environment
     }
     return frozenset(value.strip() for value in values if value.strip())
 
 
-def _secrets_in(value: object) -> Iterator[Secret]:
-    if isinstance(value, Secret):
-        yield value
-    elif isinstance(value, SettingsSection):
-        for name in type(value).model_fields:
-            yield from _secrets_in(getattr(value, name))
-    elif isinstance(value, tuple | list):
-        for item in value:  # pyright: ignore[reportUnknownVariableType] - whatever a setting holds
-            yield from _secrets_in(item)  # pyright: ignore[reportUnknownArgumentType] - the same
-
-
 def _values_of(secret: Secret, environment: Mapping[str, str]) -> Iterator[str]:
     value = secret.resolve(environment)
-    if value is None:
-        return
-    if not isinstance(secret, SecretUrl):
-        yield value
-        return
-    try:
-        password = urlsplit(value).password
-    except ValueError:  # not a URL: treat all of it as secret
-        yield value
-        return
-    if password:
-        yield from (password, unquote(password))
+    return iter(()) if value is None else secret.secret_parts(value)

@@ -11,6 +11,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.messages import Message, Response
+from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MemoryEntry
 
 log = logging.getLogger("sophon")
@@ -40,10 +41,10 @@ class MemoryStatement(BaseModel):
 
 
 class MemoryExtraction:
-    """Innermost middleware of the extraction chain; the turn's text is the user's message.
+    """Innermost middleware of the extraction chain; the turn's text is what the user wrote themselves.
 
-    It reads nothing else, so that no web page and no tool result can inject a memory. Known memories are not stored
-    again.
+    It reads nothing else: no web page, no tool result, and nothing that the user quoted or forwarded. A text that the
+    user pasted cannot be told from their own. Known memories are not stored again.
     """
 
     zone = "inner"
@@ -81,7 +82,7 @@ def parse_statements(text: str) -> list[MemoryStatement]:
 async def _store_new(ctx: Context, statements: list[MemoryStatement]) -> int:
     if not statements:
         return 0
-    memory, clock, scope = ctx.services.store.memories, ctx.services.clock, ctx.principal or "user"
+    memory, clock, scope = ctx.services.store.memories, ctx.services.clock, memory_scope(ctx.data_owner)
     known = {_normalize(entry.text) for entry in await memory.list_all(scope=scope)}
     stored_count = 0
     for statement in statements:
@@ -97,6 +98,7 @@ async def _store_new(ctx: Context, statements: list[MemoryStatement]) -> int:
                 scope=scope,
                 origin=f"learned/{ctx.session_id}",
                 created_at=clock.now(),
+                sources=(),  # the user's own message, and nothing else, was read
             )
         )
     return stored_count

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import NotFound
 from sophon.events import SessionTitled
+from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
-from sophon_hosting.post_turn.title_generation import TitleGeneration
+from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
+from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.run_authorship import own_text_of_run
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 
@@ -54,22 +57,32 @@ class PostTurnRunner:
         self._pending_task_ids: deque[str] = deque()
         self._wake_up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._job: asyncio.Task[None] | None = None
+        self._job_session = ""
         self._done = self._dropped = self._failed = 0
 
     def start(self) -> None:
         """Subscribe to the events and start the background task."""
         self._event_bus.subscribe_all(self._on_event)
+        self._event_bus.before_deletion(self.end_session)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Cancel the background task without waiting for pending jobs."""
         if self._task is None:
             return
+        self._event_bus.forget_deletion_callback(self.end_session)
         self._event_bus.unsubscribe_all(self._on_event)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         self._task = None
+        await self._end_job()
+
+    async def end_session(self, session_id: str) -> None:
+        """Cancel the jobs of a session that is about to be deleted; pending ones find that their task is gone."""
+        if self._job_session == session_id:
+            await self._end_job()
 
     def statistics(self) -> PostTurnStatistics:
         """Return the current counts."""
@@ -89,13 +102,20 @@ class PostTurnRunner:
         while True:
             await self._wake_up.wait()
             while self._pending_task_ids:
-                await self._run_jobs(self._pending_task_ids.popleft())
+                self._job = asyncio.create_task(self._run_jobs(self._pending_task_ids.popleft()))
+                await asyncio.wait({self._job})
             self._wake_up.clear()
+
+    async def _end_job(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+            await asyncio.wait({self._job})
 
     async def _run_jobs(self, task_id: str) -> None:
         try:
             async with self._services.clock.timeout(TIMEOUT_SECONDS):
                 run = await self._services.store.runs.get(task_id)
+                self._job_session = run.session_id
                 await self._extract_memories(run)
                 await self._generate_title(run)
             self._done += 1
@@ -107,18 +127,30 @@ class PostTurnRunner:
 
     async def _extract_memories(self, run: Run) -> None:
         memory = self._services.settings.memory
-        if memory.enabled and memory.learn:
-            await self._run_chain(self._memory_chain, run)
+        text = own_text_of_run(run)
+        if memory.enabled and memory.learn and text.strip():
+            await self._run_chain(self._memory_chain, run, text)
 
     async def _generate_title(self, run: Run) -> None:
         sessions = self._services.store.sessions
         if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
             return
-        title = await self._run_chain(self._title_chain, run)
+        response = await self._run_chain(self._title_chain, run, run.text)
+        # A refusal, which Budget gives before any call, is no title.
+        title = response.text if response.finish_reason == "stop" else fallback_title(run.text)
+        await self._services.store.runs.get(run.id)  # deleted with its session: that id may be another session's by now
         if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
             await sessions.rename(run.session_id, title)
             self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
 
-    async def _run_chain(self, chain: Pipeline, run: Run) -> str:
-        ctx = self._services.turn(run.text, session_id=run.session_id, principal=run.owner, run_id=run.id)
-        return (await chain.run(ctx)).text
+    async def _run_chain(self, chain: Pipeline, run: Run, text: str) -> Response:
+        audience = audience_of_run(run)
+        ctx = self._services.turn(
+            text,
+            session_id=run.session_id,
+            principal=run.owner,
+            group=audience.group,
+            data_owner=audience.data_owner,
+            run_id=run.id,
+        )
+        return await chain.run(ctx)

@@ -1,12 +1,12 @@
 """Title generation: name a session by a model call, or by the beginning of the user's message."""
 
 import logging
-import unicodedata
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.messages import Message, Response
+from sophon_hosting.rendering.control_characters import remove_invisible
 
 log = logging.getLogger("sophon")
 
@@ -34,14 +34,18 @@ class TitleGeneration:
             title = title_from_text((await ctx.complete(request)).text)
         except SophonError as error:
             log.info("title generation by a model failed: %s", error)
-        ctx.response = Response(title or title_from_text(ctx.text) or UNTITLED)
+        ctx.response = Response(title or fallback_title(ctx.text))
+
+
+def fallback_title(text: str) -> str:
+    """Return the title of a message for which no model gave one."""
+    return title_from_text(text) or UNTITLED
 
 
 def title_from_text(text: str) -> str:
     """Return the first line without quotation marks, Markdown and invisible characters, cut at a word boundary."""
     first = next((line for line in text.splitlines() if line.strip(_STRIPPED_CHARACTERS)), "")
-    visible = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in first)
-    title = " ".join(visible.split()).strip(_STRIPPED_CHARACTERS)
+    title = remove_invisible(first).strip(_STRIPPED_CHARACTERS)
     if len(title) <= MAX_TITLE_CHARACTERS:
         return title
     cut = title[: MAX_TITLE_CHARACTERS - 1]

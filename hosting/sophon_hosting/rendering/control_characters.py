@@ -5,6 +5,7 @@ characters make a command look like another one (Unicode Technical Report 36, 3.
 """
 
 import re
+import unicodedata
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and newline
@@ -27,6 +28,12 @@ def to_single_line(text: str, width: int | None = None) -> str:
     """Escape control characters, collapse white space to single spaces, and cut to `width` characters with an `…`."""
     line = escape_control_characters(" ".join(text.split()))
     return line if width is None or len(line) <= width else f"{line[: max(width - 1, 0)]}…"
+
+
+def remove_invisible(text: str) -> str:
+    """Return a text in one line: control, format and private characters, and every white space, become one space."""
+    visible = (" " if unicodedata.category(char)[0] in "CZ" else char for char in text)
+    return " ".join("".join(visible).split())
 
 
 def _replacement(match: re.Match[str]) -> str:

@@ -50,11 +50,15 @@ def _record_lines(record: SessionRecord) -> Iterator[str]:
     if record.kind == "compaction":
         yield f"  · the {record.data.get('covers')} messages above are summarised for the model"
     elif message is None:
+        if record.data.get("shown"):
+            yield escape_control_characters(str(record.data["shown"]))
         reason = record.data.get("message") or record.data.get("reason") or ""
         yield f"  · the turn was {record.kind}{': ' if reason else ''}{to_single_line(str(reason))}"
     elif message.role == "tool":
         yield f"  → {to_single_line(unfence_text(message.content), RESULT_CHARACTERS)}"
     else:
+        if message.reasoning is not None and message.reasoning.text.strip():
+            yield f"  · reasoning: {to_single_line(message.reasoning.text, RESULT_CHARACTERS)}"
         if message.content:
             yield (
                 f"> {escape_control_characters(message.content)}"

@@ -37,6 +37,9 @@ def _parts(record: SessionRecord) -> Iterator[str]:
     if record.kind == "compaction":
         yield f"*{record.data.get('covers')} earlier messages are summarised for the model.*"
     elif message is None:
+        if record.data.get("shown"):
+            yield f"## {ROLE_HEADINGS['assistant']}"
+            yield escape_control_characters(str(record.data["shown"]))
         reason = str(record.data.get("message") or record.data.get("reason") or "")
         yield f"*The turn was {record.kind}{': ' if reason else ''}{to_single_line(reason)}*"
     elif message.role == "tool":
@@ -46,6 +49,9 @@ def _parts(record: SessionRecord) -> Iterator[str]:
 
 
 def _message_parts(message: Message) -> Iterator[str]:
+    if message.reasoning is not None and message.reasoning.text.strip():
+        yield "Reasoning:"
+        yield code_block(escape_control_characters(message.reasoning.text))
     if message.content:
         yield f"## {ROLE_HEADINGS[message.role]}"
         yield escape_control_characters(message.content)

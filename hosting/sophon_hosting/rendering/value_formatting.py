@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sophon.messages import to_canonical_json
+from sophon.messages import Usage, to_canonical_json
 from sophon_hosting.rendering.control_characters import to_single_line
 
 ARGUMENTS_CHARACTERS = 40
@@ -32,6 +32,13 @@ def format_duration(milliseconds: int) -> str:
 def format_cost(micros: int) -> str:
     """Format micro-USD as dollars with four decimals: `$0.0123`."""
     return f"${micros / 1_000_000:,.4f}"
+
+
+def format_usage_cost(usage: Usage) -> str:
+    """Format the cost of a usage; a part whose price is unknown is said to be so, because it is not free."""
+    if not usage.unpriced_tokens:
+        return format_cost(usage.cost_micros)
+    return f"{format_cost(usage.cost_micros)} + unknown cost" if usage.cost_micros else "unknown cost"
 
 
 def _value_text(value: object) -> str:

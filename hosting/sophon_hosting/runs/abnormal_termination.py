@@ -15,7 +15,8 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.approvals import build_resolution_event, task_id_from_request
+from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.approvals import build_resolution_event
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
 from sophon_middlewares.outer.session_events import SessionEvents, error_to_json
@@ -94,7 +95,7 @@ class RunTerminator:
                 build_resolution_event(record.request, stored.decision or Decision.reject(WITHDRAWAL_REASON))
             )
 
-    async def _terminate_inactive(self, run: Run, error: BaseException) -> None:
+    async def _terminate_inactive(self, run: Run, error: Exception | asyncio.CancelledError) -> None:
         active_run = ActiveRun(run.id, run, is_cancel_requested=isinstance(error, asyncio.CancelledError))
         self._active_runs.add(active_run)
         try:
@@ -104,11 +105,13 @@ class RunTerminator:
             await self._queue.release_lane(run.session_id, run.id)
             self._active_runs.remove(active_run)
 
-    async def _terminate(self, active_run: ActiveRun, error: BaseException) -> None:
+    async def _terminate(self, active_run: ActiveRun, error: Exception | asyncio.CancelledError) -> None:
         assert active_run.run is not None
         ctx = active_run.ctx or await self._restore_turn(active_run.run)
         if ctx is not None and self._recorder is not None:
-            await _record_through(self._recorder, ctx, error)
+            if ctx.recorded:
+                ctx.resumed = True
+            await self._recorder.record_end(ctx, error)
         if not active_run.has_outcome:
             await self._record_outcome(active_run, active_run.run, error)
         await self.withdraw_approvals(active_run.run)
@@ -125,7 +128,7 @@ class RunTerminator:
             log.warning("the turn of run %s cannot be restored: %s", run.id, restore_error)
             return None
 
-    async def _record_outcome(self, active_run: ActiveRun, run: Run, error: BaseException) -> None:
+    async def _record_outcome(self, active_run: ActiveRun, run: Run, error: Exception | asyncio.CancelledError) -> None:
         if isinstance(error, Exception):
             error_payload = error_to_json(error, run.id)
             record = SessionRecord("failed", run.id, data={**error_payload, "text": run.text})
@@ -136,23 +139,10 @@ class RunTerminator:
         await self._outcome_writer.write(active_run, run, [record], turn_end)
 
 
-async def _record_through(recorder: SessionEvents, ctx: Context, error: BaseException) -> None:
-    """Raise the error inside SessionEvents, which records it as the turn's end and raises it again."""
-    if ctx.recorded:
-        ctx.resumed = True
-
-    async def raise_error(ctx: Context) -> None:
-        raise error
-
-    try:
-        await recorder(ctx, raise_error)
-    except (Exception, asyncio.CancelledError) as caught:
-        if caught is not error:
-            raise
-
-
 def _completed_event(response: Response) -> TaskCompleted:
-    return TaskCompleted(text=response.text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0)
+    return TaskCompleted(
+        text=response.full_text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0
+    )
 
 
 def _single_event(event: Event) -> LastEvents:

@@ -52,6 +52,8 @@ class ActiveRun:
 
     def _cancel_task(self) -> None:
         if self.worker_task is not None and not self.is_finalizing:
+            if self.ctx is not None:
+                self.ctx.cancellation.request()  # holds also if a middleware swallows the CancelledError
             self.worker_task.cancel()
 
 

@@ -2,19 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Collection
 from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
-from sophon.errors import SophonError
+from sophon.errors import NotFound, SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
+from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.tools.registry import ToolRegistry
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.approval_gate import StoreApprovalGate
+from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
@@ -24,8 +25,8 @@ log = logging.getLogger("sophon")
 class DecisionRefused(SophonError):
     """Error: a decision was not accepted.
 
-    `code` is `already_decided` (`decided_by` names the user), `forbidden`, `expired`, `not_editable`,
-    `invalid_arguments` or `not_a_decision`.
+    `code` is `already_decided` (`decided_by` names the user), `operator_needed`, `expired`, `not_editable`,
+    `invalid_arguments` or `not_a_decision`. Who may not decide at all gets NotFound.
     """
 
     def __init__(self, code: str, message: str, decided_by: str = "") -> None:
@@ -33,34 +34,11 @@ class DecisionRefused(SophonError):
         super().__init__(message)
 
 
-class StoreApprovalGate:
-    """Approval gate of a host: return the stored decision, or suspend the turn; it never waits.
-
-    The first request sets the expiry; repeating the same request returns the same record.
-    """
-
-    def __init__(self, store: Store, clock: Clock, active_runs: ActiveRuns) -> None:
-        self._store, self._clock, self._active_runs = store, clock, active_runs
-        self.new_request_event = asyncio.Event()
-        """Set for every request without a decision; the expiry loop clears it."""
-
-    async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Return the stored decision, or `suspend`."""
-        record = await self._store.approvals.get_or_create(request, self._clock.now())
-        if record.decision is not None:
-            return record.decision
-        active_run = self._active_runs.get(task_id_from_request(request))
-        if active_run is not None:
-            active_run.pending_approval_ids.append(request.id)
-        self.new_request_event.set()
-        return Decision.suspend()
-
-
 class ApprovalService:
     """Approval service: record decisions of users and expiries; each one enqueues a resume of the run.
 
-    The owner of the run and `approvers` may decide. `Approval.OnTimeout` sets the effect of an expiry; with `Park` a
-    request stays open until somebody decides.
+    The owner of the run and the policy's operators may decide; a Critical call may need an operator.
+    `Approval.OnTimeout` sets the effect of an expiry; with `Park` a request stays open until somebody decides.
     """
 
     def __init__(
@@ -71,13 +49,13 @@ class ApprovalService:
         clock: Clock,
         settings: ApprovalSettings,
         tools: ToolRegistry,
-        approvers: Collection[str] = (),
+        policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
     ) -> None:
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
-        self._events = events or NullEventSink()
-        self._approvers = frozenset(approvers)
+        self._events = events if events is not None else NullEventSink()  # an empty event bus is falsy
+        self._policy = policy
         self._lock = asyncio.Lock()
 
     async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
@@ -89,13 +67,10 @@ class ApprovalService:
         async with self._lock:
             record = await self._store.approvals.get(approval_id)
             owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
-            if decided_by != owner and decided_by not in self._approvers:
-                raise DecisionRefused(
-                    "forbidden", f"{decided_by!r} may not decide this: only the task's owner or an approver may"
-                )
+            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=decided_by)
+            check_decider(self._policy, record, attributed, asker=owner)
             now = self._clock.now()
             self._check(record, decision, now)
-            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=decided_by)
             stored = await self._store.approvals.decide(approval_id, attributed, now)
             if stored.decision != attributed:
                 raise _already_decided(stored)
@@ -160,9 +135,20 @@ class ApprovalService:
         await self._queue.put(QueueEntry(task_id_from_request(request), request.session_id, "resume"))
 
 
-def task_id_from_request(request: ApprovalRequest) -> str:
-    """Return the id of the top-level run; a request of a plan step has the run id `task/step`."""
-    return request.run_id.partition("/")[0]
+def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Decision, *, asker: str) -> None:
+    """Raise NotFound, or DecisionRefused `operator_needed`, if the decision's author may not make it.
+
+    `asker` is the owner of the run. That somebody else decided before is not reported here.
+    """
+    author = decision.decided_by
+    approves = decision.verdict != "reject"
+    problem = policy.find_problem(record.request.risk, asker=asker, decider=author, approves=approves)
+    if problem == "forbidden":
+        # The same answer as for an id that does not exist: others must not learn what is asked.
+        raise NotFound("approval", record.request.id)
+    if problem == "operator_needed" and record.decision is None:
+        who = "another operator" if author in policy.operators else "an operator"
+        raise DecisionRefused(problem, f"waiting for {who}: you may reject this call, but not approve it")
 
 
 def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:

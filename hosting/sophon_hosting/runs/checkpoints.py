@@ -17,6 +17,7 @@ class Checkpoints:
 
     zone = "inner"
     unique = True
+    calls_next = True
     after = ("AgenticLoop",)
     before = ("ParallelExecution", "Approval", "ToolExecution", "LlmInvoker")
     acts = {"tool batch": "stores the turn's state before its tool calls run"}  # noqa: RUF012 - plain data, as in every middleware
@@ -28,6 +29,7 @@ class Checkpoints:
         active_run = self._active_runs.get(ctx.task_id)
         if active_run is not None and active_run.is_cancel_requested:
             # A tool may have swallowed the cancellation; nothing may start after it.
+            ctx.cancellation.request()
             raise asyncio.CancelledError
         if active_run is not None and active_run.ctx is not None and ctx.settling:
             await ctx.services.store.runs.checkpoint(active_run.task_id, active_run.ctx.state())

@@ -86,17 +86,23 @@ def outcome_from_turn_end(end: TurnEnd) -> RunOutcome:
     if end.status == "completed" and end.response is not None:
         return RunOutcome("completed", response=response_to_json(end.response))
     if end.status == "failed":
-        return RunOutcome("failed", error=RunError(end.error["code"], end.error["message"], end.error.get("id", "")))
+        error = RunError(end.error["code"], end.error["message"], end.error.get("id", ""))
+        return RunOutcome("failed", response=_shown_to_json(end.response), error=error)
     if end.status == "cancelled":
-        return RunOutcome("cancelled")
+        return RunOutcome("cancelled", response=_shown_to_json(end.response))
     raise ValueError(f"a turn that is {end.status} has no outcome")
 
 
 def response_to_json(response: Response) -> dict[str, Any]:
     """Return a response as JSON for the run's row."""
     return {
-        "text": response.text,
+        "text": response.full_text,
         "finish_reason": response.finish_reason,
         "usage": response.usage.to_json(),
         "detail": dict(response.detail),
     }
+
+
+def _shown_to_json(response: Response | None) -> dict[str, Any] | None:
+    """Return what was shown of a turn that did not complete; None if that is nothing."""
+    return response_to_json(response) if response is not None and response.text else None

@@ -1,11 +1,14 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
 from sophon.context import Context
-from sophon.events import StreamReset
+from sophon.context.provenance import note_untrusted_source
+from sophon.context.reply_stream import restart_stream
 from sophon.messages import Message
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
-from sophon_middlewares.outer.session_events import RECORDED_SEQ
+from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.run_authorship import FOREIGN_SOURCES
+from sophon_middlewares.outer.turn_start import RECORDED_SEQ
 
 
 async def build_turn(services: Services, run: Run, *, is_first_start: bool = False) -> Context:
@@ -13,8 +16,9 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
 
     Raises StateError, InputError, NotFound (the model no longer exists), StoreError.
     """
+    audience = audience_of_run(run)
     if run.checkpoint is not None:
-        return services.restore(run.checkpoint)
+        return services.restore({**run.checkpoint, "data_owner": audience.data_owner, "group": audience.group})
     options = run.options
     ctx = services.turn(
         run.text,
@@ -22,10 +26,15 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         stream=bool(options.get("stream")),
         model=options.get("model"),
         planning=options.get("planning"),
+        max_iterations=options.get("max_iterations"),
         principal=run.owner,
+        group=audience.group,
+        data_owner=audience.data_owner,
         channel=run.channel,
         run_id=run.id,
     )
+    for source in run.origin.get(FOREIGN_SOURCES, ()):
+        note_untrusted_source(ctx, source)
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     if not is_first_start and (seq := await _find_message_seq(services, run)):
@@ -36,8 +45,8 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
 def restart_reply(ctx: Context, run: Run) -> None:
     """Emit a stream reset for a reply whose text was interrupted with the previous process."""
     if ctx.stream:
-        ctx.epoch = max(ctx.epoch + 1, run.starts)
-        ctx.emit(StreamReset(epoch=ctx.epoch, reason="the turn was interrupted and restarts"))
+        ctx.epoch = max(ctx.epoch, run.starts - 1)
+        restart_stream(ctx, "the turn was interrupted and restarts")
 
 
 async def _find_message_seq(services: Services, run: Run) -> int:

@@ -68,6 +68,18 @@ test("records become turns, with their tool calls and outcomes", () => {
   assert.equal(turns[1]!.error?.message, "too long");
 });
 
+test("stored text before a tool call, reasoning and an interrupted reply keep their places", () => {
+  const calls = [{ id: "c", name: "look", arguments: {} }];
+  const [turn] = turnsFromRecords([
+    record(1, "a", { role: "user", content: "how is it?" }),
+    record(2, "a", { role: "assistant", content: "Let me look.", tool_calls: calls, reasoning: { text: "Hm", model: "p/m" } }),
+    record(3, "a", { role: "tool", content: "sunny", tool_call_id: "c" }),
+    record(4, "a", { kind: "cancelled", data: { shown: "It is" } }),
+  ]);
+  assert.deepEqual(turn!.items.map((item) => ("text" in item ? item.text : item.kind)), ["Hm", "Let me look.", "tool"]);
+  assert.equal(turn!.answer, "It is");
+});
+
 test("a waterfall has a bar for each timed part, in order of its start", () => {
   const at = (ms: number): string => new Date(ms).toISOString();
   const ids = { session_id: "s", task_id: "t", run_id: "t" };

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Tokenizer } from "marked";
+import { directionOf } from "../src/text/direction";
+import { MAX_DELIMITERS, MAX_MAIL, MAX_NESTING, MAX_URL, parseMarkdown } from "../src/text/bounded-lexer";
+import { MAX_WEIGHT, splitPortions } from "../src/text/text-portions";
 import { splitBlocks } from "../src/text/markdown-blocks";
 import { formatCost, formatDuration, formatTokens } from "../src/text/format";
 import { safeLink } from "../src/text/safe-links";
-import { toOneLine, escapeControls } from "../src/text/escape-controls";
+import { MAX_MARKS, toOneLine, escapeControls } from "../src/text/escape-controls";
 
 test("blocks end at paragraphs, and joined they equal the text", () => {
   const text = "# Title\n\nOne\ntwo\n\n- a\n\n- b\n\nThree\n\n```py\nx\n\ny\n```\n\nFour";
@@ -39,7 +43,7 @@ test("toOneLine joins lines and truncates between characters", () => {
 
 test("only http, https and mailto links are allowed", () => {
   for (const good of ["https://example.org/", "http://127.0.0.1/", "mailto:ada@example.org"]) assert.equal(safeLink(good), good);
-  for (const bad of ["javascript:alert(1)", " javascript:alert(1)", "JAVASCRIPT:x", "data:text/html,x", "vbscript:x", "/api/me", "//evil", "#x", ""])
+  for (const bad of ["javascript:alert(1)", " javascript:alert(1)", "JAVASCRIPT:x", "data:text/html,x", "vbscript:x", "tg://resolve?domain=x", "TG://user?id=1", "ftp://x.example/", "/api/me", "//evil", "#x", ""])
     assert.equal(safeLink(bad), null);
 });
 
@@ -47,4 +51,75 @@ test("durations, tokens and costs are formatted", () => {
   assert.deepEqual([formatDuration(12), formatDuration(1500), formatDuration(83_000), formatDuration(7_500_000)], ["12 ms", "1.5 s", "1 min 23 s", "2 h 5 min"]);
   assert.deepEqual([formatTokens(999), formatTokens(1_727), formatTokens(2_500_000)], ["999 tokens", "1.7k tokens", "2.50M tokens"]);
   assert.deepEqual([formatCost(0), formatCost(420), formatCost(1_230_000)], ["$0", "$0.0004", "$1.23"]);
+});
+
+test("ordinary markdown is parsed as before, and hostile markdown becomes text", () => {
+  const types = (text: string): string[] => parseMarkdown(text).flatMap((block) => ("tokens" in block ? (block.tokens ?? []).map((token) => token.type) : []));
+  assert.deepEqual(types("a *b* [c](https://d.example) `e`"), ["text", "em", "text", "link", "text", "codespan"]);
+  for (const unit of ["[{", "_a_", "*a", "**a ", "![", "`a", "<a", "~~a", "[[]", "[a](", "a@a ", "http://a "]) {
+    const text = unit.repeat(MAX_DELIMITERS + 1).trim();
+    assert.deepEqual(types(text), ["text"], unit);
+    assert.equal(parseMarkdown(text)[0]?.raw, text);
+  }
+});
+
+test("nesting is bounded, and nothing of a nested text is lost", () => {
+  for (const unit of ["> ", ">", "- ", "1. "]) {
+    const parsed = JSON.stringify(parseMarkdown(`${unit.repeat(20_000)}end`));
+    assert.match(parsed, /end/u);
+    assert.ok(parsed.split('"tokens"').length < 4 * MAX_NESTING, unit);
+  }
+});
+
+test("no long address reaches the patterns of the parser, whose time is quadratic in it", () => {
+  const seen: number[] = [];
+  const { inlineText } = Tokenizer.prototype;
+  Tokenizer.prototype.inlineText = function (src) {
+    seen.push(Math.max(...src.split(/\s/u).map((word) => word.length)));
+    return inlineText.call(this, src);
+  };
+  try {
+    for (const text of [`${"a".repeat(60_000)}@`, `x@y ${"a".repeat(60_000)}`, `https://a.b/${").".repeat(30_000)}`, `${"a.".repeat(30_000)}@`, `WWW.${"a.".repeat(30_000)}`])
+      assert.equal(parseMarkdown(text)[0]?.raw, text);
+    assert.deepEqual(seen, []);
+    parseMarkdown(`https://example.org/${"a".repeat(MAX_URL - 30)} ${"b".repeat(MAX_MAIL - 30)}`);
+    assert.notDeepEqual(seen, []);
+  } finally {
+    Tokenizer.prototype.inlineText = inlineText;
+  }
+});
+
+test("delimiters count in either case", () => {
+  const [block] = parseMarkdown("WWW.a ".repeat(MAX_DELIMITERS + 1).trim());
+  assert.deepEqual("tokens" in block! && block.tokens?.map((token) => token.type), ["text"]);
+});
+
+test("a long text is split into portions of bounded work, and nothing of it is lost", () => {
+  const ordinary = "# Title\n\nOne `two` **three**\n\n```py\nx\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
+  assert.deepEqual(splitPortions(ordinary), [{ text: ordinary, plain: false }]);
+  const code = `\`\`\`py\n${"x = [1]\n".repeat(9000)}\`\`\`\n`;
+  assert.deepEqual(splitPortions(code), [{ text: code, plain: false }]);
+  for (const text of ["a\n\n".repeat(20_000), "|a|b|\n|-|-|\n" + "|\n".repeat(30_000), "```\n".repeat(20_000), "# a\n".repeat(15_000), "a  \n".repeat(15_000), "***\n".repeat(15_000), "- a\n".repeat(15_000), "\n".repeat(60_000) + "x", "*a* `b`\n\n".repeat(6000)]) {
+    const portions = splitPortions(text);
+    assert.equal(portions.map((portion) => portion.text).join(""), text);
+    for (const portion of portions)
+      if (!portion.plain) assert.ok(JSON.stringify(parseMarkdown(portion.text)).split('"type"').length <= 4 * MAX_WEIGHT, text.slice(0, 20));
+  }
+});
+
+test("a finished portion of a streamed text never changes", () => {
+  const text = "a *b*\n\n".repeat(5000);
+  const before = splitPortions(text.slice(0, 20_000));
+  assert.ok(before.length > 1);
+  assert.deepEqual(splitPortions(text).slice(0, before.length - 1), before.slice(0, -1));
+});
+
+test("heaps of combining marks are cut, and the marks of scripts are not", () => {
+  assert.equal(escapeControls(`a${"\u0301".repeat(50_000)}b`), `a${"\u0301".repeat(MAX_MARKS)}‹${50_000 - MAX_MARKS} more marks›b`);
+  const written = "é ệ e\u0302\u0323 שָׁלוֹם ที่ हिन्दी";
+  assert.equal(escapeControls(written), written);
+});
+
+test("the first letter tells the direction", () => {
+  assert.deepEqual(["", "12 abc", "12 שלום abc", "مرحبا", "\n".repeat(60_000)].map(directionOf), ["ltr", "ltr", "rtl", "rtl", "ltr"]);
 });

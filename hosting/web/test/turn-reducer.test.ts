@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyEvent, createTurn, openApprovals, type Turn } from "../src/model/turn-reducer";
+import { applyEvent, createTurn, fullText, openApprovals, type Turn } from "../src/model/turn-reducer";
+import { formatUsageCost } from "../src/text/format";
 import type { EventName, Payloads, WireEvent } from "../src/wire/protocol";
 
 const USAGE = { input_tokens: 10, output_tokens: 5, cost_micros: 7, cached_input_tokens: 0 };
@@ -68,6 +69,7 @@ const question = {
   arguments: {},
   preview: "Run pay",
   editable: true,
+  needs_operator: true,
   expires_at: null,
 };
 
@@ -77,6 +79,12 @@ test("an approval is open until it is decided, and duplicates are ignored", () =
   assert.deepEqual([turn.state, openApprovals(turn).length], ["waiting", 1]);
   applyEvent(turn, event("approval_resolved", { approval_id: "a", decision: "approve", decided_by: "ada", reason: "" }));
   assert.deepEqual([turn.state, openApprovals(turn).length], ["running", 0]);
+});
+
+test("an approval says whether it needs an operator, and one of an earlier version does not", () => {
+  const { needs_operator: _, ...earlier } = question;
+  const turn = after(event("approval_requested", question), event("approval_requested", { ...earlier, approval_id: "b" }));
+  assert.deepEqual(openApprovals(turn).map((item) => item.needsOperator), [true, false]);
 });
 
 test("a finished turn has no open approvals and no running calls", () => {
@@ -111,10 +119,96 @@ test("failover, compaction, loops, budget and progress become notes in order", (
       "10 rounds, 12 tool calls so far",
     ],
   );
-  assert.deepEqual(turn.usage, { ...USAGE, input_tokens: 20, output_tokens: 10, cost_micros: 14 });
+  assert.deepEqual(turn.usage, { ...USAGE, input_tokens: 20, output_tokens: 10, cost_micros: 14, unpriced_tokens: 0 });
+});
+
+test("a limit that refuses calls and a provider that is excluded are a line each", () => {
+  const excluded = event("provider_excluded", { provider: "p", limit: "DailyTokens", reason: "the budget is spent", until: null });
+  const turn = after(
+    event("budget_alert", { provider: "p", name: "DailyTokens", limit: 10, used: 6, share: 1, refused: true }),
+    event("budget_alert", { provider: "q", name: "DailyTokens", limit: 10, used: 10, share: 1 }),
+    excluded,
+    excluded,
+  );
+  assert.deepEqual(
+    turn.items.map((item) => (item.kind === "note" ? [item.severity, item.text] : [])),
+    [
+      ["warning", "A limit refuses calls to p: DailyTokens, 6 of 10 used"],
+      ["warning", "The limit is reached: DailyTokens, 10 of 10"],
+      ["warning", "p is not used: the budget is spent"],
+    ],
+  );
+});
+
+test("tokens of unknown price add up and their cost is not shown as nothing", () => {
+  const usage = { ...USAGE, cost_micros: 0, unpriced_tokens: 15 };
+  const attempt = event("model_attempt", { purpose: "reply", duration_ms: 1, usage, detail: "", model: "p/m", outcome: "ok" });
+  assert.equal(after(attempt, attempt).usage.unpriced_tokens, 30);
+  assert.equal(formatUsageCost(usage), "unknown cost");
+  assert.equal(formatUsageCost({ ...usage, cost_micros: 2_000_000 }), "$2.00 + unknown cost");
+  assert.equal(formatUsageCost(USAGE), "$0.0000");
 });
 
 test("the title model call is not part of the turn", () => {
   const turn = after(event("model_attempt", { purpose: "title", model: "p/m", outcome: "ok", duration_ms: 1, usage: USAGE, detail: "" }));
   assert.deepEqual([turn.models, turn.usage.input_tokens], [[], 0]);
+});
+
+const text = (id: string, content: string): WireEvent => event("message", { message_id: id, role: "assistant", content });
+const started = event("tool_call_started", { call_id: "c", tool: "look", arguments_digest: "", arguments: {} });
+const done = event("task_completed", { text: "Let me look.\n\nIt is sunny.", finish_reason: "stop", usage: USAGE, duration_ms: 1 });
+const contents = (turn: Turn): unknown[] => [...turn.items.map((item) => ("text" in item ? item.text : item.kind)), turn.answer];
+
+test("text before a tool call keeps its place while the rest is streamed", () => {
+  const turn = after(chunk(1, "Let me look.", 0), text("t:0", "Let me look."), started, chunk(1, "\n\nIt is", 12));
+  assert.deepEqual(contents(turn), ["Let me look.", "tool", "It is"]);
+});
+
+test("replayed and live events of a turn with text before a call give the same texts", () => {
+  const live = after(chunk(1, "Let me look.", 0), text("t:0", "Let me look."), started, chunk(1, "\n\nIt is sunny.", 12), text("s:4", "It is sunny."), done);
+  const replayed = after(text("t:0", "Let me look."), started, text("s:4", "It is sunny."), done);
+  assert.deepEqual(contents(live), ["Let me look.", "tool", "It is sunny."]);
+  assert.deepEqual(contents(replayed), contents(live));
+  assert.equal(fullText(live), "Let me look.\n\nIt is sunny.");
+});
+
+test("a client that joins during the stream gets the text so far, and shows no text twice", () => {
+  const reset = event("stream_reset", { epoch: 1, reason: "" });
+  const turn = after(text("t:0", "Let me look."), started, reset, chunk(1, "Let me look.\n\nIt", 0), chunk(1, " is", 16));
+  assert.deepEqual(contents(turn), ["Let me look.", "tool", "It is"]);
+});
+
+test("a new epoch that repeats the text before a call changes nothing of it", () => {
+  const reset = event("stream_reset", { epoch: 2, reason: "" });
+  const turn = after(chunk(1, "Let me look.", 0), text("t:0", "Let me look."), started, reset, chunk(2, "Let me look.", 0), chunk(2, "\n\nIt", 12));
+  assert.deepEqual(contents(turn), ["Let me look.", "tool", "It"]);
+});
+
+test("a reply that an interrupted start had made is replaced, or left out if it was not made again", () => {
+  assert.deepEqual(contents(after(text("t:0", "First try."), text("t:0", "Let me look."), done)), ["Let me look.", "It is sunny."]);
+  const other = event("task_completed", { text: "Something else.", finish_reason: "stop", usage: USAGE, duration_ms: 1 });
+  assert.deepEqual(contents(after(text("t:0", "First try."), other)), ["Something else."]);
+});
+
+test("a cancelled turn keeps what was written before and after its calls", () => {
+  const end = event("task_cancelled", { text: "Let me look.\n\nIt is", finish_reason: "cancelled", usage: USAGE, duration_ms: 1 });
+  assert.deepEqual(contents(after(text("t:0", "Let me look."), started, end)), ["Let me look.", "tool", "It is"]);
+});
+
+test("reasoning is an item of its own, begins anew at offset 0 and is replaced by the whole", () => {
+  const piece = (content: string, offset: number): WireEvent => event("reasoning_chunk", { reasoning_id: "t:0", text: content, offset });
+  const turn = after(piece("wrong", 0), piece("one ", 0), piece("plus", 4));
+  assert.deepEqual(contents(turn), ["one plus", ""]);
+  applyEvent(turn, event("reasoning", { reasoning_id: "t:0", model: "p/m", text: "one plus one" }));
+  assert.deepEqual(contents(turn), ["one plus one", ""]);
+  applyEvent(turn, piece("one ", 0)); // held back while the page joined the session
+  assert.deepEqual(turn.items.map((item) => item.kind === "reasoning" && [item.text, item.isOpen]), [["one plus one", false]]);
+  applyEvent(turn, piece("anew", 0));
+  assert.deepEqual(contents(turn), ["anew", ""]);
+});
+
+test("a piece of reasoning after the end of the turn does not open the reasoning again", () => {
+  const turn = after(event("reasoning", { reasoning_id: "t:0", model: "p/m", text: "one plus one" }), event("task_completed", { text: "2", finish_reason: "stop", usage: USAGE, duration_ms: 1 }));
+  applyEvent(turn, event("reasoning_chunk", { reasoning_id: "t:0", text: "other", offset: 0 }));
+  assert.deepEqual(contents(turn), ["one plus one", "2"]);
 });

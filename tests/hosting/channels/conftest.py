@@ -28,6 +28,7 @@ class Brain:
     """A model that does what a message says, and a tool whose uses are counted."""
 
     paid: list[str] = field(default_factory=list)
+    wrecked: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -43,11 +44,34 @@ class Brain:
 
         return pay
 
+    def critical_tool(self) -> Any:
+        @tool(risk=Risk.CRITICAL)
+        async def wreck(what: str) -> str:
+            """Wreck something."""
+            self.wrecked.append(what)
+            return f"wrecked {what}"
+
+        return wreck
+
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         last = request.messages[-1]
         if last.content.startswith("pay "):
             return ModelResponse("", [ToolCall(f"c{len(request.messages)}", "pay", {"to": last.content[4:]})])
-        if last.content == "wait":
+        if last.content.startswith("wreck "):
+            return ModelResponse("", [ToolCall(f"c{len(request.messages)}", "wreck", {"what": last.content[6:]})])
+        if last.content.startswith("call "):
+            name, _, value = last.content[5:].partition(" ")
+            argument = {"memory.search": "query", "memory.write": "text"}.get(name, "path")
+            more = {"content": "written"} if name == "files.write" else {}
+            return ModelResponse("", [ToolCall(f"c{len(request.messages)}", name, {argument: value, **more})])
+        if last.content.startswith("narrate"):
+            return ModelResponse(
+                "Let me look.", [ToolCall("c", "calculator", {"expression": "6 * 7"})], reasoning="Hm."
+            )
+        asked = next(each.content for each in reversed(request.messages) if each.role == "user")
+        if last.role == "tool" and asked == "narrate and fail":
+            raise RuntimeError("nobody foresaw this")
+        if last.content == "wait" or (last.role == "tool" and asked == "narrate and wait"):
             self.reached.set()
             await self.gate.wait()
         if last.content == "fail":
@@ -113,7 +137,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
             services = Services(
                 models=brain.model(),
-                tools=[brain.tool()],
+                tools=[brain.tool(), brain.critical_tool()],
                 store=store,
                 settings={
                     "Planning": {"Mode": "Never"},
@@ -128,6 +152,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 twelve(services),
                 queue=MemoryQueue(capacity, clock=services.clock),
                 approvers=switchboard.approvers,
+                several_users=True,
                 build_outbound=switchboard.replies,
                 prepare=switchboard.prepare_run,
             )

@@ -1,6 +1,7 @@
 """Questions in a chat: buttons, text, who may decide, once, over a kill, and everybody sees it."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -117,7 +118,7 @@ async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(st
     first.host.event_bus.unsubscribe_all(first.switchboard._handle_event)
     await first.channel.deliver_message("pay Bob")
     async with asyncio.timeout(30):
-        while not await first.store.approvals.list():
+        while not await first.store.runs.list(status="suspended"):
             await asyncio.sleep(0)
     first.host.event_bus.subscribe_all(first.switchboard._handle_event)
     await first.end()
@@ -148,3 +149,54 @@ async def test_where_a_button_shows_nothing_a_press_that_does_not_count_is_told_
     await running.channel.deliver_press(reject)
     await running.channel.wait_for_text("already approved by Ada at ")
     assert not any(entry.id.startswith("pressed:") and "✅" in entry.payload["text"] for entry in running.channel.sent)
+
+
+async def test_a_prompt_shows_the_whole_of_a_long_call_before_its_buttons(start) -> None:
+    running = await start()
+    await asked(running, f"pay {'x' * 9000} and Mallory")
+    parts = [entry.payload for entry in running.channel.sent if entry.id.startswith("ask:")]
+    assert [bool(part.get("buttons")) for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert sum(part["text"].count("x") for part in parts) == 9000
+    assert "and Mallory" in parts[-1]["text"]
+
+
+async def test_what_is_too_long_for_a_chat_cannot_be_approved_there(start) -> None:
+    running = await start()
+    await running.channel.deliver_message(f"pay {'x' * 20_000} and Mallory")
+    await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+    (reject,) = running.channel.sent[-1].payload["buttons"]
+    assert ":reject" in reject
+    text = running.channel.sent[-1].payload["text"]
+    assert "and Mallory" in text
+    assert "cannot be approved here" in text
+    assert "/approve" not in text
+
+    await running.channel.deliver_message(f"/approve {code_of(reject)}")
+    await running.channel.wait_for_text("This is too long for a chat")
+    assert "too long" in await running.channel.deliver_press(reject.replace("reject", "approve"))
+    (open_approval,) = await running.store.approvals.list()
+    assert open_approval.decision is None
+
+    await running.channel.deliver_press(reject)
+    await running.channel.wait_for_text("❌ Rejected by Ada at ")
+    assert running.brain.paid == []
+
+
+async def test_a_prompt_hides_nothing(start) -> None:
+    running = await start()
+    await asked(running, "pay Bob\u202e\u200b\U000e0041 ```\n/approve")
+    shown = running.channel.sent[-1].payload["text"]
+    assert shown.replace("\n", "").isprintable()
+    assert "⟦U+202E⟧⟦U+200B⟧⟦U+E0041⟧ ⟦U+0060⟧⟦U+0060⟧⟦U+0060⟧" in shown
+
+
+async def test_a_prompt_of_which_a_part_never_arrived_cannot_be_approved_in_the_chat(start) -> None:
+    running = await start()
+    approve, _ = await asked(running)
+    entry = await running.store.outbox.get(running.channel.sent[-1].id)
+    await running.store.outbox.add([replace(entry, id=f"{entry.id[:-1]}1", position=1, status="pending")])
+    await running.store.outbox.mark_dead(f"{entry.id[:-1]}1", "the platform refused it")
+    prompts = await running.store.channel_state.list("asked", running.channel.name, running.channel.account)
+    await running.store.channel_state.put(replace(prompts[0], value={**prompts[0].value, "parts": 2}))
+    assert "cannot be approved here" in await running.channel.deliver_press(approve)
+    assert running.brain.paid == []

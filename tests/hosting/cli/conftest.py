@@ -45,7 +45,7 @@ Command = Callable[..., Outcome]
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """No key, no settings, and no Ollama to be found."""
+    """No key, no settings but any free port, and no Ollama to be found."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
@@ -53,6 +53,7 @@ def clean_environment(home: Path) -> dict[str, str]:
         "TERM": "xterm",
         "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "middlewares", "hosting", "channels")),
         "OLLAMA_HOST": "127.0.0.1:1",
+        "SOPHON__Hub__Port": "0",
     }
 
 

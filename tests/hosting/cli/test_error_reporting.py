@@ -95,11 +95,24 @@ def chain(services):
 
 
 def test_an_unexpected_error_is_one_line_and_debug_shows_where(sophon: Command, folder: Path) -> None:
-    (folder / "mine.py").write_text(ODD)
-    quiet = sophon("chain", "--set", "Chain.Factory=mine:chain")
+    (folder / "broken_chain.py").write_text(ODD)
+    quiet = sophon("chain", "--set", "Chain.Factory=broken_chain:chain")
     assert quiet.code == 1
     assert quiet.err == "error: unexpected RuntimeError: oh no; run it with --debug for the traceback\n"
-    assert "Traceback" in sophon("--debug", "chain", "--set", "Chain.Factory=mine:chain").err
+    assert "Traceback" in sophon("--debug", "chain", "--set", "Chain.Factory=broken_chain:chain").err
+
+
+@pytest.mark.parametrize("flags", [(), ("--debug",)])
+def test_an_unexpected_error_and_its_traceback_show_no_key(
+    sophon: Command, folder: Path, flags: tuple[str, ...]
+) -> None:
+    key = "sk-proj-Canary0123456789"
+    (folder / "leaky.py").write_text(ODD.replace("oh no", f"no access with {key}"))
+    done = sophon(*flags, "chain", "--set", "Chain.Factory=leaky:chain")
+    shown = done.out + done.err
+    assert "no access with sk" not in shown.replace("'", "")
+    assert "Canary" not in shown
+    assert "[REDACTED]" in shown
 
 
 def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:

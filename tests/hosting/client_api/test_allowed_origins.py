@@ -11,6 +11,8 @@ from sophon_hosting.client_api.allowed_origins import is_allowed_origin
     ("origin", "allowed", "let_in"),
     [
         (None, (), True),
+        ("", (), False),
+        ("", ("*",), False),
         ("http://sophon.home:8080", (), True),
         ("https://sophon.home:8080", (), True),
         ("HTTP://sophon.home:8080", (), False),

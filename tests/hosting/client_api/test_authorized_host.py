@@ -2,9 +2,8 @@ import pytest
 
 from sophon import Decision
 from sophon.errors import InputError, NotFound, QueueFull
-from sophon_hosting.client_api.authorized_host import MAX_CONTENT_CHARACTERS, ClientMessage
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
-from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
 
 
 def message(content: str = "hello", **more) -> ClientMessage:
@@ -28,14 +27,12 @@ async def test_the_same_client_message_id_is_the_same_task_for_one_user_only(off
     assert other.created
 
 
-async def test_what_is_somebody_elses_is_forbidden_and_unchanged(office) -> None:
+async def test_what_is_somebody_elses_does_not_exist_for_others_and_stays_unchanged(office) -> None:
     receipt = await office.ada.send_message(message("pay Bob"))
     await office.reached(receipt.task_id, "suspended")
     [asked] = await office.ada.list_approvals()
     bob = office.bob
     for attempt in (
-        bob.send_message(message()),
-        bob.join_session("s", 0, print),
         bob.subscribe("s", print),
         bob.get_session("s"),
         bob.list_records("s"),
@@ -47,14 +44,20 @@ async def test_what_is_somebody_elses_is_forbidden_and_unchanged(office) -> None
         bob.get_task(receipt.task_id),
         bob.cancel_task(receipt.task_id),
         bob.get_approval(asked.request.id),
+        bob.decide_approval(asked.request.id, Decision.approve()),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+    for attempt in (
         bob.list_sessions(all_users=True),
         bob.list_tasks(all_users=True),
         bob.list_approvals(all_users=True),
     ):
         with pytest.raises(Forbidden):
             await attempt
-    with pytest.raises(DecisionRefused, match="may not decide"):
-        await bob.decide_approval(asked.request.id, Decision.approve())
+    assert (await bob.send_message(message())).session_id == "s"
+    assert [each.owner for each in await office.operator.list_sessions(all_users=True)] == ["bob", "ada"]
+    await bob.delete_session("s")
     assert (await bob.list_sessions(), await bob.list_tasks(), await bob.list_approvals()) == ([], [], [])
     assert (await office.ada.get_task(receipt.task_id)).status == "suspended"
 
@@ -74,12 +77,12 @@ async def test_an_operator_sees_decides_and_stops_everywhere_but_writes_at_home(
     assert not await olga.list_approvals(all_users=True)
 
 
-@pytest.mark.parametrize("session_id", ["", "x" * 129, "a\nb", "\u202eevil", "a\x00", "\ud800"])
+@pytest.mark.parametrize("session_id", ["", "x" * 129, "a\nb", "\u202eevil", "a\x00", "\ud800", "a\u241fb"])
 async def test_an_id_that_cannot_be_shown_is_refused(office, session_id: str) -> None:
     with pytest.raises(InputError):
         await office.ada.send_message(message(session_id=session_id))
     with pytest.raises(InputError):
-        await office.ada.join_session(session_id, 0, print)
+        await office.ada.sessions.find_or_create(session_id)
     assert await office.ada.list_sessions() == []
 
 
@@ -122,11 +125,10 @@ async def test_a_fork_keeps_its_owner_and_goes_its_own_way(office) -> None:
     assert (await office.ada.get_session("s")).message_count == 2
 
 
-async def test_a_listener_hears_the_whole_task_after_what_it_missed(office) -> None:
+async def test_a_listener_hears_the_whole_next_task(office) -> None:
     heard: list[str] = []
     await office.over((await office.ada.send_message(message())).task_id)
-    joined = await office.ada.join_session("s", 0, lambda frame: heard.append(frame.name))
-    assert [frame.name for frame in joined.events][-1] == "task_completed"
+    await office.ada.subscribe("s", lambda frame: heard.append(frame.name))
     receipt = await office.ada.send_message(message("again"))
     await office.over(receipt.task_id)
     await office.host.event_bus.flush("s")

@@ -178,6 +178,41 @@ async def test_another_process_knows_what_was_told(feed: EventBus, store: Store,
     assert [frame.data["role"] for frame in ear.frames] == ["assistant"]
 
 
+def said_before_calls(iteration: int, text: str) -> Event:
+    return of(MessageAdded(message_id=f"t:{iteration}", role="assistant", content=text))
+
+
+async def test_a_task_has_several_texts_and_one_that_was_made_again_replaces_the_first(feed: EventBus, ear) -> None:
+    await feed.join_session("s", 0, ear)
+    texts = [(1, "First."), (1, "First."), (2, "Second."), (2, "Another second."), (2, "Second."), (2, "Second.")]
+    for event in (of(TaskQueued()), *(said_before_calls(*each) for each in texts)):
+        feed.emit(event)
+    await feed.flush("s")
+    assert [(frame.data["message_id"], frame.data["content"]) for frame in ear.frames[1:]] == [
+        ("t:1", "First."),
+        ("t:2", "Second."),
+        ("t:2", "Another second."),
+        ("t:2", "Second."),
+    ]
+
+
+async def test_another_process_repeats_no_text_and_replaces_a_changed_one(
+    feed: EventBus, store: Store, clock: VirtualClock, ear
+) -> None:
+    for event in (of(TaskQueued()), said_before_calls(1, "First."), said_before_calls(2, "Second.")):
+        feed.emit(event)
+    await feed.flush("s")
+    next_process = EventBus(store.events, clock)
+    await next_process.load_run_events(Run("t", "s"))
+
+    await next_process.join_session("s", 99, ear)
+    for event in (said_before_calls(1, "First."), said_before_calls(2, "Other."), said_before_calls(3, "Third.")):
+        next_process.emit(event)
+    await next_process.flush("s")
+
+    assert [frame.data["content"] for frame in ear.frames] == ["Other.", "Third."]
+
+
 async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, store: Store, ear) -> None:
     await store.runs.accept(Run("t", "s", "ada"))
     await feed.join_session("s", 0, ear)

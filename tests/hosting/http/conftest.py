@@ -1,6 +1,8 @@
 """The API of a real host on loopback, with three users; the model does what a message says."""
 
 import asyncio
+import logging
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -11,10 +13,15 @@ import pytest
 from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.rate_limited_log import RateLimitedLog
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
+from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
+from sophon_hosting.http.connections.limiter import ConnectionLimiter
+from sophon_hosting.http.connections.limits import ConnectionLimits
+from sophon_hosting.http.connections.listener import Listener
 from sophon_middlewares.chains import twelve
 
 USERS = {
@@ -33,8 +40,10 @@ async def pay(to: str) -> str:
 class Api:
     """Requests as one user."""
 
-    def __init__(self, host: Host, url: str, release: asyncio.Event) -> None:
-        self.host, self.url, self.release = host, url, release
+    def __init__(
+        self, host: Host, url: str, release: asyncio.Event, limiter: ConnectionLimiter, refused: list[str]
+    ) -> None:
+        self.host, self.url, self.release, self.limiter, self.refused = host, url, release, limiter, refused
         self._clients = AsyncExitStack()
 
     async def open(self, user: str | None, **headers: str) -> httpx.AsyncClient:
@@ -49,6 +58,12 @@ class Api:
         """Let the host work until a task has one of these states."""
         async with asyncio.timeout(10):
             while (await self.host.services.store.runs.get(task_id)).status not in wanted:
+                await asyncio.sleep(0)
+
+    async def until_connections(self, count: int) -> None:
+        """Wait until so many connections are open."""
+        async with asyncio.timeout(10):
+            while len(self.limiter) != count:
                 await asyncio.sleep(0)
 
     async def raw(self, sent: bytes, *, hang_up: bool = False) -> bytes:
@@ -82,6 +97,8 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         clock: Any = None,
         more: Sequence[web.RouteDef] = (),
         web_folder: Path | None = None,
+        limits: ConnectionLimits | None = None,
+        prepare_app: Callable[[Host, web.Application], object] = lambda host, app: None,
     ) -> Api:
         release = asyncio.Event()
 
@@ -117,13 +134,17 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
 
         app = make_app(host, access, HttpOptions(render_metrics=metrics, web_folder=web_folder or Path("no page")))
         app.add_routes(more)
-        runner = web.AppRunner(app, access_log=None, auto_decompress=False)
+        prepare_app(host, app)
+        refused: list[str] = []
+        limiter = ConnectionLimiter(limits or ConnectionLimits(), refused.append)
+        listener = Listener(limiter, TrustedProxies(), RateLimitedLog(logging.getLogger("sophon")))
+        runner = web.AppRunner(app, **listener.runner_options)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        api = Api(host, f"http://127.0.0.1:{port}", release)
+        bound = socket.create_server(("127.0.0.1", 0))
+        await listener.start(runner, bound)
+        stack.callback(listener.close)
+        api = Api(host, f"http://127.0.0.1:{bound.getsockname()[1]}", release, limiter, refused)
         stack.push_async_callback(api.close)
         return api
 

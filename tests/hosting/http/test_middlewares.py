@@ -4,6 +4,9 @@ import httpx
 import pytest
 from aiohttp import web
 
+from sophon.testing import VirtualClock
+from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
+
 
 async def test_without_a_token_nothing_under_api_answers(api) -> None:
     client = await api.open(None)
@@ -254,3 +257,21 @@ async def test_an_error_in_the_middle_of_an_answer_ends_the_line_and_adds_nothin
     assert answer.count(b"HTTP/1.") == 1
     assert answer.endswith(b"a part\r\n")
     assert b"secret" not in answer
+
+
+async def test_wrong_tokens_and_wrong_webhooks_are_answered_later_and_a_right_token_never(serve) -> None:
+    async def refuse(_: web.Request) -> web.Response:
+        return web.Response(status=403)
+
+    clock = VirtualClock()
+    api = await serve(clock=clock, more=[web.post("/webhooks/telegram", refuse)])
+    nobody, ada = await api.open(None), await api.open("ada")
+    for _ in range(10):  # no token is no attempt
+        assert (await nobody.get("/api/me")).status_code == 401
+    delays = [FIRST_DELAY_SECONDS * 2**n for n in range(2)]
+    for number in range(FREE_FAILURES + 1):
+        answer = await nobody.get("/api/me", headers={"Authorization": f"Bearer wrong-{number}"})
+        assert answer.status_code == 401
+    assert (await nobody.post("/webhooks/telegram")).status_code == 403
+    assert (await ada.get("/api/me")).status_code == 200
+    assert [each for each in clock.slept if each in delays] == delays

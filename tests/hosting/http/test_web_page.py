@@ -1,6 +1,7 @@
 """The files of the web page, as they are served."""
 
 import gzip
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ async def test_the_page_is_asked_for_anew_and_its_files_are_kept_for_good(serve,
     client = await (await serve(web_folder=folder)).open(None)
     page, script = await client.get("/"), await client.get("/assets/page-1.js")
     assert page.headers["Cache-Control"] == "no-cache"
-    assert page.headers["Content-Type"] == "text/html"
+    assert (page.headers["Content-Type"], script.headers["Content-Type"]) == ("text/html", "text/javascript")
     assert script.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert (await client.get("/", headers={"If-None-Match": page.headers["ETag"]})).status_code == 304
 
@@ -34,6 +35,16 @@ async def test_files_come_compressed_to_who_takes_that(serve, folder: Path) -> N
     assert packed.headers["Content-Encoding"] == "gzip"
     assert int(packed.headers["Content-Length"]) < len(SCRIPT)
     assert packed.content == plain.content == SCRIPT
+    assert packed.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
+    head = await client.head("/assets/page-1.js", headers={"Accept-Encoding": "identity"})
+    assert (head.content, head.headers["Content-Length"]) == (b"", str(len(SCRIPT)))
+
+
+async def test_the_files_are_read_once_at_the_start_so_no_download_holds_one(serve, folder: Path) -> None:
+    client = await (await serve(web_folder=folder)).open(None)
+    shutil.rmtree(folder)
+    assert (await client.get("/assets/page-1.js")).content == SCRIPT
+    assert (await client.get("/")).content == b"<!doctype html><title>x</title>"
 
 
 async def test_every_file_has_the_policy_and_the_headers_of_all_answers(serve, folder: Path) -> None:

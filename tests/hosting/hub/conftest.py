@@ -107,7 +107,7 @@ class House:
             clock=self.clock,
             settings={"Planning": {"Mode": "Never"}, **self.settings},
         )
-        self.host = Host(services, twelve(services), approvers={"olga"})
+        self.host = Host(services, twelve(services), approvers={"olga"}, several_users=True)
         await self.stack.enter_async_context(self.host)
         hub_settings = HubSettings.model_validate(self.settings.get("Hub", {}))
         self.hub = Hub(self.host, TokenAuthenticator(self.users), settings=hub_settings, limits=self.limits)
@@ -127,6 +127,11 @@ class House:
         return f"http://127.0.0.1:{self.port}"
 
     def tools(self) -> list[Any]:
+        @tool(risk=Risk.CRITICAL)
+        async def wreck(to: str) -> str:
+            """Wreck something."""
+            return f"wrecked {to}"
+
         @tool(risk=Risk.HIGH)
         async def pay(to: str) -> str:
             """Pay somebody."""
@@ -140,7 +145,7 @@ class House:
             await self.release.wait()
             return what
 
-        return [pay, stall]
+        return [pay, stall, wreck]
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
         last = request.messages[-1]
@@ -148,8 +153,10 @@ class House:
         if last.role == "tool":
             return f"Done: {last.content}"
         verb, _, rest = last.content.partition(" ")
-        if verb == "pay":
-            return ModelResponse("", [ToolCall("c", "pay", {"to": rest})])
+        if verb in ("pay", "wreck"):
+            return ModelResponse("", [ToolCall("c", verb, {"to": rest})])
+        if verb == "look":
+            return ModelResponse("Let me look.", [ToolCall("c", "stall", {"what": rest})], reasoning="Where is it?")
         if verb == "stall":
             return ModelResponse("", [ToolCall("c", "stall", {"what": rest})])
         if verb == "tell":

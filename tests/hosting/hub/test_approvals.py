@@ -82,3 +82,16 @@ async def test_time_decides_and_everybody_is_told(house) -> None:
     assert (resolved["decided_by"], house.paid) == ("expiry", [])
     late = {"approval_id": question["approval_id"], "decision": "approve"}
     assert (await ada.refused("decide_approval", late))["code"] == "already_decided"
+
+
+@pytest.mark.parametrize("decision", [{"decision": "approve"}, {"decision": "edit", "arguments": {"to": "Eve"}}])
+async def test_who_asked_is_told_that_a_critical_call_waits_for_an_operator(house, decision: dict) -> None:
+    ada, olga = await house.peer(), await house.peer("olga", "/operator")
+    receipt, question = await asked(ada, "wreck all")
+    assert question["needs_operator"]
+    error = await ada.refused("decide_approval", {"approval_id": question["approval_id"], **decision})
+    assert error["code"] == "operator_needed"
+    assert "waiting for an operator" in error["message"]
+    assert "waiting for an operator" in ada.of("agent_status")[-1]["detail"]
+    await olga.done("decide_approval", {"approval_id": question["approval_id"], "decision": "approve"})
+    assert "wrecked all" in await ada.ended(receipt["task_id"])

@@ -8,6 +8,7 @@ import socketio
 from aiohttp import WSMsgType, WSServerHandshakeError
 from socketio.exceptions import ConnectionError as Refused
 
+from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES
 from sophon_hosting.hub.limits import HubLimits
 
 POLL = "/socket.io/?EIO=4&transport=polling"
@@ -103,7 +104,7 @@ async def test_entering_twice_is_refused(house) -> None:
         assert json.loads((await raw.next())[3:])[0]["ok"] is True
 
 
-ORIGINS = [("http://evil.example", 400), ("null", 400), ("", 200), ("OWN", 200)]
+ORIGINS = [("http://evil.example", 403), ("null", 403), ("", 200), ("OWN", 200)]
 
 
 @pytest.mark.parametrize(("origin", "status"), ORIGINS)
@@ -130,7 +131,7 @@ async def test_a_foreign_page_gets_no_websocket(house, origin: str, status: int)
 
 @pytest.mark.parametrize("settings", [{"Hub": {"AllowedOrigins": ["https://chat.example"]}}])
 @pytest.mark.parametrize(
-    ("origin", "status"), [("https://chat.example", 200), ("http://evil.example", 400), ("OWN", 200)]
+    ("origin", "status"), [("https://chat.example", 200), ("http://evil.example", 403), ("OWN", 200)]
 )
 async def test_pages_that_are_allowed_may_connect_besides_the_own(house, settings, origin: str, status: int) -> None:
     async with house.http.get(house.url + POLL, headers={"Origin": origin.replace("OWN", house.url)}) as answer:
@@ -171,16 +172,50 @@ async def test_who_has_left_the_last_namespace_is_shown_out_too(house) -> None:
 @pytest.mark.parametrize("limits", [HubLimits(max_unauthenticated_per_address=3)])
 async def test_from_one_address_only_so_many_may_wait_at_the_door(house, limits) -> None:
     sockets = [await house.http.ws_connect(house.url + WEBSOCKET) for _ in range(3)]
-    with pytest.raises(WSServerHandshakeError) as refused:
-        await house.http.ws_connect(house.url + WEBSOCKET)
-    assert refused.value.status == 429
-    await sockets[0].receive_str()
-    await sockets[0].send_str('40{"token":"token-of-ada"}')
+    await sockets[1].receive_str()
+    await sockets[1].send_str('40{"token":"token-of-ada"}')
     await house.settled(lambda: house.hub.statistics().clients == 1)
-    async with house.http.ws_connect(house.url + WEBSOCKET) as socket:
-        assert (await socket.receive_str()).startswith("0")
+    sockets += [await house.http.ws_connect(house.url + WEBSOCKET) for _ in range(2)]
+    assert (await sockets[0].receive_str()).startswith("0")
+    assert (await sockets[0].receive()).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)  # the oldest makes room
+    await house.settled(lambda: house.hub.statistics().connections == 4)
+    assert house.hub.statistics().clients == 1
     for each in sockets:
         await each.close()
+
+
+@pytest.mark.parametrize("limits", [HubLimits(max_unauthenticated_per_address=3)])
+async def test_who_only_opens_connections_locks_nobody_out(house, limits) -> None:
+    for _ in range(20):
+        async with house.http.get(house.url + POLL) as answer:
+            assert answer.status == 200
+    owner = await house.peer("ada")
+    assert (await owner.done("list_tasks"))["items"] == []
+    assert house.hub.statistics().connections <= 4
+
+
+@pytest.mark.parametrize("limits", [HubLimits(max_connections_per_user=2)])
+async def test_one_user_does_not_take_all_connections(house, limits) -> None:
+    first, _second = await house.peer("ada"), await house.peer("ada")
+    with pytest.raises(Refused):
+        await house.peer("ada")
+    assert house.refusals[-1]["message"] == "too_many_connections"
+    assert await house.peer("bob")
+    await first.close()
+    await house.settled(lambda: house.hub.statistics().clients == 2)
+    assert await house.peer("ada")
+
+
+async def test_wrong_tokens_are_answered_ever_later_and_the_right_one_at_once(house) -> None:
+    async with house.raw(None) as raw:
+        for number in range(FREE_FAILURES):
+            await raw.say(f'40{{"token":"wrong-{number}"}}')
+            await refusal(raw)
+        await raw.say('40{"token":"wrong-again"}')
+        await house.settled(lambda: FIRST_DELAY_SECONDS in house.clock.slept)
+        assert await house.peer("ada")  # from the same address
+        await house.clock.advance(FIRST_DELAY_SECONDS)
+        assert (await refusal(raw))["message"] == "unauthorized"
 
 
 @pytest.mark.parametrize("limits", [HubLimits(max_connections=2)])

@@ -180,26 +180,69 @@ async def acknowledgements(raw, count: int):
 
 
 SOMEBODY_ELSES: list[tuple[str, Any]] = [
-    ("join_session", {"session_id": "s"}),
-    ("send_message", {"content": "let me in", "session_id": "s"}),
     ("cancel_task", {"task_id": "TASK"}),
     ("decide_approval", {"approval_id": "APPROVAL", "decision": "approve"}),
+    ("decide_approval", {"approval_id": "APPROVAL", "decision": "edit", "arguments": {"to": "Bob"}}),
 ]
 
 
 @pytest.mark.parametrize(("event", "payload"), SOMEBODY_ELSES)
-async def test_what_belongs_to_somebody_else_is_forbidden_and_nothing_of_it_leaks(house, event, payload) -> None:
+async def test_what_belongs_to_somebody_else_is_answered_like_what_does_not_exist(house, event, payload) -> None:
     ada, bob = await house.peer("ada"), await house.peer("bob")
     receipt = await ada.done("send_message", {"content": "pay Eve", "session_id": "s"})
     question = await ada.until("approval_requested")
     known = {"TASK": receipt["task_id"], "APPROVAL": question["approval_id"]}
-    error = await bob.refused(event, {key: known.get(value, value) for key, value in payload.items()})
-    assert (error["code"], "Eve" in str(error)) == ("forbidden", False)
+
+    async def refusal(ids: dict[str, str]) -> str:
+        given = {key: ids.get(value, value) if isinstance(value, str) else value for key, value in payload.items()}
+        error = str(await bob.refused(event, given))
+        return error.replace(ids["TASK"], "ID").replace(ids["APPROVAL"], "ID")
+
+    assert await refusal(known) == await refusal({"TASK": "e" * 20, "APPROVAL": "apr_" + "f" * 20})
     await ada.done("decide_approval", {"approval_id": question["approval_id"], "decision": "approve"})
     await ada.ended(receipt["task_id"])
     for listing in ("list_sessions", "list_tasks", "list_approvals"):
         assert (await bob.done(listing))["items"] == []
     assert bob.heard == []
+
+
+async def without_ids(peer, event: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """An acknowledgement, without what is random."""
+    return {**await peer.done(event, payload), "task_id": ""}
+
+
+@pytest.mark.parametrize(
+    ("event", "payload"), [("join_session", {"last_seq": 7}), ("send_message", {"content": "let me in"})]
+)
+async def test_a_session_id_that_somebody_else_has_opens_a_session_of_ones_own(house, event, payload) -> None:
+    ada, bob = await house.peer("ada"), await house.peer("bob")
+    for name in ("theirs", "others"):
+        await ada.ended((await ada.done("send_message", {"content": "secret", "session_id": name}))["task_id"])
+    taken = await without_ids(bob, event, {**payload, "session_id": "theirs"})
+    free = await without_ids(bob, event, {**payload, "session_id": "nobody"})
+    assert taken == {**free, "session_id": "theirs"}
+    assert "secret" not in str((await bob.done("join_session", {"session_id": "others"}))["events"])
+
+
+async def test_two_sessions_with_one_id_are_apart_and_each_has_its_id_everywhere(house) -> None:
+    ada, bob, olga = await house.peer("ada"), await house.peer("bob"), await house.peer("olga", "/operator")
+    await ada.ended((await ada.done("send_message", {"content": "hello", "session_id": "main"}))["task_id"])
+    receipt = await bob.done("send_message", {"content": "pay Eve", "session_id": "main"})
+    question = await bob.until("approval_requested", task_id=receipt["task_id"])
+    assert question["session_id"] == receipt["session_id"] == "main"
+    for listing in ("list_sessions", "list_tasks", "list_approvals"):
+        assert [each["session_id"] for each in (await bob.done(listing))["items"]] == ["main"]
+    await bob.done("decide_approval", {"approval_id": question["approval_id"], "decision": "reject"})
+    await bob.ended(receipt["task_id"])
+    missed = await bob.done("join_session", {"session_id": "main", "last_seq": 0})
+    assert {each["data"]["session_id"] for each in missed["events"]} == {"main"}
+    assert all(
+        each["data"]["message_id"].startswith("main:") for each in missed["events"] if each["event"] == "message"
+    )
+    assert {data["session_id"] for _, data in bob.heard} == {"main"}
+    assert {each["session_id"] for each in (await olga.done("list_sessions"))["items"]} == {"main", "main\u241fbob"}
+    await bob.done("leave_session", {"session_id": "main"})
+    assert house.hub.statistics().sessions == 1
 
 
 async def test_the_lists_hold_what_is_the_users_own(house) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from sophon.events import AgentStatus
+from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FREE_FAILURES, MAX_DELAY_SECONDS
 
 
 def remains(house) -> dict[str, int]:
@@ -15,7 +16,7 @@ def remains(house) -> dict[str, int]:
     return {
         "connections": len(hub._connections) + len(hub._engine_connections),
         "clients": len(hub._clients),
-        "strangers": len(hub._unauthenticated),
+        "strangers": len(hub._handshakes) + len(hub._clients_per_user),
         "work": len(hub._background_tasks),
         "sockets": len(server.eio.sockets),
         "websockets": len(server.eio.websockets),
@@ -59,11 +60,32 @@ async def test_a_line_that_is_cut_is_forgotten_too(house) -> None:
         await house.settled(lambda: nothing(house))
 
 
+def delays(house) -> list[float]:
+    """The delays of refusals so far."""
+    return [each for each in house.clock.slept if FIRST_DELAY_SECONDS <= each <= MAX_DELAY_SECONDS]
+
+
 async def test_who_was_refused_leaves_nothing(house) -> None:
-    for _ in range(20):
+    for number in range(20):
         async with house.raw(None) as raw:
             await raw.say('40{"token":"wrong"}')
+            if number >= FREE_FAILURES:  # its answer is delayed
+                await house.settled(lambda count=number - FREE_FAILURES: len(delays(house)) > count)
+                await house.clock.advance(MAX_DELAY_SECONDS)
             await raw.next()
+    await house.settled(lambda: nothing(house))
+
+
+async def test_who_goes_while_a_refusal_is_delayed_leaves_nothing(house) -> None:
+    for number in range(FREE_FAILURES + 1):
+        async with house.raw(None) as raw:
+            await raw.say('40{"token":"wrong"}')
+            if number < FREE_FAILURES:
+                await raw.next()
+            else:
+                await house.settled(lambda: FIRST_DELAY_SECONDS in house.clock.slept)
+                raw.cut()
+    await house.clock.advance(MAX_DELAY_SECONDS)
     await house.settled(lambda: nothing(house))
 
 

@@ -1,5 +1,6 @@
 """Whatever a client sends, it is answered, and the host stays up."""
 
+import asyncio
 import json
 from contextlib import suppress
 
@@ -35,6 +36,7 @@ async def works(raw) -> bool:
         ('427["send_message",{"content":5}]', "input"),
         ('427["send_message",{"content":"   "}]', "input"),
         ('427["send_message",{"content":"a","planning":"Perhaps"}]', "input"),
+        ('427["send_message",{"content":"a","max_iterations":501}]', "input"),
         ('427["send_message",{"content":"a","model":"nobody"}]', "not_found"),
         ('427["send_message",{"content":"a","session_id":"a\\u0000b"}]', "input"),
         ('427["send_message",{"content":"a","session_id":""}]', "input"),
@@ -198,3 +200,49 @@ async def test_a_polling_client_never_gets_more_packets_than_it_can_read(house) 
         assert len(payload) <= 16
         packets += payload
     assert [packet.partition("[")[0] for packet in packets] == [f"43{ack}" for ack in range(16)] * 3
+
+
+async def test_a_connection_has_one_poll_at_a_time(house) -> None:
+    address = await polling(house)
+    polls = [asyncio.create_task(house.http.get(address)) for _ in range(3)]
+    done, waiting = await asyncio.wait(polls, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+    while len(done) < 2:
+        more, waiting = await asyncio.wait(waiting, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+        done |= more
+    assert [(await each).status for each in done] == [400, 400]
+    for each in waiting:
+        each.cancel()
+
+
+@pytest.mark.parametrize("sent", [None, "4nonsense", "2other"])
+async def test_after_an_upgrade_that_breaks_polling_goes_on(house, sent: str | None) -> None:
+    address = await polling(house)
+    async with house.http.ws_connect(address.replace("transport=polling", "transport=websocket")) as socket:
+        if sent is not None:
+            await socket.send_str(sent)
+    await house.settled(lambda: not house.hub._server.eio.websockets)
+    async with house.http.post(address, data='427["list_tasks",{}]') as answer:
+        assert answer.status == 200
+    async with house.http.get(address) as answer:
+        assert (await answer.text()).startswith('437[{"ok":true')
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "status", "code"),
+    [
+        ("EIO=3&transport=polling", [], 400, "input"),
+        ("EIO=4&transport=flash", [], 400, "input"),
+        ("EIO=4&transport=polling&sid=none", [], 400, "input"),
+        ("EIO=4&transport=websocket", [], 400, "input"),
+        ("EIO=4&transport=polling&j=0", [], 400, "input"),
+        ("EIO=4&transport=polling", ["https://evil.example"], 403, "forbidden"),
+        ("EIO=4&transport=polling", [""], 403, "forbidden"),
+        ("EIO=4&transport=polling", ["null"], 403, "forbidden"),
+        ("EIO=4&transport=polling", ["{own}", "{own}"], 403, "forbidden"),
+        ("EIO=4&transport=polling", ["{own}", "https://evil.example"], 403, "forbidden"),
+    ],
+)
+async def test_a_refused_handshake_is_told_why_in_json(house, query: str, headers, status: int, code: str) -> None:
+    origins = [("Origin", each.format(own=house.url)) for each in headers]
+    async with house.http.get(f"{house.url}/socket.io/?{query}", headers=origins) as answer:
+        assert (answer.status, (await answer.json())["error"]["code"]) == (status, code)

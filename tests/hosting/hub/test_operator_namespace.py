@@ -20,7 +20,7 @@ async def test_what_an_operator_has_joined_is_heard_once_and_whole(house) -> Non
     olga, ada = await house.peer("olga", "/operator"), await house.peer()
     await olga.done("join_session", {"session_id": "s"})
     await olga.done("leave_session", {"session_id": "s"})
-    await ada.refused("send_message", {"content": "hello", "session_id": "s"})  # olga was there first
+    await ada.done("send_message", {"content": "hello", "session_id": "s"})  # olga was there first: this is another
     first = await ada.done("send_message", {"content": "hello", "session_id": "t"})
     await ada.ended(first["task_id"])
     await olga.done("join_session", {"session_id": "t"})
@@ -30,6 +30,30 @@ async def test_what_an_operator_has_joined_is_heard_once_and_whole(house) -> Non
     numbers = [data["seq"] for _, data in olga.heard if "seq" in data]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert olga.of("message", second["task_id"])
+
+
+async def test_what_happens_while_an_operator_joins_is_replayed_and_not_heard_besides(house, monkeypatch) -> None:
+    olga, ada = await house.peer("olga", "/operator"), await house.peer()
+    first = await ada.done("send_message", {"content": "hello", "session_id": "t"})
+    await ada.ended(first["task_id"])
+    await olga.ended(first["task_id"])
+    olga.heard.clear()
+    sessions = house.host.services.store.sessions
+    find = sessions.find
+
+    async def find_late(session_id: str) -> object:
+        """Find the session only after another turn of it."""
+        monkeypatch.setattr(sessions, "find", find)
+        receipt = await ada.done("send_message", {"content": "hello", "session_id": "t"})
+        await ada.ended(receipt["task_id"])
+        return await find(session_id)
+
+    monkeypatch.setattr(sessions, "find", find_late)
+    joined = await olga.done("join_session", {"session_id": "t"})
+    assert [each["event"] for each in joined["events"]].count("task_completed") == 2
+    third = await ada.done("send_message", {"content": "hello", "session_id": "t"})
+    await olga.ended(third["task_id"])
+    assert [each["task_id"] for each in olga.of("task_completed")] == [third["task_id"]]
 
 
 async def test_an_operator_sees_everything_that_is(house) -> None:

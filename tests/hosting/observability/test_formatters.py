@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sophon_hosting.observability.formatters import JsonFormatter, TextFormatter
 from sophon_hosting.observability.jsonable import MAX_TEXT_CHARACTERS
+from sophon_hosting.observability.redaction import LogRedactor
 
 
 class Fraction(float):
@@ -58,9 +59,9 @@ JSON = JsonFormatter()
         (in_itself(), [1, "…"]),
         (Fraction(1.5), 1.5),
         (Changing(a=1), "{'a': 1}"),
-        (Changing(token="abc defgh"), "{'token': '***'}"),
-        ({"token": "abcdefgh", "n": 1}, {"token": "***", "n": 1}),
-        ({"url": "/x?token=abcdefgh"}, {"url": "/x?token=***"}),
+        (Changing(token="abc defgh"), "{'token': '[REDACTED]'}"),
+        ({"token": "abcdefgh", "n": 1}, {"token": "[REDACTED]", "n": 1}),
+        ({"url": "/x?token=abcdefgh"}, {"url": "/x?token=[REDACTED]"}),
         (list(range(201)), [*range(200), "…"]),
     ],
 )
@@ -81,7 +82,7 @@ def test_an_extra_that_is_called_scope_is_one_like_any_other() -> None:
 
 
 def test_an_extra_that_is_named_for_a_secret_is_blacked_out() -> None:
-    assert json.loads(JSON.format(record("hello", api_key="abcdefgh")))["api_key"] == "***"
+    assert json.loads(JSON.format(record("hello", api_key="abcdefgh")))["api_key"] == "[REDACTED]"
 
 
 def test_a_logger_or_an_extra_with_a_strange_name_costs_no_line() -> None:
@@ -152,3 +153,16 @@ def test_text_moves_no_cursor_and_has_one_beginning(text: str) -> None:
     line = TextFormatter().format(record("%s", text))
     assert {unicodedata.category(sign) for sign in line if sign not in "\n\t"}.isdisjoint({"Cc", "Cs", "Zl", "Zp"})
     assert all(each.startswith("    ") for each in line.splitlines()[1:])
+
+
+@pytest.mark.parametrize("value", [82736455190, 82736455190.0, [82736455190], {"a": {"b": 82736455190.0}}])
+def test_a_number_that_is_a_secret_is_replaced_in_json(value: object) -> None:
+    line = JsonFormatter(LogRedactor(["82736455190"])).format(record("x", amount=value))
+    assert "82736455190" not in line
+    assert "REDACTED" in line
+
+
+@pytest.mark.parametrize("value", [0, 7, -12345678, 1.5, 82736455191, 2**70])
+def test_other_numbers_stay(value: float) -> None:
+    line = JsonFormatter(LogRedactor(["82736455190"])).format(record("x", amount=value))
+    assert "REDACTED" not in line

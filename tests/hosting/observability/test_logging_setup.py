@@ -98,7 +98,7 @@ def test_the_secrets_of_the_settings_are_nowhere_in_the_log(root: None) -> None:
     configure_logging("INFO", "Auto", out, secrets={"correct horse"})
     log.info("it was %s", "correct horse", extra={"said": ["correct horse"]})
     assert "correct horse" not in out.getvalue()
-    assert json.loads(out.getvalue())["said"] == ["***"]
+    assert json.loads(out.getvalue())["said"] == ["[REDACTED]"]
 
 
 @pytest.mark.parametrize(("level", "told"), [("Debug", 4), ("Info", 3), ("Warning", 2), ("Error", 1)])

@@ -12,6 +12,7 @@ from sophon.events import ModelAttempt, SessionTitled, TaskCompleted
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.run_authorship import OWN_TEXT
 from sophon_middlewares.chains import twelve
 
 Answer = Callable[[ModelRequest], Awaitable[str]]
@@ -96,6 +97,14 @@ async def test_without_a_models_help_the_persons_words_are_the_title(make) -> No
     assert await here.title() == "what is a cat, and why"
 
 
+async def test_a_spent_budget_is_no_title(make) -> None:
+    here = await make(named, {"Budget": {"Providers": {"*": {"DailyTokens": 16_500}}}})
+    await here.say("What is the capital of Austria?\n" + "word " * 8000)
+    await here.idle(1)
+    assert here.asked == []
+    assert await here.title() == "What is the capital of Austria?"
+
+
 async def test_a_title_that_a_person_gave_stays(make) -> None:
     here = await make(named)
     await here.services.store.sessions.get_or_create("s", "ada")
@@ -146,6 +155,15 @@ def remembering(*texts: str) -> Answer:
     return answer
 
 
+async def test_nothing_is_learned_from_what_the_person_only_passed_on(make) -> None:
+    here = await make(remembering("They love tea."), {"Memory": {"Learn": True}, "AgentExecution": {"Titles": False}})
+    await here.host.accept(RunRequest("(forwarded message)\nI love tea", "s", "ada", origin={OWN_TEXT: ""}))
+    await here.idle(1)
+    await here.host.accept(RunRequest("> I love tea\nMe too", "s", "ada", origin={OWN_TEXT: "Me too"}))
+    await here.idle(2)
+    assert [each.messages[-1].content for each in here.asked] == ["Me too"]
+
+
 async def test_nothing_is_learned_unless_it_is_asked_for(make) -> None:
     here = await make(remembering("Their cat is called Ada."))
     await here.say()
@@ -168,3 +186,47 @@ async def test_only_the_persons_own_words_are_read(make) -> None:
     await here.idle(1)
     memory = next(each for each in here.asked if each.purpose == "memory")
     assert [message.content for message in memory.messages if message.role != "system"] == ["hello"]
+
+
+async def test_a_slow_title_of_a_deleted_session_does_not_name_the_next_one(make) -> None:
+    release, asked, cancelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(request: ModelRequest) -> str:
+        asked.set()
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "Of the old one"
+
+    here = await make(slow)
+    await here.say("old")
+    await asked.wait()
+    await here.host.delete_session("s")
+    assert cancelled.is_set()
+    await here.services.store.sessions.get_or_create("s", "bob")
+    release.set()
+    await here.idle(0)
+    assert await here.title() == ""
+
+
+async def test_a_title_is_not_given_to_a_session_that_replaced_its_own_in_another_process(make) -> None:
+    release, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: ModelRequest) -> str:
+        asked.set()
+        await release.wait()
+        return "Of the old one"
+
+    here = await make(slow)
+    await here.say("old")
+    await asked.wait()
+    sessions = here.services.store.sessions
+    await sessions.delete("s")
+    await sessions.get_or_create("s", "bob")
+    job = here.afterwards._job
+    assert job is not None
+    release.set()
+    await asyncio.wait({job})
+    assert await here.title() == ""

@@ -2,8 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sophon.messages import Message, ToolCall
+from sophon.messages import Message, Reasoning, ToolCall
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon_hosting.rendering.session_export import format_transcript
 from sophon_hosting.rendering.session_markdown import code_block, session_to_markdown
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,3 +41,18 @@ def test_a_title_is_one_line_without_signs_that_steer_a_terminal() -> None:
 @pytest.mark.parametrize(("text", "fence"), [("a", "```"), ("```", "````"), ("`", "```"), ("a ````` b", "``````")])
 def test_code_cannot_close_its_own_block(text: str, fence: str) -> None:
     assert code_block(text) == f"{fence}\n{text}\n{fence}"
+
+
+LOOK = Message("assistant", "Let me look.", [ToolCall("c", "gaze")], reasoning=Reasoning("Hm"))
+TURN = [
+    SessionRecord("message", "r", Message("user", "How is it?")),
+    SessionRecord("message", "r", LOOK),
+    SessionRecord("message", "r", Message("tool", "sunny", tool_call_id="c")),
+    SessionRecord("cancelled", "r", data={"shown": "It is su"}),
+]
+
+
+def test_an_export_has_text_call_and_interrupted_text_in_order() -> None:
+    for text in (written(*TURN), "\n".join(format_transcript(TURN))):
+        places = [text.index(part) for part in ("How is it?", "Hm", "Let me look.", "gaze", "sunny", "It is su")]
+        assert places == sorted(places)

@@ -58,7 +58,10 @@ class World:
     clock: VirtualClock
     events: EventRecorder = field(default_factory=EventRecorder)
     paid: list[str] = field(default_factory=list)
+    wrecked: list[str] = field(default_factory=list)
     planned: int = 0
+    plan_risk: str = ""
+    """Risk that the model states for the first step of a plan that wrecks."""
     begun: list[str] = field(default_factory=list)
     release: asyncio.Event = field(default_factory=asyncio.Event)
     hosts: list[Host] = field(default_factory=list)
@@ -97,14 +100,40 @@ class World:
             await self.release.wait()
             return what
 
-        return [pay, burn, stall]
+        @tool(risk=Risk.CRITICAL)
+        async def wreck(what: str) -> str:
+            """Wreck something."""
+            self.wrecked.append(what)
+            return f"wrecked {what}"
+
+        return [pay, burn, stall, wreck]
+
+    def plan(self, text: str) -> str:
+        self.planned += 1
+        first = {**PLAN[0], "description": "Pay Bob"} if "pay" in text else PLAN[0]
+        if self.plan_risk:
+            first = {**PLAN[0], "description": "Wreck all", "estimated_risk": self.plan_risk}
+        return json.dumps({"goal": "two things", "steps": [first, PLAN[1]]})
+
+    def talk_between_calls(self, answered: int) -> str | ModelResponse:
+        """Text before each of two rounds of calls, then an answer; the second round asks a person."""
+        if answered == 0:
+            return ModelResponse("First I stall.", [ToolCall("c1", "stall", {"what": "here"})])
+        if answered == 1:
+            return ModelResponse("Then I pay.", [ToolCall("c2", "pay", {"to": "Bob"})])
+        return "That is all."
 
     async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        if any(each.content == "Two rounds" for each in request.messages):
+            return self.talk_between_calls(sum(each.role == "tool" for each in request.messages))
+        return await self.answer_other(request)
+
+    async def answer_other(self, request: ModelRequest) -> str | ModelResponse:
         last = request.messages[-1]
         if request.purpose == "plan":
-            self.planned += 1
-            first = {**PLAN[0], "description": "Pay Bob"} if "pay" in last.content else PLAN[0]
-            return json.dumps({"goal": "two things", "steps": [first, PLAN[1]]})
+            return self.plan(last.content)
+        if request.purpose == "step" and last.role == "user" and "Wreck all" in last.content:
+            return ModelResponse("", [ToolCall("c1", "wreck", {"what": "all"})])
         if last.role == "tool":
             return f"Done: {last.content}"
         if request.purpose == "step" and "Stall here" in last.content:
@@ -115,6 +144,7 @@ class World:
             return ModelResponse("", [ToolCall("c1", "pay", {"to": "Bob"})])
         verb, _, rest = last.content.partition(" ")
         calls = {"Pay": ("pay", {"to": rest}), "Burn": ("burn", {"what": rest}), "Stall": ("stall", {"what": rest})}
+        calls["Wreck"] = ("wreck", {"what": rest})
         if verb in calls:
             name, arguments = calls[verb]
             return ModelResponse("", [ToolCall("c1", name, arguments)])

@@ -7,6 +7,7 @@ import pytest
 from sophon.errors import InputError, NotFound, QueueFull
 from sophon.events import TaskCompleted
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.runs.turn_factory import build_turn
 
 
 async def test_an_accepted_message_is_answered(world, host: Host) -> None:
@@ -17,6 +18,12 @@ async def test_an_accepted_message_is_answered(world, host: Host) -> None:
     assert (run.response["text"], run.response["finish_reason"]) == ("HELLO", "stop")
     assert await world.said("s") == ["hello", "HELLO"]
     assert (receipt.session_id, receipt.position, receipt.created) == ("s", 0, True)
+
+
+async def test_a_messages_own_ceiling_of_rounds_reaches_its_turn(world) -> None:
+    host = world.host()
+    run = await world.run(await world.send(host, "hello", max_iterations=7))
+    assert (await build_turn(host.services, run, is_first_start=True)).max_iterations == 7
 
 
 async def test_the_row_is_there_before_the_sender_is_answered(world) -> None:
@@ -81,6 +88,8 @@ async def test_a_sender_that_goes_away_leaves_a_whole_task(world) -> None:
     [
         (RunRequest("  "), InputError),
         (RunRequest("hello", planning="sometimes"), InputError),
+        (RunRequest("hello", max_iterations=0), InputError),
+        (RunRequest("hello", max_iterations=501), InputError),
         (RunRequest("hello", model="gpt-none"), NotFound),
     ],
 )

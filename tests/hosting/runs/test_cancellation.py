@@ -1,13 +1,16 @@
 """Cancelling: durable, at once, whatever state the run is in; nothing starts after it."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
+from sophon import Context, Middleware, ModelRequest, ModelResponse, Next, Pipeline, Response, Services, ToolCall, tool
 from sophon.errors import NotFound
-from sophon.events import ApprovalResolved, TaskCancelled, ToolCallStarted
+from sophon.events import ApprovalResolved, TaskCancelled, TaskCompleted, TaskFailed, ToolCallStarted
+from sophon.models.model import Call
 from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
@@ -138,3 +141,165 @@ async def test_a_tool_that_swallows_the_cancel_starts_nothing_more(store: Store,
 
     assert run.status == "cancelled"
     assert asked == ["user"]
+
+
+async def swallow_with_response(ctx: Context, next: Next) -> None:
+    try:
+        await next(ctx)
+    except asyncio.CancelledError:
+        ctx.response = Response("all is well")
+
+
+async def swallow_and_take_back(ctx: Context, next: Next) -> None:
+    try:
+        await next(ctx)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+        ctx.response = Response("all is well")
+
+
+async def swallow_with_error(ctx: Context, next: Next) -> None:
+    try:
+        await next(ctx)
+    except asyncio.CancelledError:
+        raise ValueError("something else") from None
+
+
+def with_middleware(middleware: Middleware, *, recorded: bool) -> Callable[[Services], Pipeline]:
+    def build(services: Services) -> Pipeline:
+        chain = twelve(services)
+        return Pipeline.compose(*chain[: int(recorded)], middleware, *chain[1:])
+
+    return build
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("swallowing", [swallow_with_response, swallow_and_take_back, swallow_with_error])
+async def test_a_middleware_cannot_turn_a_cancel_into_another_outcome(
+    world, swallowing: Middleware, recorded: bool
+) -> None:
+    host = world.host(chain=with_middleware(swallowing, recorded=recorded))
+    await host.start()
+    receipt = await world.send(host, "Stall here")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    assert (await host.cancel(receipt.task_id)).status == "cancelled"
+    ends = [
+        type(event) for event in world.events.events if isinstance(event, TaskCompleted | TaskFailed | TaskCancelled)
+    ]
+    assert ends == [TaskCancelled]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("swallowing", [swallow_with_response, swallow_with_error])
+async def test_a_middleware_cannot_turn_the_time_limit_into_another_outcome(
+    world, swallowing: Middleware, recorded: bool
+) -> None:
+    settings = {"AgentExecution": {"MaxExecutionTime": "00:00:10"}, "Tools": {"Timeout": "00:05:00"}}
+    host = world.host(settings, chain=with_middleware(swallowing, recorded=recorded))
+    await host.start()
+    receipt = await world.send(host, "Stall here")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    await world.clock.advance(11)
+    run = await world.ended(receipt)
+    assert run.status == "failed"
+    assert run.error.code == "timeout"
+    ends = [
+        type(event) for event in world.events.events if isinstance(event, TaskCompleted | TaskFailed | TaskCancelled)
+    ]
+    assert ends == [TaskFailed]
+
+
+async def test_a_run_whose_preparation_is_cancelled_by_itself_has_failed(world) -> None:
+    async def prepare(run: Run) -> Run:
+        raise asyncio.CancelledError
+
+    host = world.host(prepare=prepare)
+    await host.start()
+    run = await world.ended(await world.send(host, "hello"))
+    assert (run.status, run.error.code) == ("failed", "chain")
+
+
+def ends_of(world) -> list[type]:
+    kinds = TaskCompleted | TaskFailed | TaskCancelled
+    return [type(event) for event in world.events.events if isinstance(event, kinds)]
+
+
+LIMITED = {"AgentExecution": {"MaxExecutionTime": "00:00:10"}, "Tools": {"Timeout": "00:05:00"}}
+
+
+@pytest.mark.parametrize("turns", [*range(12), 20, 40, 80])
+async def test_a_cancel_while_the_time_limit_takes_effect_loses_no_message(world, turns: int) -> None:
+    async def cancel_later(task_id: str) -> None:
+        active_run = host._active_runs.get(task_id)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if active_run is not None:
+            active_run.cancel()
+
+    async def cancelled_after_the_limit(ctx: Context, next: Next) -> None:
+        try:
+            await next(ctx)
+        finally:
+            cancelling.append(asyncio.ensure_future(cancel_later(ctx.task_id)))
+
+    cancelling: list[asyncio.Future[None]] = []
+    host = world.host(LIMITED, chain=with_middleware(cancelled_after_the_limit, recorded=True))
+    await host.start()
+    receipt = await world.send(host, "Stall here")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    await world.clock.advance(11)
+    run = await world.ended(receipt)
+    await world.rest(host)
+
+    assert run.status in {"failed", "cancelled"}
+    assert len(cancelling) == run.starts == 1
+    kinds = [record.kind for record in await world.store.sessions.list_records("s") if record.run_id == receipt.task_id]
+    assert kinds == ["message", "message", "message", run.status]
+    assert ends_of(world) == [TaskFailed if run.status == "failed" else TaskCancelled]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+async def test_a_part_that_goes_on_after_the_time_limit_starts_nothing(world, recorded: bool) -> None:
+    parts: list[asyncio.Future[None]] = []
+    asked: list[str] = []
+
+    async def note(request: ModelRequest, call: Call) -> ModelResponse:
+        response = await call(request)
+        asked.append(request.purpose)
+        return response
+
+    async def shielded(ctx: Context, next: Next) -> None:
+        ctx.call_layers.append(note)
+        parts.append(asyncio.ensure_future(next(ctx)))
+        await asyncio.shield(parts[-1])
+
+    host = world.host(LIMITED, chain=with_middleware(shielded, recorded=recorded))
+    await host.start()
+    receipt = await world.send(host, "Stall here")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    await world.clock.advance(11)
+    run = await world.ended(receipt)
+    world.release.set()
+    await asyncio.wait(parts)
+
+    assert (run.status, run.error.code) == ("failed", "timeout")
+    assert asked == ["reply"]
+    assert ends_of(world) == [TaskFailed]

@@ -3,6 +3,7 @@
 import asyncio
 
 from sophon import Decision
+from sophon.events import Message as MessageAdded
 from sophon.events import StreamReset, TaskFailed
 from sophon_hosting.host import Host
 
@@ -95,7 +96,7 @@ async def test_a_decision_that_nobody_heard_of_is_carried_out(world) -> None:
     receipt = await world.send(first, "Pay Bob")
     approval = await world.suspended(first, receipt)
     await first.shutdown()
-    await world.store.approvals.decide(approval, Decision.approve(), world.clock.now())
+    await world.store.approvals.decide(approval, Decision.approve(decided_by="ada"), world.clock.now())
     await world.host().start()
     assert ((await world.ended(receipt)).status, world.paid) == ("completed", ["Bob"])
 
@@ -153,3 +154,40 @@ async def test_stopped_gracefully_what_runs_is_done(world) -> None:
     world.release.set()
     await stopping
     assert (await world.run(receipt)).status == "completed"
+
+
+def told(world) -> list[str]:
+    """The texts of the agent that clients received, in order."""
+    return [event.content for event in world.events.of(MessageAdded) if event.role == "assistant"]
+
+
+async def logged(world) -> list[str]:
+    """The texts of the agent that a client receives that joins now."""
+    rows = await world.store.events.list_after("s", 0)
+    return [row.data["content"] for row in rows if row.name == "message" and row.data["role"] == "assistant"]
+
+
+TEXTS = ["First I stall.", "Then I pay.", "That is all."]
+
+
+async def test_every_text_between_calls_reaches_clients_also_after_an_approval(world) -> None:
+    world.release.set()
+    host = world.host()
+    await host.start()
+    receipt = await world.send(host, "Two rounds")
+    await host.approvals.decide(await world.suspended(host, receipt), Decision.approve(), "ada")
+    await world.ended(receipt)
+    assert told(world) == await logged(world) == TEXTS
+
+
+async def test_every_text_between_calls_reaches_clients_once_after_a_restart(world) -> None:
+    receipt = await cut_off(world, "Two rounds")
+    second = world.host()
+    await second.start()
+    approval = await world.suspended(second, receipt)
+    await second.shutdown()
+    third = world.host()
+    await third.start()
+    await third.approvals.decide(approval, Decision.approve(), "ada")
+    await world.ended(receipt)
+    assert told(world) == await logged(world) == TEXTS

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from sophon import Pipeline, Response
+from sophon import Context, Next, Pipeline, Response
 from sophon.events import Message, TaskCompleted, TaskFailed
 from sophon_hosting.host import Host
+from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
 
 
 async def test_a_session_answers_in_order_and_no_turn_reads_a_later_message(world, host: Host) -> None:
@@ -70,9 +71,52 @@ async def test_a_turn_without_end_fails_with_timeout(world) -> None:
     run = await world.ended(receipt)
     assert run.error is not None
     assert (run.status, run.error.code) == ("failed", "timeout")
+
+    async def told() -> bool:  # the event leaves after the outcome is stored
+        return bool(world.events.of(TaskFailed))
+
+    await world.until(told)
     assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["timeout"]
     kinds = [record.kind for record in await world.store.sessions.list_records("s")]
     assert kinds == ["message", "failed"]
+
+
+async def test_with_the_defaults_a_turn_ends_with_an_answer_after_half_an_hour_of_work(world) -> None:
+    async def work(ctx: Context, next: Next) -> None:
+        world.begun.append("work")
+        await world.release.wait()
+        await next(ctx)
+
+    inner = (AgenticLoop(), ToolExecution(), LlmInvoker())
+    chain = Pipeline.compose(SessionEvents(), Budget(), CapabilityRouting(), work, *inner)
+    host = world.host(chain=lambda services: chain)
+    await host.start()
+    receipt = await world.send(host, "hello")
+
+    async def begun() -> bool:
+        return world.begun == ["work"]
+
+    await world.until(begun)
+    await world.clock.advance(1801)
+    world.release.set()
+    run = await world.ended(receipt)
+    assert (run.status, run.response["finish_reason"]) == ("completed", "budget_exceeded")
+    assert "Budget.Turn.ActiveTime is spent: 1801 of 1800 seconds of work used" in run.response["text"]
+
+
+async def test_with_the_defaults_a_call_that_never_returns_is_stopped_after_two_hours(world, host: Host) -> None:
+    receipt = await world.send(host, "wait forever")
+
+    async def begun() -> bool:
+        return world.begun == ["forever"]
+
+    await world.until(begun)
+    await world.clock.advance(7199)
+    assert (await world.run(receipt)).status == "running"
+    await world.clock.advance(1)
+    run = await world.ended(receipt)
+    assert (run.status, run.error.code) == ("failed", "timeout")
+    assert "2:00:00 of work (AgentExecution.MaxExecutionTime)" in run.error.message
 
 
 async def test_waiting_for_a_person_is_not_time_at_work(world) -> None:

@@ -265,3 +265,17 @@ async def test_the_chat_as_json_is_the_wire(program, chat) -> None:
     assert events[-1]["data"]["text"] == "HELLO"
     seqs = [each["data"]["seq"] for each in events if "seq" in each["data"]]
     assert seqs == sorted(set(seqs))
+
+
+def test_a_command_does_not_touch_the_host_of_another_project_on_its_port(program, sophon) -> None:
+    here = program()
+    host = here.serve()
+    here.set(Hub={"Port": host.port}, Store={"Url": "sqlite:///other.db"})
+    code, _, errors = sophon(here, "queue", "pause")
+    assert code == 1
+    assert errors.count("\n") == 1
+    assert f"give --url {host.url}" in errors
+    assert json.loads(sophon(here, "queue", "status", "--json", "--url", host.url)[1])["paused"] is False
+    here.set(Hub={"Port": host.port})
+    assert sophon(here, "queue", "pause")[0] == 0
+    assert json.loads(sophon(here, "queue", "status", "--json")[1])["paused"] is True

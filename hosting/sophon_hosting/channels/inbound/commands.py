@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
+from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
 from sophon_channels.chat_commands import ChatCommand, format_help
 from sophon_channels.contract import InboundMessage
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.host import Host
+from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 log = logging.getLogger("sophon")
 
@@ -20,9 +22,6 @@ AUTO_MODEL = "auto"
 """Argument of /model with which the host selects the model."""
 STOP_TIMEOUT_SECONDS = 0.1
 """How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
-
-MICROS_PER_DOLLAR = 1_000_000
-"""Micro-dollars per dollar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,8 @@ class ChatCommandHandler:
         if not rows:
             return "This conversation has used nothing yet."
         tokens = sum(row.usage.input_tokens + row.usage.output_tokens for row in rows)
-        dollars = sum(row.usage.cost_micros for row in rows) / MICROS_PER_DOLLAR
-        return f"This conversation has used {tokens:,} tokens, ${dollars:.4f}."
+        cost = format_usage_cost(sum((row.usage for row in rows), Usage()))
+        return f"This conversation has used {tokens:,} tokens, {cost}."
 
     async def _list_pending(self, request: ChatCommandRequest) -> str:
         pending = await self._approval_prompts.list_pending(request.message.location)
@@ -156,14 +155,15 @@ class ChatCommandHandler:
         return [
             run
             for run in await self._store.runs.list_unfinished()
-            if run.session_id == request.session_id
+            if (self._chat_state.is_channel_run(run) and run.session_id == request.session_id)
             or (self._chat_state.is_own_run(run) and str(run.origin.get("chat")) in keys)
         ]
 
     async def _ensure_session(self, request: ChatCommandRequest) -> str:
-        return await self._chat_state.ensure_session(
+        session = await self._chat_state.ensure_session(
             request.session_id, request.message.location, request.message.person
         )
+        return session.id
 
 
 def _started_after(run: Run, message: InboundMessage) -> bool:

@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sophon.errors import InputError, QueueFull, StoreError
+from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
 from sophon_channels.chat_commands import parse_command
 from sophon_channels.contract import ButtonPress, Channel, ChatMigrated, DeliveryReceipt, InboundEvent, InboundMessage
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
-from sophon_hosting.channels.chat_state import ChatState, channel_user_id
+from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.pairing import PairingService
-from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE, OWN_TEXT
 
 log = logging.getLogger("sophon")
 
@@ -35,6 +36,8 @@ PAIRING_MESSAGE = (
 """Reply to an unknown person, with a pairing code."""
 LATE_NOTE = "(written {at:%Y-%m-%d %H:%M} UTC, delivered late)"
 """First line of a message that was delivered late."""
+FORWARDED_NOTE = "(forwarded message)"
+"""First line of a message that somebody else wrote."""
 
 
 class InboundHandler:
@@ -130,7 +133,7 @@ class InboundHandler:
             return
         if command.bot_name and message.location.kind == "group" and not message.is_mention:
             return  # addressed to another bot in the group
-        session = await self._chat_state.current_session(message.location)
+        session = await self._chat_state.find_session(message.location, message.person)
         may_decide = message.person.id in self._policy.approvers
         reply = await self._commands.execute(ChatCommandRequest(command, message, session, may_decide))
         await self._writer.write_notice(
@@ -162,28 +165,8 @@ class InboundHandler:
 
     async def _enqueue(self, message: InboundMessage) -> None:
         place = message.location
-        session = await self._chat_state.ensure_session(
-            await self._chat_state.current_session(place), place, message.person
-        )
-        incoming = RunRequest(
-            text=_turn_text(message),
-            session_id=session,
-            owner=self._chat_state.user_id(message.person),
-            channel=self._channel.name,
-            account=self._channel.account,
-            external_id=message.external_id,
-            origin={
-                "chat": place.key,
-                "kind": place.kind,
-                "place": asdict(place),
-                "reply_to": message.message_id,
-                **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
-            },
-            stream=True,
-            trace=new_trace_id(),
-        )
         try:
-            receipt = await self._host.accept(incoming)
+            receipt = await self._accept(message)
         except QueueFull:
             await self._send_queue_full_notice(message, QUEUE_FULL_MESSAGE, f"full:{self._event_name(message)}")
         except InputError as error:
@@ -196,6 +179,37 @@ class InboundHandler:
                 await self._writer.write_notice(
                     place.key, f"queued:{self._event_name(message)}", text, message.message_id
                 )
+
+    async def _accept(self, message: InboundMessage) -> TaskReceipt:
+        place = message.location
+        session = await self._chat_state.ensure_session(
+            await self._chat_state.current_session(place), place, message.person
+        )
+        incoming = RunRequest(
+            text=_turn_text(message),
+            session_id=session.id,
+            session_owner=session.owner,
+            owner=self._chat_state.user_id(message.person),
+            channel=self._channel.name,
+            account=self._channel.account,
+            external_id=message.external_id,
+            origin={
+                "chat": place.key,
+                "kind": place.kind,
+                "data_owner": await self._chat_state.data_owner(place, message.person),
+                "place": asdict(place),
+                "reply_to": message.message_id,
+                OWN_TEXT: "" if message.is_forwarded else message.text.strip(),
+                **({FOREIGN_SOURCES: [FORWARDED_MESSAGE]} if message.is_forwarded else {}),
+                **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
+            },
+            stream=True,
+            trace=new_trace_id(),
+        )
+        try:
+            return await self._host.accept(incoming)
+        except SessionTaken:  # the session was deleted meanwhile
+            return await self._accept(message)
 
     async def _send_queue_full_notice(self, message: InboundMessage, text: str, name: str) -> None:
         now, chat = self._host.services.clock.now(), message.location.key
@@ -216,7 +230,7 @@ class InboundHandler:
         await self._acknowledgements.start(press, note)
         if not self._channel.supports_press_notes and not note.startswith(tuple(VERDICT_MARKS.values())):
             # A decision is shown in the chat anyway; a press without effect must be reported there too.
-            name = f"pressed:{channel_user_id(self._channel.name, self._channel.account)}:{press.external_id}"
+            name = f"pressed:{self._channel.name}:{self._channel.account}:{press.external_id}"
             await self._writer.write_notice(press.location.key, name, note)
 
     def _handle_receipt(self, receipt: DeliveryReceipt) -> None:
@@ -228,11 +242,12 @@ class InboundHandler:
             )
 
     def _event_name(self, message: InboundMessage) -> str:
-        return f"{channel_user_id(self._channel.name, self._channel.account)}:{message.external_id}"
+        return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
 
 
 def _turn_text(message: InboundMessage) -> str:
-    """Return the text for the turn: the quoted text, a note if the message is late, the message."""
+    """Return the text for the turn: the quoted text, notes if the message is forwarded or late, the message."""
     lines = [f"> {line}" for line in message.quoted_text.splitlines()]
+    lines += [FORWARDED_NOTE] if message.is_forwarded else []
     lines += [LATE_NOTE.format(at=message.sent_at)] if message.is_late else []
     return "\n".join([*lines, message.text.strip() or (NO_TEXT if message.attachments else "")])

@@ -136,6 +136,7 @@ def message_to_json(message: InboundMessage) -> dict[str, Any]:
         "album": message.media_group_id,
         "attachments": tuple(asdict(file) for file in message.attachments),
         "late": message.is_late,
+        "forwarded": message.is_forwarded,
     }
 
 
@@ -153,4 +154,5 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
         media_group_id=data["album"],
         attachments=tuple(Attachment(**file) for file in data["attachments"]),
         is_late=data["late"],
+        is_forwarded=data.get("forwarded", False),  # missing in groups that an earlier version stored
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from sophon.clock import Clock
+from sophon.joined_text import join_texts
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
 from sophon_channels.contract import Channel, OutboundMessage
@@ -52,14 +53,20 @@ class ReplyBuilder:
         return entries[0].payload if entries and entries[0].id == entry.id else None
 
     def _entries(self, channel: Channel, chat: str, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
-        outgoing = OutboundMessage(
-            _reply_text(outcome),
-            is_markdown=outcome.error is None,
+        text, notice = _reply_text(outcome), _error_text(outcome)
+        first = OutboundMessage(
+            text or notice,
+            is_markdown=bool(text),
             reply_to_message_id=str(run.origin.get("reply_to") or "") or None,
             replaces_message_id=self._find_preview(run.id),
         )
+        outgoing = [("end", first)]
+        if text and notice:  # an error is plain text, so what was shown before it stays as a message of its own
+            outgoing.append(("error", OutboundMessage(notice, is_markdown=False)))
         return [
-            replace(entry, run_id=run.id) for entry in build_entries(channel, chat, f"{run.id}:end", outgoing, "answer")
+            replace(entry, run_id=run.id)
+            for name, message in outgoing
+            for entry in build_entries(channel, chat, f"{run.id}:{name}", message, "answer")
         ]
 
     def _was_error_sent_recently(self, chat: str, run_id: str) -> bool:
@@ -73,9 +80,15 @@ class ReplyBuilder:
 
 
 def _reply_text(outcome: RunOutcome) -> str:
-    if outcome.error is not None:
-        number = f" (number {outcome.error.id} in the host's log)" if outcome.error.id else ""
-        return f"⚠️ This did not work: {outcome.error.message}{number}"
+    """Return the answer, or what was shown of it before the turn failed (which may be nothing) or was stopped."""
+    text = str((outcome.response or {}).get("text") or "").strip()
     if outcome.status == "cancelled":
-        return "⏹ Stopped."
-    return str((outcome.response or {}).get("text") or "").strip() or EMPTY_REPLY
+        return join_texts([text, "⏹ Stopped."])
+    return text if outcome.error is not None else text or EMPTY_REPLY
+
+
+def _error_text(outcome: RunOutcome) -> str:
+    if outcome.error is None:
+        return ""
+    number = f" (number {outcome.error.id} in the host's log)" if outcome.error.id else ""
+    return f"⚠️ This did not work: {outcome.error.message}{number}"

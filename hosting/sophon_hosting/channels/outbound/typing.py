@@ -52,6 +52,8 @@ class TypingAndPreview:
         self._channels, self._store, self._clock = channels, store, clock
         self._displays: dict[str, _TurnDisplay] = {}
         self._preview_ids: OrderedDict[str, str] = OrderedDict()
+        self._waiting_texts: OrderedDict[str, tuple[int, str]] = OrderedDict()
+        """Epoch and text of the runs that wait for an approval: a resumed run streams only what is new."""
 
     def handle_event(self, frame: WireEvent) -> None:
         """Handle one event of the feed; never blocks."""
@@ -59,6 +61,7 @@ class TypingAndPreview:
             display = self._displays.get(frame.task_id)
             if display is not None:
                 display.is_over.set()
+            self._keep_text(frame, display)
         elif frame.name in ("task_started", "approval_resolved"):
             self._start_display(frame.task_id)
         elif frame.name in ("stream_chunk", "stream_reset"):
@@ -89,8 +92,17 @@ class TypingAndPreview:
 
     def _start_display(self, run_id: str) -> None:
         if run_id not in self._displays:
-            display = self._displays[run_id] = _TurnDisplay()
+            epoch, text = self._waiting_texts.pop(run_id, (0, ""))
+            display = self._displays[run_id] = _TurnDisplay(text, epoch)
             display.task = asyncio.create_task(self._run_display(run_id, display))
+
+    def _keep_text(self, frame: WireEvent, display: _TurnDisplay | None) -> None:
+        if frame.name != "approval_requested":
+            self._waiting_texts.pop(frame.task_id, None)
+        elif display is not None:
+            self._waiting_texts[frame.task_id] = (display.epoch, display.text)
+            while len(self._waiting_texts) > MAX_TRACKED_PREVIEWS:
+                self._waiting_texts.popitem(last=False)
 
     def _append_chunk(self, frame: WireEvent) -> None:
         display = self._displays.get(frame.task_id)

@@ -12,6 +12,7 @@ REJECT_WORDS = frozenset({"reject", "r", "n", "no"})
 EDIT_WORDS = frozenset({"edit", "e"})
 
 ANSWER_HINT = "approve, reject [reason]"
+REJECTION_HINT = "reject [reason], or wait for an operator"
 EDITABLE_ANSWER_HINT = f"{ANSWER_HINT} or edit {{...}}"
 
 

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
-import textwrap
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeAlias
 
+from rich.cells import cell_len
+
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
+from sophon.visible_text import escape_invisible
 from sophon_hosting.cli.chat.approval_answers import (
     ANSWER_HINT,
     DECIDED_BY_TERMINAL,
     EDITABLE_ANSWER_HINT,
+    REJECTION_HINT,
     EditedArgumentsRequired,
     InvalidAnswer,
     parse_approval_answer,
@@ -25,8 +28,13 @@ from sophon_hosting.rendering.control_characters import escape_control_character
 PREVIEW_BAR = "  │ "
 SHORT_ID_CHARACTERS = 8
 PREVIEW_WIDTH = 74
-"""Maximum characters of a preview on one line, so that a terminal of 80 columns does not wrap it."""
+"""Maximum columns of a preview on one line, so that a terminal of 80 columns does not wrap it."""
 
+TAB_COLUMNS = 8
+
+
+NEEDS_OPERATOR_REASON = "it needs another operator (Approval.FourEyes), and the terminal chat has one user only"
+"""Reason of the rejection of a call that the person at the terminal may not approve."""
 
 DecisionCheck: TypeAlias = Callable[[ApprovalRequest, Decision], str]
 """Returns the reason why a decision is invalid, or an empty string."""
@@ -50,13 +58,27 @@ class TerminalApprovalGate:
         self._lock = asyncio.Lock()
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
-        """Show the request and wait for the decision."""
+        """Show the request and wait for the decision; nobody else is here who could decide for an operator."""
+        if request.needs_operator:
+            return Decision.reject(NEEDS_OPERATOR_REASON, decided_by=DECIDED_BY_TERMINAL)
         async with self._lock:
             self._output.write_lines(approval_question_lines(request, self._clock.now()))
             return await self._read_decision(request)
 
-    async def _read_decision(self, request: ApprovalRequest) -> Decision:
+    async def request_rejection(self, request: ApprovalRequest) -> Decision | None:
+        """Show a request that only an operator elsewhere may approve, and wait for a rejection.
+
+        None without a terminal: the lines of a pipe are messages, and its end is no decision.
+        """
+        if not self._stdin.is_interactive:
+            return None
+        async with self._lock:
+            self._output.write_lines(approval_question_lines(request, self._clock.now()))
+            return await self._read_decision(request, may_approve=False)
+
+    async def _read_decision(self, request: ApprovalRequest, *, may_approve: bool = True) -> Decision:
         how = EDITABLE_ANSWER_HINT if request.editable else ANSWER_HINT
+        how = how if may_approve else REJECTION_HINT
         reading_arguments = False
         while True:
             self._output.write_prompt("  new arguments, as JSON: " if reading_arguments else f"  {how}: ")
@@ -73,6 +95,8 @@ class TerminalApprovalGate:
             reading_arguments = isinstance(answer, EditedArgumentsRequired)
             if isinstance(answer, Decision):
                 problem = self._check(request, answer)
+                if not may_approve and answer.verdict != "reject":
+                    problem = f"only an operator may approve it; {REJECTION_HINT}"
                 if not problem:
                     return answer
                 answer = InvalidAnswer(problem)
@@ -84,7 +108,7 @@ class TerminalApprovalGate:
 
 
 def approval_question_lines(request: ApprovalRequest, now: datetime) -> list[str]:
-    """Return the lines of an approval prompt: risk, id and remaining time, then the preview.
+    """Return the lines of an approval prompt: risk, id and remaining time, then the complete preview.
 
     Every line of the preview begins with a bar, so that no argument can imitate a line of the program.
     """
@@ -95,15 +119,21 @@ def approval_question_lines(request: ApprovalRequest, now: datetime) -> list[str
         head,
         *(
             f"{PREVIEW_BAR}{piece}"
-            for line in escape_control_characters(request.preview).split("\n")
+            for line in escape_control_characters(request.whole_preview).split("\n")
             for piece in _wrap_line(line)
         ),
     ]
 
 
 def current_arguments_line(request: ApprovalRequest) -> str:
-    """Return one line with the current arguments as JSON."""
-    return f"  now: {escape_control_characters(json.dumps(dict(request.arguments), ensure_ascii=False, default=str))}"
+    """Return one line with the current arguments as JSON, in which an invisible character is a JSON escape.
+
+    So a person who copies and changes it keeps every other character.
+    """
+    text = json.dumps(dict(request.arguments), ensure_ascii=False, default=str)
+    return "  now: " + "".join(
+        char if escape_invisible(char) in (char, f"⟦U+{ord('⟦'):04X}⟧") else json.dumps(char)[1:-1] for char in text
+    )
 
 
 def short_approval_id(approval_id: str) -> str:
@@ -118,13 +148,25 @@ def format_time_left(seconds: float) -> str:
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Wrap a line, so that every terminal line stands behind the bar."""
-    indent = line[: len(line) - len(line.lstrip())] + "  "
-    return textwrap.wrap(
-        line,
-        PREVIEW_WIDTH,
-        subsequent_indent=indent if len(indent) < PREVIEW_WIDTH else "",
-        expand_tabs=False,
-        replace_whitespace=False,
-        drop_whitespace=False,
-    ) or [""]
+    """Wrap a line by terminal columns, so that every terminal line stands behind the bar."""
+    line = line.expandtabs(TAB_COLUMNS)
+    blanks = cell_len(line) - cell_len(line.lstrip()) + 2
+    indent = " " * blanks if blanks < PREVIEW_WIDTH // 2 else ""
+    pieces: list[str] = []
+    while cell_len(line) > PREVIEW_WIDTH:
+        end = _find_break(line, len(indent) if pieces else 0)
+        pieces.append(line[:end])
+        line = indent + line[end:]
+    return [*pieces, line]
+
+
+def _find_break(line: str, start: int) -> int:
+    """Return where to break a line: after the last word that fits, else after the last character."""
+    columns, end = 0, 0
+    for end, char in enumerate(line):  # noqa: B007 - the character that does not fit
+        columns += cell_len(char)
+        if columns > PREVIEW_WIDTH:
+            break
+    word = line.rfind(" ", start, end) + 1
+    # A break after a blank of the indentation would make no progress.
+    return word if line[start:word].strip() else max(end, start + 1)

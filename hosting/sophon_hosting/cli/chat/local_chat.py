@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 from sophon.errors import NotFound, SophonError
 from sophon.messages import Response
+from sophon.operator_policy import OperatorPolicy
+from sophon.principals import LOCAL_USER
+from sophon.security import describe_error
 from sophon.services import Services
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
-from sophon_hosting.client_api.authentication import LOCAL_USER
 
 T = TypeVar("T")
 
@@ -30,6 +32,10 @@ class LocalChat:
         self.frontend = front
         self._runner = runner
         self._pipeline = build_configured_chain(services)
+        # Whoever has this terminal is an operator; with four eyes they still need another one.
+        services.operator_policy = OperatorPolicy(
+            frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes
+        )
 
     def run_turn(self, text: str) -> int:
         """Run one turn and return its exit code; failure or cancellation has been reported on return.
@@ -89,7 +95,8 @@ class LocalChat:
     def _report_failure(self, error: Exception) -> int:
         log.error("the turn failed", exc_info=error)
         code = error.code if isinstance(error, SophonError) else "internal"
-        self._finish_turn(Response(finish_reason="error", detail={"error": {"code": code, "message": str(error)}}))
+        payload = {"code": code, "message": describe_error(error)}
+        self._finish_turn(Response(finish_reason="error", detail={"error": payload}))
         for line in error_lines(error):
             self.frontend.write_error(line)
         return EXIT_FAILURE

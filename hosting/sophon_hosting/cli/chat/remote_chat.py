@@ -6,7 +6,6 @@ from sophon._version import __version__
 from sophon.clock import SystemClock
 from sophon.errors import NotFound
 from sophon.messages import Response
-from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
@@ -18,8 +17,6 @@ from sophon_hosting.cli.chat.slash_commands import QuitChat
 from sophon_hosting.cli.chat.termination_signals import handle_termination_signals
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, write_error
-from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_selection import find_access_token, validate_host_url
 
 REMOTE_SLASH_COMMANDS = ("new", "session", "help", "quit")
 REMOTE_HELP_LINES = [
@@ -49,7 +46,7 @@ class RemoteChat:
                 raise
             return EXIT_INTERRUPTED
         self.frontend.renderer.finish_turn(response, self.choices.session)
-        if response.finish_reason == "error":
+        if response.finish_reason == "error" and not response.text:
             self.frontend.write_error(str(response.detail.get("message", "the turn failed")))
         return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
 
@@ -69,8 +66,8 @@ class RemoteChat:
 
 
 def run_remote_chat(
-    options: GlobalOptions,
     url: str,
+    token: str | None,
     choices: TurnChoices,
     message: str | None,
     stdin: StdinReader,
@@ -84,8 +81,8 @@ def run_remote_chat(
     gate = TerminalApprovalGate(stdin, output, SystemClock())
     with handle_termination_signals() as ending, asyncio.Runner() as runner:
         turn = RemoteTurnClient(
-            validate_host_url(url),
-            find_access_token(load_cli_settings(options)),
+            url,
+            token,
             gate,
             renderer.emit,
             lambda line: output.write_lines([f"  {line}"]),

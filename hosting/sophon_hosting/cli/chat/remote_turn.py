@@ -96,10 +96,18 @@ class RemoteTurnClient:
             await asyncio.gather(*prompts.values(), return_exceptions=True)
 
     async def _decide(self, connection: HostConnection, event: ApprovalRequested) -> None:
-        """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments."""
-        while not await self._send_decision(
-            connection, event, await self._gate.request(_approval_request_from_event(event))
-        ):
+        """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments.
+
+        What needs an operator can be rejected only.
+        """
+        request = _approval_request_from_event(event)
+        if event.needs_operator:
+            self._write_notice(f"{event.tool} is waiting for an operator; Ctrl-C cancels the task")
+            rejection = await self._gate.request_rejection(request)
+            if rejection is not None:
+                await self._send_decision(connection, event, rejection)
+            return
+        while not await self._send_decision(connection, event, await self._gate.request(request)):
             continue
 
     async def _send_decision(self, connection: HostConnection, event: ApprovalRequested, decision: Decision) -> bool:
@@ -164,6 +172,7 @@ def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
         risk=Risk.parse(event.risk),
         digest="",
         preview=event.preview,
+        full_preview=event.full_preview,
         editable=event.editable,
         expires_at=datetime.fromisoformat(event.expires_at) if event.expires_at else None,
     )

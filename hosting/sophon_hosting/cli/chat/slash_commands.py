@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sophon.errors import NotFound
-from sophon.services import parse_planning_mode
+from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.chat.local_chat import LocalChat
-from sophon_hosting.rendering.value_formatting import format_cost, format_count
+from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -70,7 +70,7 @@ def _usage(chat: LocalChat, argument: str) -> list[str]:
     totals = chat.run_coroutine(chat.services.store.usage.list_totals(session_id=chat.choices.session))
     lines = [
         f"  {each.day}  {each.provider}/{each.model}: {each.calls} calls, {each.usage.total_tokens:,} tokens, "
-        f"{format_cost(each.usage.cost_micros)}"
+        f"{format_usage_cost(each.usage)}"
         for each in totals
     ]
     return lines or ["  no usage in this session"]

@@ -1,7 +1,7 @@
-"""`sophon list_approvals`: list pending approvals, approve and reject them."""
+"""`sophon approvals`: list pending approvals, show one completely, approve and reject them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, cast
 
 import typer
@@ -42,6 +42,21 @@ def list_approvals(
         write_lines(_approval_lines(row))
 
 
+@app.command("show")
+def show_approval(
+    ctx: typer.Context, approval: ApprovalArgument, url: HostUrlOption = None, as_json: JsonOption = False
+) -> None:
+    """Show one approval completely, however long its arguments are."""
+    rows = {str(row["approval_id"]): row for row in open_host_client(ctx.obj, url).list_approvals(open_only=False)}
+    row = rows.get(_match_id(list(rows), approval))
+    if row is None:
+        raise NotFound("approval", approval)
+    if as_json:
+        write_json(row)
+    else:
+        write_lines(_approval_lines(row, complete=True))
+
+
 @app.command()
 def approve(
     ctx: typer.Context,
@@ -72,20 +87,26 @@ def _decide(host: HostClient, approval: str, decision: Decision) -> None:
 
 def _find_approval_id(host: HostClient, given: str) -> str:
     """Return the id of the only pending approval with this prefix; without a match return `given` unchanged."""
-    ids = [str(row["approval_id"]) for row in host.list_approvals()]
+    return _match_id([str(row["approval_id"]) for row in host.list_approvals()], given)
+
+
+def _match_id(ids: Sequence[str], given: str) -> str:
     found = [each for each in ids if each.startswith(given) or each.removeprefix("apr_").startswith(given)]
     if len(found) > 1 and given not in found:
         raise NotFound("single approval", given, found[:3])
     return found[0] if found and given not in ids else given
 
 
-def _approval_lines(row: JsonRow) -> list[str]:
+def _approval_lines(row: JsonRow, *, complete: bool = False) -> list[str]:
     head = f"{row['approval_id']}  {row['risk']} risk, session {row['session_id']}"
     if row["status"] == "decided":
         head += f"; {row['decision']} by {row['decided_by'] or 'nobody'}"
     elif row["expires_at"]:
         head += f"; until {row['expires_at'][:19].replace('T', ' ')} UTC"
-    return [head, *(f"  {line}" for line in str(row["preview"]).splitlines()), ""]
+    shortened = bool(row.get("full_preview"))
+    text = str(row["full_preview"] if shortened and complete else row["preview"])
+    hint = [f"  (sophon approvals show {row['approval_id']}  shows everything)"] if shortened and not complete else []
+    return [head, *(f"  {line}" for line in text.split("\n")), *hint, ""]
 
 
 def _parse_arguments(text: str) -> Mapping[str, Any]:

@@ -13,8 +13,8 @@ import typer
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.services import parse_planning_mode
 from sophon.tools.tool import Risk
+from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.banner import offline_notice_lines, welcome_lines
@@ -31,6 +31,7 @@ from sophon_hosting.cli.console.output import create_console
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import write_error
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import protect_process
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 MAIN_SESSION = "main"
@@ -63,6 +64,7 @@ class ChatArguments:
     model: str | None = None
     planning: str | None = None
     stream: bool = True
+    reasoning: bool = False
     url: str | None = None
 
 
@@ -77,11 +79,12 @@ def chat(
     model: ModelOption = None,
     planning: PlanningOption = None,
     stream: Annotated[bool, typer.Option(help="Stream the answer.")] = True,
+    reasoning: Annotated[bool, typer.Option("--reasoning", help="Show the model's reasoning.")] = False,
     url: Annotated[str | None, typer.Option(metavar="URL", help="Chat with a running host.")] = None,
 ) -> None:
     """Chat with the agent. Ctrl-C cancels a turn. Answer an approval prompt with approve, reject or edit."""
     text = " ".join(message) if message is not None else None
-    options = ChatArguments(text, session, new, as_json, approve_up_to, model, planning, stream, url)
+    options = ChatArguments(text, session, new, as_json, approve_up_to, model, planning, stream, reasoning, url)
     raise typer.Exit(run_chat(ctx.obj, options))
 
 
@@ -93,7 +96,7 @@ def run_chat(options: GlobalOptions, arguments: ChatArguments | None = None) -> 
     if arguments.url is not None:
         return _chat_with_host(options, arguments, arguments.url)
     lines = StdinReader()
-    view = JsonRenderer(sys.stdout) if arguments.json else TerminalRenderer(create_console())
+    view = _create_view(arguments)
     if arguments.message is None and not lines.is_interactive:
         return _chat_over_pipe(options, arguments, lines, view)
     with _open_chat(options, arguments, lines, view) as conversation:
@@ -112,16 +115,23 @@ def _chat_with_host(program: GlobalOptions, options: ChatArguments, url: str) ->
         raise typer.BadParameter("--approve-up-to and --url do not go together: the host decides what needs approval")
     # Lazy: importing the Socket.IO client is slow, and only this function needs it.
     from sophon_hosting.cli.chat.remote_chat import run_remote_chat
-    from sophon_hosting.cli.remote.host_selection import default_session_id, find_access_token
+    from sophon_hosting.cli.remote.host_selection import default_session_id, find_access_token, validate_host_url
 
     _validate_planning(options.planning)
     session = _session_id(options, SystemClock())
+    token = find_access_token(load_cli_settings(program), validate_host_url(url))
     if options.session is None and not options.new:
-        session = default_session_id(url, find_access_token(load_cli_settings(program)), session)
+        session = default_session_id(url, token, session)
     choices = TurnChoices(session, options.model, options.planning, options.stream)
     lines = StdinReader()
-    view = JsonRenderer(sys.stdout) if options.json else TerminalRenderer(create_console())
-    return run_remote_chat(program, url, choices, options.message, lines, view, _prompt_output(view))
+    view = _create_view(options)
+    return run_remote_chat(url, token, choices, options.message, lines, view, _prompt_output(view))
+
+
+def _create_view(options: ChatArguments) -> JsonRenderer | TerminalRenderer:
+    if options.json:
+        return JsonRenderer(sys.stdout)
+    return TerminalRenderer(create_console(), shows_reasoning=options.reasoning)
 
 
 def _chat_over_pipe(
@@ -164,6 +174,8 @@ def _open_chat(
     gate = TerminalApprovalGate(lines, _prompt_output(view), clock, check_decision)
     settings = load_cli_settings(program, _setting_overrides(options))
     services = create_services(program, settings, events=view, approvals=gate, clock=clock)
+    for warning in protect_process(services):
+        write_error(warning)
     _validate_planning(options.planning)  # fail before any output
     if options.model is not None:
         services.gateway.find(options.model)

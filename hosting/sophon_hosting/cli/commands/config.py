@@ -1,15 +1,18 @@
 """`sophon config`: show the effective settings, validate them, and print their JSON Schema."""
 
+import os
 from typing import Annotated
 
 import typer
 
-from sophon.errors import SettingsError
+from sophon.errors import NotFound, SettingsError, SophonError, StoreError
+from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
-from sophon.settings import settings_schema
-from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.settings_warnings import find_settings_warnings, warning_lines
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
@@ -29,20 +32,40 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
 
 @app.command()
 def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
-    """Report every problem with the settings; exit 1 if there is one."""
+    """Report every problem, exit 1 if there is one, and every danger."""
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
+    warnings: list[DangerousSetting] = []
     try:
-        load_cli_settings(options)
+        settings = load_cli_settings(options)
+        warnings = find_settings_warnings(settings, options, os.environ)
+        check_composition(options, settings)
     except SettingsError as error:
         if not as_json:
             raise
         problems = error.problems
     if as_json:
-        write_json({"valid": not problems, "problems": problems})
+        write_json({"valid": not problems, "problems": problems, "warnings": [str(each) for each in warnings]})
     else:
-        write_lines(["The settings are valid."])
+        write_lines(["The settings are valid.", *warning_lines(warnings)])
     raise typer.Exit(1 if problems else 0)
+
+
+def check_composition(options: GlobalOptions, settings: Settings) -> None:
+    """Check what the settings name: providers, modules, tools, the kind of store, the chain; opens none of them.
+
+    Raises SettingsError with every problem.
+    """
+    try:
+        build_configured_chain(create_services(options, settings))
+    except SettingsError:
+        raise
+    except StoreError as error:
+        raise SettingsError([f"Store.Url: {error}"]) from error
+    except NotFound as error:
+        raise SettingsError([f"Chain.Name: {error}"]) from error
+    except SophonError as error:
+        raise SettingsError([str(error)]) from error
 
 
 @app.command()

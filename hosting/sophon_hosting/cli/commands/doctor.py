@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -14,10 +14,14 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.doctor.checks import (
+    check_capabilities,
     check_chain,
     check_channels,
     check_clock,
+    check_commands,
+    check_dangerous_settings,
     check_files_root,
+    check_migration,
     check_provider_keys,
     check_providers,
     check_python,
@@ -28,7 +32,10 @@ from sophon_hosting.cli.doctor.checks import (
     findings_from_settings_error,
 )
 from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
+from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.rendering.value_formatting import format_count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -45,8 +52,16 @@ def doctor(
         write_json([finding.to_json() for finding in findings])
     else:
         write_lines(line for finding in findings for line in finding.lines())
-        write_lines(["", f"{failed} of {len(findings)} checks failed." if failed else "No problems found."])
+        write_lines(["", format_summary(findings)])
     raise typer.Exit(1 if failed else 0)
+
+
+def format_summary(findings: Sequence[DoctorFinding]) -> str:
+    """Return the last line: how many checks failed or warn."""
+    failed, warnings = (sum(each.grade == grade for each in findings) for grade in ("failed", "warning"))
+    if failed:
+        return f"{failed} of {format_count(len(findings), 'check')} failed."
+    return f"No check failed; {format_count(warnings, 'warning')}." if warnings else "No problems found."
 
 
 def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
@@ -64,6 +79,8 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
         yield from findings_from_settings_error(error, options, os.environ)
         return
     yield DoctorFinding("settings", "valid")
+    yield from check_dangerous_settings(settings, options, os.environ)
+    yield from check_migration(settings, options)
     yield from check_provider_keys(settings, os.environ)
     yield from _check_services(options, settings)
 
@@ -76,11 +93,20 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
             yield DoctorFinding("services", line, "failed", "correct the setting named in the message")
         return
     yield from check_providers(services, os.environ)
-    yield check_chain(services)
+    yield from check_prices(services)
+    yield check_time_limits(settings)
+    yield check_capabilities(services)
+    chain = check_chain(services)
+    yield chain
     yield check_tools(services)
     yield check_files_root(services)
+    yield from check_commands(services)
+    start = check_start(services, os.environ)
+    yield from (each for each in start if each.text != chain.text)
+    yield check_address(services, settings, os.environ)
     yield asyncio.run(_check_store(services))
-    yield from asyncio.run(check_channels(services, os.environ))
+    if all(each.grade == "ok" for each in start):
+        yield from asyncio.run(check_channels(services, os.environ))
 
 
 async def _check_store(services: Services) -> DoctorFinding:

@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from sophon.errors import InputError
+from sophon.private_files import open_new_private_file
 from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_lines
@@ -46,7 +47,7 @@ def init(ctx: typer.Context) -> None:
 
 def _write_new(file: Path) -> bool:
     try:
-        with file.open("x", encoding="utf-8") as stream:
+        with open_new_private_file(file) as stream:
             stream.write(INITIAL_SETTINGS)
     except FileExistsError:
         return False

@@ -1,6 +1,7 @@
 """`sophon serve`: run the host until a signal stops it."""
 
 import os
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,9 +11,12 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import protect_process
 from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
+from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
+from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -38,6 +42,8 @@ def run_host(options: GlobalOptions, host: str | None = None, port: int | None =
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
     settings = load_server_settings(options, log, pairs)
     services = create_services(options, settings)
+    warnings = report_startup_warnings(settings, options, os.environ)
+    warnings += [f"  {warning}" for warning in protect_process(services)]
     site = HostServer(services, os.environ)
     with create_store_lease(options, settings) as lock:
         address = bind_address(settings.hub.host, settings.hub.port)
@@ -45,14 +51,14 @@ def run_host(options: GlobalOptions, host: str | None = None, port: int | None =
         async def opened() -> None:
             await site.start(address)
             tune_garbage_collector()
-            write_lines(host_startup_lines(services, address))
+            write_lines(host_startup_lines(services, address, warnings))
 
         with address.socket:
             return run_until_stopped(opened, site.shutdown, site.host, lock)
 
 
-def host_startup_lines(services: Services, address: ListenAddress) -> list[str]:
-    """Return the lines written when the host has started: address, chain, models, store, users."""
+def host_startup_lines(services: Services, address: ListenAddress, warnings: Sequence[str] = ()) -> list[str]:
+    """Return the lines written when the host has started: address, chain, models, store, users, warnings."""
     settings = services.settings
     candidates = [each.info.id for each in services.gateway.candidates()]
     lines = [
@@ -63,8 +69,14 @@ def host_startup_lines(services: Services, address: ListenAddress) -> list[str]:
     ]
     if any(provider.id == "offline" for provider in services.gateway.providers):
         lines.append(f"  {REAL_MODEL_NOTICE}")
+    lines += [f"  {line}" for line in list_price_warnings(services)]
     if settings.hub.users:
-        lines.append(f"  {len(settings.hub.users)} users have access, each with a token.")
+        lines.append(f"  {format_access(len(settings.hub.users))}")
     else:
         lines.append("  Everybody on this machine has access; set Hub.Users to give access to others.")
-    return [*lines, "  Ctrl-C stops it."]
+    return [*lines, *warnings, "  Ctrl-C stops it."]
+
+
+def format_access(count: int) -> str:
+    """Return the sentence about who has access."""
+    return "1 user has access, with a token." if count == 1 else f"{count} users have access, each with a token."

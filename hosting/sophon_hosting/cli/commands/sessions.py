@@ -9,6 +9,7 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError
+from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import run_with_store
@@ -68,7 +69,7 @@ def export(
         write_json(document)
         return
     try:
-        with output.open("x", encoding="utf-8") as file:
+        with open_new_private_file(output) as file:
             json.dump(document, file, indent=2, default=str)
             file.write("\n")
     except FileExistsError:

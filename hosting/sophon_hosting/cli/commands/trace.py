@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from sophon.messages import Usage
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
-from sophon_hosting.rendering.value_formatting import format_cost
+from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 LINE_CHARACTERS = 100
 EventData = Mapping[str, Any]
@@ -52,7 +53,7 @@ def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) ->
         yield f"{offset:>9.3f} s  {'    ' * depth}{label:<9}{to_single_line(text.strip(), width)}".rstrip()
     usage = task["usage"]
     tokens = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
-    yield f"{'':<12}{tokens}, {format_cost(usage['cost_micros'])}"
+    yield f"{'':<12}{tokens}, {format_usage_cost(Usage.from_json(usage))}"
 
 
 def _event_time(event: JsonRow) -> datetime | None:
@@ -75,6 +76,11 @@ def _approval_resolved(data: EventData) -> str:
     return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
 
 
+def _budget_alert(data: EventData) -> str:
+    what = "refuses calls" if data.get("refused") else f"{data['share']:.0%} used"
+    return f"budget   {data['name']} of {data['provider']}: {what}"
+
+
 EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
     "task_started": lambda data: "started",
@@ -91,7 +97,8 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "loop_warning": lambda data: (
         f"loop     {data['level']}: {data['pattern']} of {data['tool']}, {data['count']} times"
     ),
-    "budget_alert": lambda data: f"budget   {data['name']} of {data['provider']}: {data['share']:.0%} used",
+    "budget_alert": _budget_alert,
+    "provider_excluded": lambda data: f"excluded {data['provider']}: {data['reason']}",
     "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
     "session_titled": lambda data: f"title    {data['title']}",
     "task_completed": lambda data: f"ended    {data['finish_reason']}, {data['duration_ms']} ms of work",

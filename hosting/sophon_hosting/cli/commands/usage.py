@@ -13,7 +13,7 @@ from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.rendering.value_formatting import format_cost
+from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 DEFAULT_DAYS = 30
 
@@ -68,5 +68,5 @@ def _table_row(day: str, model: str, calls: int, used: Usage) -> list[str]:
         f"{calls:,}",
         f"{used.input_tokens:,}",
         f"{used.output_tokens:,}",
-        format_cost(used.cost_micros),
+        format_usage_cost(used),
     ]

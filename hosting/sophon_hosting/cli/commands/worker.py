@@ -1,10 +1,12 @@
 """`sophon worker`: run the worker without web page, API, Socket.IO and channels."""
 
 import os
+from collections.abc import Sequence
 
 import typer
 
 from sophon.services import Services
+from sophon.settings import has_several_users
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
@@ -12,12 +14,16 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import protect_process
 from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
+from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
+from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.host import Host
 from sophon_hosting.host_server import tune_garbage_collector
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -32,13 +38,16 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     """Run the command and return its exit code. Raises SophonError for errors at start."""
     settings = load_server_settings(options, log)
     services = create_services(options, settings)
+    warnings = report_startup_warnings(settings, options, os.environ)
+    warnings += [f"  {warning}" for warning in protect_process(services)]
     # The channels build the outbound entries of runs that end here; only `serve` connects them to their platforms.
     channels = ChannelSupervisor(services, create_channels(services, os.environ))
     host = Host(
         services,
         build_configured_chain(services),
         queue=build_queue(services),
-        approvers=channels.approvers,
+        approvers=find_operators(settings.hub) | channels.approvers,
+        several_users=has_several_users(settings) or bool(channels.channels),
         build_outbound=channels.replies,
         prepare=channels.prepare_run,
     )
@@ -49,7 +58,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         await host.start()
         afterwards.start()
         tune_garbage_collector()
-        write_lines(worker_startup_lines(services))
+        write_lines(worker_startup_lines(services, warnings))
 
     async def close(grace_seconds: float) -> None:
         try:
@@ -62,12 +71,14 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         return run_until_stopped(opened, close, host, lock)
 
 
-def worker_startup_lines(services: Services) -> list[str]:
-    """Return the lines written when the worker has started: store, chain, queue."""
+def worker_startup_lines(services: Services, warnings: Sequence[str] = ()) -> list[str]:
+    """Return the lines written when the worker has started: store, chain, queue, warnings."""
     settings = services.settings
     return [
         f"Running the tasks in {settings.store.url}",
         f"  chain {settings.chain.factory or settings.chain.name}, queue {settings.queue.backend.lower()}: "
         "only tasks in the store are run, new ones are not accepted",
+        *(f"  {line}" for line in list_price_warnings(services)),
+        *warnings,
         "  Ctrl-C stops it.",
     ]

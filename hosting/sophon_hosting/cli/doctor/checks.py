@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sophon.builtin_tools.command_environment import find_withheld_variables
 from sophon.clock import Clock
 from sophon.errors import SettingsError, SophonError
+from sophon.models.capabilities import FAST, find_fast
 from sophon.models.providers.factory import select_providers
 from sophon.models.providers.provider_types import OFFLINE
+from sophon.security import describe_error
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
@@ -17,10 +20,20 @@ from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import COMMAND_TOOL, format_withheld_variable
+from sophon_hosting.cli.settings_warnings import find_migration_notice, find_settings_warnings
 
 MIN_PYTHON_VERSION = (3, 11)
 REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
 FILE_FIX = "correct the file: readable UTF-8 text with one JSON object, without comments and trailing commas"
+COMMAND_RIGHTS = (
+    f"an approved command of {COMMAND_TOOL} has the rights of this account: it can read the settings, the store, "
+    "secret files and other processes of the account, also the shell that started the host; as root everything"
+)
+UNPROTECTED_PROCESS = "only on Linux is the environment of the host closed to other processes of its account"
+COMMAND_RIGHTS_FIX = (
+    "run the host under an account of its own, or in a container; or put system.execute into Tools.Disabled"
+)
 PROBE_ID = "sophon-doctor"
 """Id of the session, run and call of a journal entry that is written to the store as a test, and deleted again."""
 
@@ -66,6 +79,21 @@ def findings_from_settings_error(
         yield DoctorFinding("settings", problem, "failed", fix)
 
 
+def check_dangerous_settings(
+    settings: Settings, options: GlobalOptions, environment: Mapping[str, str]
+) -> Iterator[DoctorFinding]:
+    """Report each setting that permits more than most people want."""
+    for each in find_settings_warnings(settings, options, environment):
+        yield DoctorFinding("settings.risk", str(each), "warning", each.fix)
+
+
+def check_migration(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
+    """Report data of an earlier version that is not given to its principals yet."""
+    notice = find_migration_notice(settings, options)
+    if notice:
+        yield DoctorFinding("migration", notice, "warning", "run it, and then again with --apply while no host runs")
+
+
 def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Check that every API key of an active provider can be resolved."""
     for provider in settings.providers:
@@ -90,6 +118,15 @@ def check_providers(services: Services, environment: Mapping[str, str]) -> Itera
             )
         else:
             yield DoctorFinding("providers", text, fix=REAL_MODEL_HINT if provider.id == OFFLINE else "")
+
+
+def check_capabilities(services: Services) -> DoctorFinding:
+    """List the capabilities that hints of plan steps can ask for, and the model that votes."""
+    infos = [model.info for provider in services.gateway.providers for model in provider.models]
+    known = [f"{info.name}: {', '.join(sorted(info.capabilities)) or 'none'}" for info in infos]
+    fast = find_fast(services.gateway.candidates())
+    votes = f"votes go to {fast.info.id}" if fast else f"no model is {FAST!r}, so votes go to the turn's own model"
+    return DoctorFinding("capabilities", f"{'; '.join(known)}; {votes}")
 
 
 async def check_store(services: Services) -> DoctorFinding:
@@ -121,6 +158,24 @@ def check_files_root(services: Services) -> DoctorFinding:
     return DoctorFinding("files", f"the file tools use {root}{'' if root.exists() else ', which will be created'}")
 
 
+def check_commands(services: Services) -> Iterator[DoctorFinding]:
+    """Report what commands of system.execute can reach, and variables that they do not receive although listed."""
+    if COMMAND_TOOL not in services.registry:
+        yield DoctorFinding("commands", f"{COMMAND_TOOL} is disabled")
+        return
+    for name in find_withheld_variables(services.settings):
+        fix = "remove the name, or give the value to commands in a variable of another name"
+        yield DoctorFinding("commands", format_withheld_variable(name), "warning", fix)
+    yield DoctorFinding("commands", COMMAND_RIGHTS, "warning" if is_privileged() else "ok", COMMAND_RIGHTS_FIX)
+    if sys.platform != "linux":
+        yield DoctorFinding("commands", UNPROTECTED_PROCESS, "warning", COMMAND_RIGHTS_FIX)
+
+
+def is_privileged() -> bool:
+    """Return whether this process runs as root, from which the memory of no process is protected."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def check_chain(services: Services) -> DoctorFinding:
     """Check that the configured chain can be composed."""
     chosen = services.settings.chain
@@ -145,7 +200,8 @@ async def check_channels(services: Services, environment: Mapping[str, str]) -> 
         try:
             results = await each.channel.run_self_test()
         except Exception as error:  # noqa: BLE001 - a check never raises
-            found.append(DoctorFinding(name, f"{type(error).__name__}: {error}", "failed", "see docs/channels.md"))
+            text = f"{type(error).__name__}: {describe_error(error)}"
+            found.append(DoctorFinding(name, text, "failed", "see docs/channels.md"))
             continue
         found += [DoctorFinding(name, line.summary, "ok" if line.ok else "failed", line.fix) for line in results]
     return found

@@ -1,32 +1,39 @@
 """Selection of the host client for a command: a running host over HTTP, or else the configured store."""
 
+import ipaddress
 import os
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sophon.errors import InputError
+from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import HostClient
-from sophon_hosting.cli.remote.http_host_client import HttpHostClient, is_host_running
+from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
-from sophon_hosting.client_api.authentication import LOCAL_USER
+from sophon_hosting.instance_id import compute_instance_id
 
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClient:
     """Return a client of the host at `url`, by default of the configured host, or of its store if no host runs there.
 
-    Raises SophonError if no host runs at a given `url`.
+    Raises SophonError if no host runs at a given `url`, and if that of the configured address uses another store: it
+    belongs to another project, whose port is the same.
     """
     settings = load_cli_settings(options)
-    token = find_access_token(settings)
     if url is not None:
-        return HttpHostClient(validate_host_url(url), token)
+        return HttpHostClient(validate_host_url(url), find_access_token(settings, url))
     address = local_host_url(settings)
-    if is_host_running(address):
-        return HttpHostClient(address, token)
+    instance = probe_host(address)
+    if instance is not None:
+        _check_instance(options, settings, address, instance)
+        return HttpHostClient(address, find_access_token(settings, address))
     return StoreHostClient(options, settings, f"no host runs at {address}; using the store")
 
 
@@ -57,11 +64,52 @@ def local_host_url(settings: Settings) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.hub.port}"
 
 
-def find_access_token(settings: Settings) -> str | None:
-    """Return the value of SOPHON_TOKEN, else the token of the first operator whose token can be resolved, else None."""
+def find_access_token(settings: Settings, url: str) -> str | None:
+    """Return the token for the host at `url`, None without one: the value of SOPHON_TOKEN, which goes anywhere, else
+    that of the first operator of the settings, which goes only to the host of the settings; a notice says so.
+    """
     token = os.environ.get(TOKEN_VARIABLE)
     if token:
         return token
+    configured = _find_configured_token(settings, os.environ)
+    if configured is None or is_configured_address(settings, url):
+        return configured
+    write_notice(
+        f"no token is sent to {url}: those of the settings are for {local_host_url(settings)}; set {TOKEN_VARIABLE}"
+    )
+    return None
+
+
+def is_configured_address(settings: Settings, url: str) -> bool:
+    """Return whether a URL has the host and the port of the settings; the names of this machine are one host."""
+    given, own = urlsplit(url), urlsplit(local_host_url(settings))
+    try:
+        port = given.port or DEFAULT_PORTS.get(given.scheme)
+    except ValueError:
+        return False
+    names = [(each.hostname or "").rstrip(".") for each in (given, own)]
+    return port == own.port and (names[0] == names[1] or all(is_loopback_name(each) for each in names))
+
+
+def is_loopback_name(name: str) -> bool:
+    """Return whether a host name or an address is that of this machine."""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _find_configured_token(settings: Settings, environment: Mapping[str, str]) -> str | None:
     operators = (user for user in settings.hub.users if user.operator)
-    tokens = (user.token.resolve(os.environ) for user in operators)
+    tokens = (user.token.resolve(environment) for user in operators)
     return next((each for each in tokens if each), None)
+
+
+def _check_instance(options: GlobalOptions, settings: Settings, address: str, instance: str) -> None:
+    url = settings.store.url.resolve(os.environ)
+    if not instance or url is None or instance == compute_instance_id(url, options.settings_folder):
+        return
+    raise InputError(
+        f"the host at {address} uses another store than these settings ({settings.store.url}), so it is another "
+        f"project's: set Hub.Port to a port of your own, or give --url {address} to use that host"
+    )

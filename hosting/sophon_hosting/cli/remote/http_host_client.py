@@ -13,13 +13,19 @@ PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
 
 
-def is_host_running(url: str) -> bool:
-    """Return whether a Sophon host answers at `url`; waits at most `PROBE_SECONDS`."""
+def probe_host(url: str) -> str | None:
+    """Return the instance id of the Sophon host that answers at `url`, None if there is none; sends no token.
+
+    Waits at most `PROBE_SECONDS`. The id is empty for a host that states none.
+    """
     try:
         response = httpx.get(f"{url}/healthz", timeout=PROBE_SECONDS, trust_env=False)
-        return bool(response.status_code == 200 and response.json().get("status") == "ok")
+        answer = response.json()
+        if response.status_code != 200 or answer.get("status") != "ok":
+            return None
+        return str(answer.get("instance", ""))
     except (httpx.HTTPError, ValueError, AttributeError):
-        return False
+        return None
 
 
 class HttpHostClient:

@@ -1,11 +1,14 @@
 """Host client for when no host runs: reads its store, and writes decisions and cancellations for its next start."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
+from sophon.operator_policy import OperatorPolicy
+from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import RunStatus
@@ -13,8 +16,10 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import JsonRow
-from sophon_hosting.client_api.authentication import LOCAL_USER
+from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import approval_to_json, logged_event_to_json, task_to_json
+from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.approvals import check_decider
 
 T = TypeVar("T")
 
@@ -39,6 +44,10 @@ class StoreHostClient:
 
     def __init__(self, options: GlobalOptions, settings: Settings, notice: str = "") -> None:
         self._options, self._capacity, self._notice = options, settings.queue.capacity, notice
+        # Whoever can open the store is an operator.
+        self._policy = OperatorPolicy(
+            find_operators(settings.hub) | {LOCAL_USER}, several_users=True, four_eyes=settings.approval.four_eyes
+        )
 
     def list_tasks(
         self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
@@ -94,11 +103,17 @@ class StoreHostClient:
         return self._run(read)
 
     def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
-        """Store the decision of the local user. Raises ArgumentsNotEditable, ApprovalAlreadyDecided."""
-        local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=LOCAL_USER)
+        """Store the decision of the local user.
+
+        Raises ArgumentsNotEditable, ApprovalAlreadyDecided, DecisionRefused.
+        """
+        local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=STORE_OPERATOR)
 
         async def write(store: Store) -> JsonRow:
             record = await store.approvals.get(approval_id)
+            asker = (await store.runs.get(task_id_from_request(record.request))).owner
+            # Checked as the local user, so that with four eyes their own call needs another operator.
+            check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
             if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
                 raise ArgumentsNotEditable(record.request.tool)
             stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))

@@ -52,6 +52,7 @@ async def list_models(request: web.Request) -> web.Response:
                     "model": model.info.name,
                     "context_window": model.info.context_window,
                     "function_calling": model.info.function_calling,
+                    "capabilities": sorted(model.info.capabilities),
                 }
                 for model in provider.models
             ],

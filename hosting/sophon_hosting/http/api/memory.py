@@ -1,5 +1,6 @@
-"""`/api/memories`: search and delete entries of the long-term memory; users see their own, operators all."""
+"""`/api/memory`: search and delete entries of the long-term memory; users see their own, operators all."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from aiohttp import web
@@ -30,7 +31,10 @@ async def search_memory(request: web.Request) -> web.Response:
         authorized_host.require_operator()
     scope = None if query.everything else authorized_host.user.id
     entries = await get_host(request).services.store.memories.search(query.q, scope=scope, limit=query.limit)
-    return json_response({"items": [memory_to_json(each) for each in entries]})
+    to_client_id = authorized_host.sessions.to_client_id  # the origin ends with the id of a session
+    return json_response(
+        {"items": [memory_to_json(replace(each, origin=to_client_id(each.origin))) for each in entries]}
+    )
 
 
 async def delete_memory_entry(request: web.Request) -> web.Response:

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, Self
 
 from aiohttp import web
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json
@@ -15,6 +15,7 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
+from sophon_hosting.rendering.control_characters import remove_invisible
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 from sophon_hosting.rendering.session_markdown import session_to_markdown
 
@@ -54,10 +55,22 @@ class MessagePageQuery(EventPageQuery):
         return self
 
 
+def _normalize_title(value: object) -> object:
+    """Return a title in one line without characters that are shown as nothing or that reorder the text."""
+    return remove_invisible(value) if isinstance(value, str) else value
+
+
 class SessionUpdateBody(RequestBody):
     """Body of a session update: only given fields change; `model: null` lets routing choose the model again."""
 
-    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)] | None = None
+    title: (
+        Annotated[
+            str,
+            BeforeValidator(_normalize_title),
+            StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+        ]
+        | None
+    ) = None
     model: str | None = None
 
 

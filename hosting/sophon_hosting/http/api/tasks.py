@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sophon.stores.runs.contract import RunStatus
-from sophon_hosting.client_api.authorized_host import ClientMessage
+from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.serialization import logged_event_to_json, task_to_json
 from sophon_hosting.http.json_io import (
     TRACE,
@@ -31,6 +31,7 @@ class SessionMessageBody(RequestBody):
     stream: bool = True
     model: str | None = None
     planning: str | None = None
+    max_iterations: int | None = None
 
 
 class NewTaskBody(SessionMessageBody):

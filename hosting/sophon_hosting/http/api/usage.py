@@ -28,12 +28,13 @@ def usage_routes() -> list[web.RouteDef]:
 async def get_usage(request: web.Request) -> web.Response:
     """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
     query, authorized_host, host = parse_query(request, UsageQuery), get_authorized_host(request), get_host(request)
+    stored_id = None
     if query.session_id is not None:
-        await authorized_host.get_session(query.session_id)
+        stored_id = await authorized_host.sessions.find_stored_id(query.session_id)
     else:
         authorized_host.require_operator()
     since = query.since.isoformat() if query.since else ""
-    totals = await host.services.store.usage.list_totals(since=since, session_id=query.session_id)
+    totals = await host.services.store.usage.list_totals(since=since, session_id=stored_id)
     result: dict[str, Any] = {"items": [usage_to_json(each) for each in totals]}
     if query.session_id is None:
         result["limits"] = await build_limit_rows(host)

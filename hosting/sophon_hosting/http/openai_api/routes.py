@@ -9,8 +9,8 @@ from aiohttp import web
 from sophon.errors import SophonError
 from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed, event_from_wire
 from sophon.stores.sessions.contract import SessionRecord
-from sophon_hosting.client_api.authorized_host import ClientMessage
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
+from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.events.wire_event import WireEvent, encode_json
 from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host, json_response, parse_body
 from sophon_hosting.http.openai_api.completion_format import (
@@ -23,6 +23,7 @@ from sophon_hosting.http.openai_api.completion_format import (
     to_history_messages,
     to_openai_finish_reason,
 )
+from sophon_hosting.rendering.sent_text import SentText
 
 
 def openai_routes() -> list[web.RouteDef]:
@@ -162,13 +163,13 @@ async def _stream_response(request: web.Request, task: _CompletionTask) -> web.S
     await _write_event(
         response, build_chunk(task.task_id, task.model, task.created, {"role": "assistant", "content": ""})
     )
-    streamed = False
+    sent = SentText()
     async for event in task.events():
         if isinstance(event, StreamChunk):
-            streamed = True
-            await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": event.text}))
+            if text := sent.add_chunk(event):
+                await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": text}))
         elif isinstance(event, TaskCompleted):
-            if event.text and not streamed:
+            if event.text and not sent.epoch_text:
                 await _write_event(
                     response, build_chunk(task.task_id, task.model, task.created, {"content": event.text})
                 )

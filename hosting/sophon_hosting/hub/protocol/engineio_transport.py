@@ -129,12 +129,11 @@ class EngineWebSocket:
 
 
 async def build_environ(request: web.Request, limits: HubLimits) -> WsgiEnviron:
-    """Return the WSGI environ of a request, with its remote address and its complete body.
+    """Return the WSGI environ of a request, with its complete body.
 
     Raises HTTPRequestEntityTooLarge, HTTPBadRequest.
     """
     environ: WsgiEnviron = _environ_of(request)
-    environ["REMOTE_ADDR"] = request.remote or ""
     if "j" in request.query:  # JSONP responses can be read by any page, regardless of Origin
         raise _bad_request("input", "JSONP is not supported")
     if request.method == "POST":

@@ -19,8 +19,14 @@ import socketio.packet  # type: ignore[import-untyped]
 from aiohttp import web
 
 from sophon.clock import Clock
-from sophon_hosting.client_api.allowed_origins import is_allowed_origin
+from sophon_hosting.client_api.allowed_origins import (
+    REFUSED_ORIGIN_MESSAGE,
+    are_allowed_origins,
+    is_allowed_origin,
+)
+from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_errors import ErrorPayload
+from sophon_hosting.events.wire_event import encode_json
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_transport import EngineWebSocket, WsgiEnviron, build_environ
 
@@ -44,8 +50,8 @@ class HubConnectionRefused(Exception):
 class SocketServerCallbacks(Protocol):
     """Callbacks of the Socket.IO server: connections, messages, namespace connects, outgoing packets."""
 
-    def check_admission(self, address: str) -> ErrorPayload | None:
-        """Return the failure for a new connection from this address; None if it is accepted."""
+    def check_admission(self) -> ErrorPayload | None:
+        """Return the failure for a new connection; None if it is accepted."""
         ...
 
     def on_connection_opened(self, connection_id: str, address: str) -> None:
@@ -60,7 +66,7 @@ class SocketServerCallbacks(Protocol):
         """Remove a closed connection; all its clients have been disconnected before."""
         ...
 
-    def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
+    async def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:
         """Authenticate a client and connect it to a namespace. Raises `HubConnectionRefused`."""
         ...
 
@@ -103,24 +109,51 @@ class EngineConnection:
         self._engine.remove_connection(self._id, self.queue)
 
 
+OVERLAPPING_POLL_MESSAGE = "this connection is being polled already"
+
+
 class EngineServer(_EngineServer):  # type: ignore[misc]
     """Engine.IO server that uses the WebSocket transport and the request reader of this package."""
 
-    def __init__(self, *, clock: Clock, limits: HubLimits, callbacks: SocketServerCallbacks, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        limits: HubLimits,
+        callbacks: SocketServerCallbacks,
+        proxies: TrustedProxies,
+        origins: Collection[str],
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
-        self._clock, self._limits, self._callbacks = clock, limits, callbacks
+        self._clock, self._limits, self._callbacks, self._proxies = clock, limits, callbacks, proxies
+        self._origins = origins
         self._async: dict[str, Any] = {**self._async, "websocket": self._websocket, "translate_request": self._environ}
         self._ping_tasks: dict[str, asyncio.Task[None]] = {}
         self.websockets: dict[str, EngineWebSocket] = {}
+        self._polling: set[str] = set()
 
     async def handle_request(self, request: web.Request) -> web.StreamResponse:
         """Serve one HTTP request; a request for a new connection is subject to
         `SocketServerCallbacks.check_admission`.
         """
-        failure = None if "sid" in request.query else self._callbacks.check_admission(request.remote or "")
+        # Before the library: it skips an empty Origin header and answers 400.
+        if not are_allowed_origins(request.headers, self._origins):
+            return web.json_response(ErrorPayload("forbidden", REFUSED_ORIGIN_MESSAGE).to_json(), status=403)
+        failure = None if "sid" in request.query else self._callbacks.check_admission()
         if failure is not None:
             return web.json_response(failure.to_json(), status=failure.status)
-        return cast(web.StreamResponse, await super().handle_request(request))
+        connection_id = request.query.get("sid", "")
+        if not connection_id or request.method != "GET" or request.query.get("transport") != "polling":
+            return cast(web.StreamResponse, await super().handle_request(request))
+        # Engine.IO has one poll at a time; each further one would occupy a connection that no limit counts.
+        if connection_id in self._polling:
+            return web.json_response(ErrorPayload("invalid", OVERLAPPING_POLL_MESSAGE, 400).to_json(), status=400)
+        self._polling.add(connection_id)
+        try:
+            return cast(web.StreamResponse, await super().handle_request(request))
+        finally:
+            self._polling.discard(connection_id)
 
     def start_background_task(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> "asyncio.Task[None]":
         """Start a background task, and track the ping task of each connection in order to cancel it.
@@ -150,7 +183,8 @@ class EngineServer(_EngineServer):  # type: ignore[misc]
             del self._ping_tasks[connection_id]
 
     def _websocket(self, handler: Any, _engine: object) -> Callable[[WsgiEnviron], Any]:
-        connection_id: str = handler.__self__.sid
+        engine_socket: Any = handler.__self__
+        connection_id: str = engine_socket.sid
         websocket = EngineWebSocket(handler, self._clock, self._limits)
 
         async def serve(environ: WsgiEnviron) -> web.StreamResponse:
@@ -160,11 +194,22 @@ class EngineServer(_EngineServer):  # type: ignore[misc]
             finally:
                 if self.websockets.get(connection_id) is websocket:
                     del self.websockets[connection_id]
+                    # The library leaves this set when the WebSocket breaks before its probe; while it is set, polling
+                    # receives nothing but NOOP packets, at once.
+                    engine_socket.upgrading = False
 
         return serve
 
+    def _bad_request(self, message: str | None = None) -> dict[str, Any]:
+        return _json_error("400 BAD REQUEST", ErrorPayload("input", message or "the request is not valid Engine.IO"))
+
+    def _unauthorized(self, message: str | None = None) -> dict[str, Any]:
+        return _json_error("401 UNAUTHORIZED", ErrorPayload("unauthorized", message or "the connection is refused"))
+
     async def _environ(self, request: web.Request) -> WsgiEnviron:
-        return await build_environ(request, self._limits)
+        environ = await build_environ(request, self._limits)
+        environ["REMOTE_ADDR"] = self._proxies.client_address(request)
+        return environ
 
 
 class SocketServer(_SocketServer):  # type: ignore[misc]
@@ -178,6 +223,7 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
         limits: HubLimits,
         namespaces: Collection[str],
         origins: Collection[str],
+        proxies: TrustedProxies,
     ) -> None:
         library_log = logging.getLogger("sophon.hub.library")
         # At INFO the libraries log every packet, including tokens; without a logger they configure global logging.
@@ -194,6 +240,8 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
             clock=clock,
             limits=limits,
             callbacks=callbacks,
+            proxies=proxies,
+            origins=origins,
         )
         self._callbacks = callbacks
         self._known_namespaces = frozenset(namespaces)
@@ -252,7 +300,7 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
         connection_id = self.manager.eio_sid_from_sid(client_id, namespace)
         try:
             # `auth` is always accepted: the library retries a handler that lacks the parameter.
-            self._callbacks.on_namespace_connect(
+            await self._callbacks.on_namespace_connect(
                 connection_id, client_id, namespace, args[2] if len(args) > 2 else None
             )
         except HubConnectionRefused as refused:
@@ -267,6 +315,12 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
 def to_engine_message(text: str) -> object:
     """Wrap the text of a Socket.IO packet in an Engine.IO message."""
     return _EnginePacket(_MESSAGE, data=text)
+
+
+def _json_error(status: str, failure: ErrorPayload) -> dict[str, Any]:
+    """Return an error response as the library represents it."""
+    headers = [("Content-Type", "application/json")]
+    return {"status": status, "headers": headers, "response": encode_json(failure.to_json()).encode()}
 
 
 def _is_allowed(allowed: Collection[str], origin: str | None, environ: WsgiEnviron) -> bool:

@@ -9,7 +9,8 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
 
-CHUNK_EVENT = "stream_chunk"
+REASONING_EVENT = "reasoning_chunk"
+CHUNK_EVENTS = frozenset({"stream_chunk", REASONING_EVENT})
 
 MAX_MERGED_CHARACTERS = 32 * 1024
 """Maximum characters of merged chunks; beyond it a new packet begins, so that no packet takes long to send."""
@@ -58,6 +59,8 @@ class MergedChunks:
         """Merge a later event into this packet and return True; return False if it does not belong or fit."""
         if namespace != self._namespace or not is_same_reply(self._first, later.event):
             return False
+        if later.event.name == REASONING_EVENT and not later.event.data["offset"]:
+            return False  # it begins anew
         text: str = later.event.data["text"]
         if self._characters + len(text) > MAX_MERGED_CHARACTERS:
             return False
@@ -90,7 +93,7 @@ class PacketQueue:
 
     def append_event(self, encoded: EncodedEvent, namespace: str) -> None:
         """Append an event; a chunk is merged into the last packet if possible. Keeps the text only, not the event."""
-        if encoded.event.name != CHUNK_EVENT:
+        if encoded.event.name not in CHUNK_EVENTS:
             self.append(TextPacket(encoded.packet_text(namespace)))
             return
         last = self._packets[-1] if self._packets else None
@@ -116,9 +119,12 @@ class PacketQueue:
 
 
 def is_same_reply(one: WireEvent, other: WireEvent) -> bool:
-    """Return whether two events are chunks of the same epoch of the same run, and may be merged."""
-    return one.name == other.name == CHUNK_EVENT and all(
-        one.data.get(key) == other.data.get(key) for key in ("session_id", "task_id", "run_id", "epoch")
+    """Return whether two events are chunks of the same text of the same run, and may be merged."""
+    keys = ("session_id", "task_id", "run_id", "epoch", "reasoning_id")
+    return (
+        one.name == other.name
+        and one.name in CHUNK_EVENTS
+        and all(one.data.get(key) == other.data.get(key) for key in keys)
     )
 
 

@@ -268,7 +268,7 @@ function updateActivity(event: WireEvent): void {
     setActivity(session, null);
     usageVersion.value++;
   }
-  if (event.event === "task_queued" || event.event === "session_titled" || event.event === "task_completed") scheduleOnce(refreshSessions);
+  if (event.event === "task_queued" || event.event === "session_titled" || event.event === "session_deleted" || event.event === "task_completed") scheduleOnce(refreshSessions);
 }
 
 function setActivity(session: string, state: "running" | "waiting" | null): void {

@@ -150,6 +150,12 @@ export class LiveSession {
 
   private applyEvent(event: WireEvent): void {
     if (event.event === "session_titled") return this.onEvent(event);
+    if (event.event === "session_deleted") {
+      // A session that gets the same id later is a new one, and its events are numbered from the beginning.
+      this.clearTurns();
+      this.lastSeq = 0;
+      return this.onEvent(event);
+    }
     if (event.event === "model_attempt" && event.data.purpose === "title") return;
     let live = this.turnsByTask.get(event.data.task_id);
     if (live === undefined) {

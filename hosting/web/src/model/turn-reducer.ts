@@ -26,7 +26,11 @@ export interface ApprovalItem {
   risk: string;
   arguments: Arguments;
   preview: string;
+  /** The complete text if `preview` leaves something out, else empty. */
+  fullPreview: string;
   editable: boolean;
+  /** Whether the person who asked may only reject it. */
+  needsOperator: boolean;
   expiresAt: string | null;
   /** Empty while the approval is open. */
   decision: string;
@@ -50,7 +54,23 @@ export interface PlanItem {
   steps: Record<string, StepState>;
 }
 
-export type Item = ToolItem | ApprovalItem | NoteItem | PlanItem;
+/** Text that the model wrote before tool calls. */
+export interface TextItem {
+  kind: "text";
+  key: string;
+  text: string;
+}
+
+/** Reasoning of the model about one reply. */
+export interface ReasoningItem {
+  kind: "reasoning";
+  key: string;
+  text: string;
+  /** Whether it is still being streamed. */
+  isOpen: boolean;
+}
+
+export type Item = ToolItem | ApprovalItem | NoteItem | PlanItem | TextItem | ReasoningItem;
 
 export interface StepState {
   status: string;
@@ -67,9 +87,11 @@ export interface Turn {
   status: string;
   detail: string;
   epoch: number;
-  /** The reply so far; the final answer once finished. */
+  /** The current reply so far; the last reply once finished. Texts before tool calls are items. */
   answer: string;
-  /** Characters of the reply received in this epoch, in code points like the host's `offset`. */
+  /** Text of the current epoch: the texts before tool calls, and the current reply. */
+  streamed: string;
+  /** Characters of the text received in this epoch, in code points like the host's `offset`. */
   receivedCharacters: number;
   items: Item[];
   models: string[];
@@ -85,7 +107,7 @@ export interface Turn {
   firstRecord: number;
 }
 
-export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cost_micros: 0, cached_input_tokens: 0 };
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cost_micros: 0, cached_input_tokens: 0, unpriced_tokens: 0 };
 
 export function createTurn(id: string): Turn {
   return {
@@ -97,6 +119,7 @@ export function createTurn(id: string): Turn {
     detail: "",
     epoch: 0,
     answer: "",
+    streamed: "",
     receivedCharacters: 0,
     items: [],
     models: [],
@@ -152,6 +175,13 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       if (data.epoch >= turn.epoch) resetReply(turn, data.epoch);
       if (data.reason) addNote(turn, `reset:${data.epoch}`, "quiet", `The reply restarted: ${data.reason}`);
       return;
+    case "stream_completed":
+      return;
+    case "reasoning_chunk":
+      if (isLateReasoning(turn, data)) return;
+      return addReasoning(turn, data.reasoning_id, (known) => Array.from(known).slice(0, data.offset).join("") + data.text, true);
+    case "reasoning":
+      return addReasoning(turn, data.reasoning_id, () => data.text, false);
     case "tool_call_started":
       markActive(turn, "ToolExecution");
       if (turn.status !== "calling_tool") [turn.status, turn.detail] = ["calling_tool", data.tool]; // after a decision
@@ -200,16 +230,14 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     }
     case "message":
-      if (turn.firstRecord === 0) turn.firstRecord = Number(data.message_id.slice(data.message_id.lastIndexOf(":") + 1));
-      if (data.role === "user" && data.run_id === turn.id) turn.text = data.content; // includes its attachments
-      if (data.role === "assistant") {
-        if (turn.activeMiddlewares["LlmInvoker"] === undefined) markActive(turn, "LlmInvoker");
-        setReply(turn, data.content);
-      }
-      return;
+      return addMessage(turn, data);
     case "budget_alert":
       markActive(turn, "Budget");
-      addNote(turn, `budget:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
+      addNote(turn, `budget:${data.provider}:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
+      return;
+    case "provider_excluded":
+      markActive(turn, "Budget");
+      addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
       return;
     case "model_attempt":
       return addModelAttempt(turn, data);
@@ -227,6 +255,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       );
       return;
     case "session_titled":
+    case "session_deleted":
       return;
     case "task_completed":
       return finishTurn(turn, "completed", data);
@@ -244,20 +273,73 @@ function appendChunk(turn: Turn, epoch: number, text: string, offset: number): v
   // Skip text that was received before: after a reconnect the host repeats the reply so far.
   const overlap = turn.receivedCharacters - offset;
   const added = overlap > 0 ? Array.from(text).slice(overlap).join("") : text;
-  turn.answer += added;
+  turn.streamed += added;
   turn.receivedCharacters += countCharacters(added);
+  turn.answer = textAfterItems(turn, turn.streamed);
 }
 
 function resetReply(turn: Turn, epoch: number): void {
   turn.epoch = epoch;
-  turn.answer = "";
+  turn.answer = turn.streamed = "";
   turn.receivedCharacters = 0;
 }
 
-function setReply(turn: Turn, text: string): void {
-  if (text === "" || text === turn.answer) return;
-  turn.answer = text;
+/** Sets the last reply from the whole text of the turn. */
+function setText(turn: Turn, text: string): void {
+  if (text === "") return;
+  turn.streamed = text;
   turn.receivedCharacters = countCharacters(text);
+  turn.answer = textAfterItems(turn, text);
+}
+
+/** Returns what follows the texts that are items, if the whole text begins with them. */
+export function textAfterItems(turn: Turn, whole: string): string {
+  let rest = whole;
+  for (const item of turn.items) {
+    if (item.kind !== "text") continue;
+    const text = rest.trimStart();
+    if (text.startsWith(item.text.trim())) rest = text.slice(item.text.trim().length);
+    else return item.text.trim().startsWith(text) ? "" : whole;
+  }
+  return rest === whole ? whole : rest.trimStart();
+}
+
+/** The whole text of the turn, in its order. */
+export function fullText(turn: Turn): string {
+  const texts = turn.items.filter((item): item is TextItem => item.kind === "text").map((item) => item.text);
+  return [...texts, turn.answer].map((text) => text.trim()).filter((text) => text !== "").join("\n\n");
+}
+
+function addMessage(turn: Turn, data: Extract<WireEvent, { event: "message" }>["data"]): void {
+  const stored = data.message_id.startsWith(`${data.session_id}:`) ? Number(data.message_id.slice(data.session_id.length + 1)) : 0;
+  if (turn.firstRecord === 0) turn.firstRecord = stored;
+  if (data.role === "user" && data.run_id === turn.id) turn.text = data.content; // includes its attachments
+  if (data.role !== "assistant") return;
+  if (turn.activeMiddlewares["LlmInvoker"] === undefined) markActive(turn, "LlmInvoker");
+  if (stored > 0) turn.answer = data.content || turn.answer;
+  else addText(turn, data.message_id, data.content);
+}
+
+/** Adds the text of a reply with tool calls; a reply that was made again replaces its first text. */
+function addText(turn: Turn, key: string, text: string): void {
+  const known = turn.items.find((item): item is TextItem => item.kind === "text" && item.key === key);
+  if (known !== undefined) known.text = text;
+  else turn.items.push({ kind: "text", key, text });
+  turn.answer = textAfterItems(turn, turn.streamed);
+}
+
+function addReasoning(turn: Turn, id: string, textFrom: (known: string) => string, isOpen: boolean): void {
+  const key = `reasoning:${id}`;
+  const known = turn.items.find((item): item is ReasoningItem => item.kind === "reasoning" && item.key === key);
+  if (known !== undefined) Object.assign(known, { text: textFrom(known.text), isOpen });
+  else turn.items.push({ kind: "reasoning", key, text: textFrom(""), isOpen });
+}
+
+/** Whether a piece arrives after the whole: during a join, pieces are held back while the replay has the reasoning already. */
+function isLateReasoning(turn: Turn, piece: { reasoning_id: string; offset: number; text: string }): boolean {
+  if (isFinished(turn)) return true;
+  const known = turn.items.find((item): item is ReasoningItem => item.key === `reasoning:${piece.reasoning_id}` && item.kind === "reasoning");
+  return known !== undefined && !known.isOpen && Array.from(known.text).slice(piece.offset).join("").startsWith(piece.text);
 }
 
 function finishTurn(
@@ -267,11 +349,14 @@ function finishTurn(
 ): void {
   turn.state = state;
   turn.status = turn.detail = "";
-  setReply(turn, data.text);
+  // A text of an interrupted start that was not made again is no part of the answer.
+  if (data.text !== "") turn.items = turn.items.filter((item) => item.kind !== "text" || data.text.includes(item.text.trim()));
+  setText(turn, data.text);
   turn.usage = data.usage;
   turn.durationMs = data.duration_ms;
   turn.finishReason = data.finish_reason;
   for (const item of turn.items) if (item.kind === "tool" && item.outcome === "running") item.outcome = "cancelled";
+  for (const item of turn.items) if (item.kind === "reasoning") item.isOpen = false;
   for (const item of turn.items) if (item.kind === "plan") item.steps = cancelRunningSteps(item.steps);
 }
 
@@ -306,7 +391,10 @@ function addApproval(turn: Turn, data: Extract<WireEvent, { event: "approval_req
     risk: data.risk,
     arguments: data.arguments,
     preview: data.preview,
+    // An event that an older host stored has no complete text.
+    fullPreview: data.full_preview ?? JSON.stringify(data.arguments, null, 2),
     editable: data.editable,
+    needsOperator: data.needs_operator ?? false,
     expiresAt: data.expires_at,
     decision: "",
     decidedBy: "",
@@ -364,16 +452,27 @@ function addNote(turn: Turn, key: string, tone: NoteItem["severity"], text: stri
 }
 
 function addUsage(one: Usage, other: Usage): Usage {
+  const reasoning = (one.reasoning_tokens ?? 0) + (other.reasoning_tokens ?? 0);
   return {
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
     cost_micros: one.cost_micros + other.cost_micros,
     cached_input_tokens: one.cached_input_tokens + other.cached_input_tokens,
+    unpriced_tokens: (one.unpriced_tokens ?? 0) + (other.unpriced_tokens ?? 0),
+    ...(reasoning > 0 ? { reasoning_tokens: reasoning } : {}),
   };
 }
 
-function describeBudgetAlert(data: { name: string; used: number; limit: number; share: number }): string {
+function describeBudgetAlert(data: {
+  provider: string;
+  name: string;
+  used: number;
+  limit: number;
+  share: number;
+  refused?: boolean;
+}): string {
   const share = Math.round(data.share * 100);
+  if (data.refused) return `A limit refuses calls to ${data.provider}: ${data.name}, ${data.used} of ${data.limit} used`;
   return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
 }
 

@@ -31,9 +31,11 @@ function applyRecord(turn: Turn, record: LogRecord): void {
       return applyMessage(turn, record);
     case "cancelled":
       turn.state = "cancelled";
+      turn.answer = shownText(record) || turn.answer;
       return;
     case "failed": {
       const error = record.data ?? {};
+      turn.answer = shownText(record) || turn.answer;
       turn.state = "failed";
       turn.error = { code: String(error["code"] ?? "error"), message: String(error["message"] ?? "the turn failed") };
       return;
@@ -55,9 +57,18 @@ function applyMessage(turn: Turn, record: LogRecord): void {
     const item = turn.items.find((each): each is ToolItem => each.kind === "tool" && each.key === record.tool_call_id);
     if (item !== undefined) item.result = content;
   } else if (record.role === "assistant") {
-    if (content) turn.answer = content;
+    const reasoning = record.reasoning?.text ?? "";
+    if (reasoning) turn.items.push({ kind: "reasoning", key: `reasoning:${record.seq}`, text: reasoning, isOpen: false });
+    if (content && record.tool_calls?.length) turn.items.push({ kind: "text", key: `text:${record.seq}`, text: content });
+    else if (content) turn.answer = content;
     for (const call of record.tool_calls ?? []) turn.items.push(toolItemFromCall(call));
   }
+}
+
+/** Returns the part of the last reply that was shown before the turn ended. */
+function shownText(record: LogRecord): string {
+  const shown = record.data?.["shown"];
+  return typeof shown === "string" ? shown : "";
 }
 
 function toolItemFromCall(call: ToolCallInfo): ToolItem {

@@ -20,6 +20,12 @@ export function formatCost(micros: number): string {
   return dollars < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
 }
 
+/** Formats the cost of a usage; a part whose price is unknown is said to be so, because it is not free. */
+export function formatUsageCost(usage: { cost_micros: number; unpriced_tokens?: number }): string {
+  if (!usage.unpriced_tokens) return formatCost(usage.cost_micros);
+  return usage.cost_micros > 0 ? `${formatCost(usage.cost_micros)} + unknown cost` : "unknown cost";
+}
+
 export function formatAge(time: string, now = Date.now()): string {
   const seconds = Math.max(0, (now - Date.parse(time)) / 1000);
   if (seconds < 60) return "now";

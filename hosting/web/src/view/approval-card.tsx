@@ -1,7 +1,7 @@
-// Card of an approval: preview, full arguments, risk, countdown, and the decision.
-import { useState } from "preact/hooks";
+// Card of an approval: preview, the complete text, risk, countdown, and the decision.
+import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { decideApproval } from "../model/app-state";
+import { currentUser, decideApproval } from "../model/app-state";
 import type { ApprovalItem } from "../model/turn-reducer";
 import { formatDuration } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
@@ -19,12 +19,14 @@ export function ApprovalCard({ item, over = false }: { item: ApprovalItem; over?
 function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
   const [mode, setMode] = useState<Mode>("open");
   const [reason, setReason] = useState("");
+  const [shown, setShown] = useState(item.fullPreview === "");
   const submit = async (decision: Parameters<typeof decideApproval>[1], more: Parameters<typeof decideApproval>[2] = {}): Promise<void> => {
     const previous = mode;
     setMode("sending");
     if (!(await decideApproval(item.id, decision, more))) setMode(previous);
   };
-  const title = item.subject === "plan" ? "Run this plan?" : item.subject === "question" ? "The agent asks you" : `Run ${toOneLine(item.tool, 60)}?`;
+  const mayApprove = !item.needsOperator || currentUser.value?.operator === true;
+  const title = item.subject === "plan" ? "Run this plan?" : `Run ${toOneLine(item.tool, 60)}?`;
   return (
     <section class="approval" aria-label={title}>
       <header>
@@ -32,18 +34,14 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
         <span class={`risk ${item.risk}`}>{item.risk} risk</span>
         <Countdown until={item.expiresAt} />
       </header>
-      {item.subject === "plan" ? (
-        <Disclosure class="full-arguments" summary={<span>Plan as text</span>}>
-          {() => <p class="preview">{escapeControls(item.preview)}</p>}
-        </Disclosure>
-      ) : (
-        <p class="preview">{escapeControls(item.preview)}</p>
-      )}
-      {item.subject !== "plan" && mode !== "editing" && (
-        <Disclosure class="full-arguments" summary={<span>All arguments</span>}>
-          {() => <ArgumentList item={item} />}
+      <p class="preview">{escapeControls(item.preview)}</p>
+      {item.fullPreview !== "" && (
+        <Disclosure class="full-preview" summary={<span>Show everything ({item.fullPreview.length.toLocaleString("en")} characters)</span>}>
+          {() => <FullPreview text={item.fullPreview} onShown={() => setShown(true)} />}
         </Disclosure>
       )}
+      {item.needsOperator && <p class="hint" role="status">{mayApprove ? "Needs an operator: the person who asked cannot approve it." : "Waiting for an operator. You can reject it, but not approve it."}</p>}
+      {mayApprove && !shown && <p class="hint">You can approve it after you have opened everything.</p>}
       {mode === "editing" ? (
         <ArgumentsForm tool={item.tool} arguments={item.arguments} onDone={(changed) => void submit("edit", { arguments: changed })} onCancel={() => setMode("open")} />
       ) : mode === "rejecting" ? (
@@ -66,8 +64,8 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
         </form>
       ) : (
         <div class="buttons">
-          <button type="button" class="primary" disabled={mode === "sending"} onClick={() => void submit("approve")}>Approve</button>
-          {item.editable && <button type="button" disabled={mode === "sending"} onClick={() => setMode("editing")}>Edit…</button>}
+          {mayApprove && <button type="button" class="primary" disabled={mode === "sending" || !shown} onClick={() => void submit("approve")}>Approve</button>}
+          {mayApprove && item.editable && <button type="button" disabled={mode === "sending"} onClick={() => setMode("editing")}>Edit…</button>}
           <button type="button" disabled={mode === "sending"} onClick={() => setMode("rejecting")}>Reject…</button>
         </div>
       )}
@@ -90,27 +88,15 @@ function DecidedApproval({ item }: { item: ApprovalItem }): JSX.Element {
         </span>
       }
     >
-      {() => (
-        <>
-          <p class="preview">{escapeControls(item.preview)}</p>
-          {item.subject !== "plan" && <ArgumentList item={item} />}
-        </>
-      )}
+      {() => <p class="preview">{escapeControls(item.fullPreview || item.preview)}</p>}
     </Disclosure>
   );
 }
 
-function ArgumentList({ item }: { item: ApprovalItem }): JSX.Element {
-  return (
-    <dl class="argument-list">
-      {Object.entries(item.arguments).map(([name, value]) => (
-        <div key={name}>
-          <dt>{escapeControls(name)}</dt>
-          <dd>{escapeControls(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+/** The complete text; reports that it is on the page, so that it can be approved. */
+function FullPreview({ text, onShown }: { text: string; onShown: () => void }): JSX.Element {
+  useEffect(onShown, []);
+  return <p class="preview">{escapeControls(text)}</p>;
 }
 
 function Countdown({ until }: { until: string | null }): JSX.Element | null {

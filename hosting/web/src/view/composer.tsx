@@ -4,9 +4,13 @@ import type { JSX } from "preact";
 import { currentSession, sendQueue, sendMessage, cancelTask } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
 import { loadDraft, saveDraft } from "../model/drafts";
+import { directionOf } from "../text/direction";
 import { Icon } from "./icons";
 
 export const COMPOSER_ID = "composer";
+
+/** Characters that fill the box in any case: measuring more would lay all of them out twice. */
+const LONG_CHARACTERS = 8_000;
 
 export function Composer({ session }: { session: LiveSession }): JSX.Element {
   const [text, setText] = useState(() => loadDraft(session.id));
@@ -46,7 +50,7 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
           id={COMPOSER_ID}
           ref={textarea}
           rows={1}
-          dir="auto"
+          dir={directionOf(text)}
           value={text}
           placeholder="Write a message"
           aria-label="Message"
@@ -95,6 +99,8 @@ export function cancelLastTask(): void {
 
 function resizeToContent(area: HTMLTextAreaElement | null): void {
   if (area === null) return;
-  area.style.height = "auto";
-  area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
+  const limit = innerHeight * 0.4;
+  const isLong = area.value.length > LONG_CHARACTERS;
+  if (!isLong) area.style.height = "auto";
+  area.style.height = `${isLong ? limit : Math.min(area.scrollHeight, limit)}px`;
 }

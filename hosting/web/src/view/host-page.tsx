@@ -27,7 +27,7 @@ export function HostPage(): JSX.Element {
         <thead>
           <tr>
             <th>Provider</th>
-            <th>Models</th>
+            <th>Models, and what they are good at</th>
             <th>Health</th>
           </tr>
         </thead>
@@ -35,7 +35,13 @@ export function HostPage(): JSX.Element {
           {providers.value.map((each) => (
             <tr key={each.provider}>
               <th scope="row">{toOneLine(each.provider, 40)}</th>
-              <td>{each.models.map(({ model }) => toOneLine(model, 60)).join(", ")}</td>
+              <td>
+                {each.models.map(({ model, capabilities }) => (
+                  <p key={model}>
+                    {toOneLine(model, 60)} <span class="hint">{toOneLine(capabilities.join(", "), 200)}</span>
+                  </p>
+                ))}
+              </td>
               <td>
                 <StatusLight good={each.health === "active"} label={each.health} />
                 {each.last_error ? <p class="hint">{toOneLine(each.last_error, 200)}</p> : null}

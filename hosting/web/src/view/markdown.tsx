@@ -1,26 +1,56 @@
 // Markdown rendered as elements; no text is ever parsed as HTML, so model output cannot run code.
 import { memo } from "preact/compat";
-import { lexer, type Token, type Tokens } from "marked";
+import { useMemo, useState } from "preact/hooks";
+import type { Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
+import { parseMarkdown } from "../text/bounded-lexer";
 import { splitBlocks } from "../text/markdown-blocks";
+import { splitPortions, type Portion } from "../text/text-portions";
+import { formatCount } from "../text/format";
 import { safeLink } from "../text/safe-links";
 import { escapeControls } from "../text/escape-controls";
 import { CodeBlock } from "./code-block";
 
-/** A text; while it is `growing`, only its last block is parsed again. */
-export function Markdown({ text, streaming: streaming = false }: { text: string; streaming?: boolean }): JSX.Element {
-  const pieces = streaming ? splitBlocks(text) : [text];
+/**
+ * A text. Of a very long one the first portion is shown, and the rest on demand; while it is `streaming`, the last one
+ * too, and only its last block is parsed again.
+ */
+export function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }): JSX.Element {
+  const [shown, setShown] = useState(1);
+  const portions = useMemo(() => splitPortions(text), [text]);
+  const last = portions.length - 1;
+  const hidden = last + 1 - shown - (streaming ? 1 : 0);
   return (
     <div class="markdown">
-      {pieces.map((piece, index) => (
-        <MarkdownBlock key={index} text={piece} growing={streaming && index === pieces.length - 1} />
+      {portions.slice(0, shown).map((portion, index) => (
+        <MarkdownPortion key={index} text={portion.text} plain={portion.plain} streaming={streaming && index === last} />
       ))}
+      {hidden > 0 && (
+        <button type="button" class="quiet" aria-expanded={false} onClick={() => setShown(shown + 1)}>
+          Show more of this long text ({formatCount(hidden, "part")})
+        </button>
+      )}
+      {streaming && last >= shown && <MarkdownPortion key={last} text={portions[last]!.text} plain={portions[last]!.plain} streaming />}
     </div>
   );
 }
 
+type PortionProps = Portion & { streaming: boolean };
+
+const MarkdownPortion = memo(function Part({ text, plain, streaming }: PortionProps): JSX.Element {
+  if (plain) return <CodeBlock text={escapeControls(text)} language="" plain />;
+  const blocks = streaming ? splitBlocks(text) : [text];
+  return (
+    <>
+      {blocks.map((block, index) => (
+        <MarkdownBlock key={index} text={block} growing={streaming && index === blocks.length - 1} />
+      ))}
+    </>
+  );
+});
+
 const MarkdownBlock = memo(function Piece({ text, growing }: { text: string; growing: boolean }): JSX.Element {
-  return <>{renderBlocks(lexer(escapeControls(text), { gfm: true }), growing)}</>;
+  return <>{renderBlocks(parseMarkdown(escapeControls(text)), growing)}</>;
 });
 
 function renderBlocks(tokens: Token[] | undefined, growing = false): ComponentChildren {

@@ -14,6 +14,7 @@ const OUTCOMES: Record<string, { icon: IconName; label: string }> = {
   timed_out: { icon: "clock", label: "timed out" },
   cancelled: { icon: "dash", label: "cancelled" },
   discarded: { icon: "dash", label: "discarded" },
+  interrupted: { icon: "dash", label: "interrupted, outcome unknown" },
 };
 
 export function ToolCall({ item }: { item: ToolItem }): JSX.Element {

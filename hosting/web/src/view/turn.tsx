@@ -5,8 +5,8 @@ import type { JSX } from "preact";
 import { sendMessage, cancelTask } from "../model/app-state";
 import type { LiveTurn } from "../model/live-session";
 import { describeActivity } from "../model/middleware-labels";
-import { isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
-import { formatCost, formatDuration, formatCount, formatTokens } from "../text/format";
+import { fullText, isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
+import { formatDuration, formatCount, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
 import { ApprovalCard } from "./approval-card";
@@ -15,6 +15,7 @@ import { Icon } from "./icons";
 import { Markdown } from "./markdown";
 import { CopyButton, Disclosure, IconButton } from "./controls";
 import { PlanGraph } from "./plan-graph";
+import { Reasoning } from "./reasoning";
 import { MiddlewareStrip } from "./middleware-strip";
 import { ToolCall } from "./tool-call";
 import { Waterfall } from "./waterfall";
@@ -71,9 +72,10 @@ function RunningTurn({ turn }: { turn: Turn }): JSX.Element {
 }
 
 function FinishedTurn({ turn }: { turn: Turn }): JSX.Element {
+  const isShown = shownItems(turn);
   return (
     <div class="reply">
-      {turn.items.some(isAlwaysShown) && <TurnItems turn={turn} only={isAlwaysShown} />}
+      {turn.items.some(isShown) && <TurnItems turn={turn} only={isShown} />}
       {turn.answer !== "" && <Markdown text={turn.answer} />}
       {turn.state === "failed" && <ErrorMessage turn={turn} />}
       {turn.state === "cancelled" && <p class="ending">Stopped. No further actions were taken.</p>}
@@ -86,6 +88,8 @@ function FinishedTurn({ turn }: { turn: Turn }): JSX.Element {
 /** Footer of a finished turn: usage summary, and collapsed details of what happened. */
 function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
   const [waterfall, setWaterfall] = useState(false);
+  const isShown = shownItems(turn);
+  const text = fullText(turn);
   return (
     <footer class="turn-footer">
       <Disclosure
@@ -95,7 +99,7 @@ function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
         {() => (
           <>
             <MiddlewareStrip turn={turn} />
-            <TurnItems turn={turn} only={(item) => !isAlwaysShown(item)} />
+            <TurnItems turn={turn} only={(item) => !isShown(item)} />
             {!turn.id.startsWith("seq:") && (
               <button type="button" class="quiet" aria-expanded={waterfall} onClick={() => setWaterfall(!waterfall)}>
                 <Icon name="chart" /> {waterfall ? "Hide the waterfall" : "Show as a waterfall"}
@@ -105,7 +109,7 @@ function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
           </>
         )}
       </Disclosure>
-      {turn.answer !== "" && <CopyButton text={turn.answer} what="answer" />}
+      {text !== "" && <CopyButton text={text} what="answer" />}
       {(turn.state === "failed" || turn.state === "cancelled") && (
         <IconButton icon="again" label="Try again" onClick={() => sendMessage(turn.text)} />
       )}
@@ -143,6 +147,10 @@ function TurnItems({ turn, only }: { turn: Turn; only?: (item: Item) => boolean 
             return <ApprovalCard key={item.key} item={{ ...item }} over={isFinished(turn)} />;
           case "plan":
             return <TurnPlan key={item.key} item={item} turn={turn} />;
+          case "text":
+            return <Markdown key={item.key} text={item.text} />;
+          case "reasoning":
+            return <Reasoning key={item.key} item={{ ...item }} />;
           case "note":
             return (
               <p key={item.key} class={`note ${item.severity}`}>
@@ -165,9 +173,26 @@ function TurnPlan({ item, turn }: { item: PlanItem; turn: Turn }): JSX.Element {
   );
 }
 
-/** Whether an item of a finished turn is shown outside the collapsed details. */
-function isAlwaysShown(item: Item): boolean {
-  return (item.kind === "plan" && !item.runId.includes("/")) || item.kind === "approval" || (item.kind === "note" && item.severity === "warning");
+/**
+ * Returns which items of a finished turn are shown outside the collapsed details. A tool call is, if the model wrote
+ * text before a call, so that the text is read in its order.
+ */
+function shownItems(turn: Turn): (item: Item) => boolean {
+  const hasText = turn.items.some((item) => item.kind === "text");
+  return (item) => {
+    switch (item.kind) {
+      case "text":
+      case "reasoning":
+      case "approval":
+        return true;
+      case "tool":
+        return hasText && item.step === "";
+      case "plan":
+        return !item.runId.includes("/");
+      case "note":
+        return item.severity === "warning";
+    }
+  };
 }
 
 const FINISH_TEXTS: Record<string, string> = {
@@ -178,8 +203,8 @@ const FINISH_TEXTS: Record<string, string> = {
 };
 
 function usageSoFar(turn: Turn): string {
-  const { input_tokens: input, output_tokens: output, cost_micros: micros } = turn.usage;
-  return `${formatTokens(input + output)}${micros > 0 ? `, ${formatCost(micros)}` : ""}`;
+  const { input_tokens: input, output_tokens: output, cost_micros: micros, unpriced_tokens: unpriced } = turn.usage;
+  return `${formatTokens(input + output)}${micros > 0 || unpriced ? `, ${formatUsageCost(turn.usage)}` : ""}`;
 }
 
 function turnSummary(turn: Turn): string {
@@ -187,7 +212,7 @@ function turnSummary(turn: Turn): string {
   const spent = turn.usage.input_tokens + turn.usage.output_tokens;
   return [
     calls > 0 ? formatCount(calls, "tool call") : "",
-    ...(spent > 0 ? [formatTokens(spent), formatCost(turn.usage.cost_micros)] : []),
+    ...(spent > 0 ? [formatTokens(spent), formatUsageCost(turn.usage)] : []),
     turn.durationMs > 0 ? formatDuration(turn.durationMs) : "",
     turn.models.length > 0 ? turn.models.map((model) => toOneLine(model, 40)).join(", ") : "",
   ]

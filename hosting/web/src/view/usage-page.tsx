@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { currentSession, currentUser, usageVersion } from "../model/app-state";
-import { formatCost, formatTokens } from "../text/format";
+import { formatCost, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
 import type { LimitRow, UsageRow } from "../wire/protocol";
@@ -12,6 +12,12 @@ const DAYS = 14;
 interface UsageResponse {
   items: UsageRow[];
   limits?: LimitRow[];
+}
+
+interface UsageSum {
+  tokens: number;
+  cost_micros: number;
+  unpriced_tokens: number;
 }
 
 export function UsagePage(): JSX.Element {
@@ -34,7 +40,7 @@ export function UsagePage(): JSX.Element {
 /** Tokens and cost of the open session. */
 export function SessionUsage(): JSX.Element | null {
   const id = currentSession.value?.id;
-  const [sum, setSum] = useState<{ tokens: number; micros: number } | null>(null);
+  const [sum, setSum] = useState<UsageSum | null>(null);
   useEffect(() => {
     setSum(null);
     if (id === undefined || currentSession.value?.state.value !== "open") return;
@@ -46,7 +52,7 @@ export function SessionUsage(): JSX.Element | null {
   if (sum === null || sum.tokens === 0) return null;
   return (
     <span class="session-usage" title="Usage of this conversation so far">
-      {formatTokens(sum.tokens)} · {formatCost(sum.micros)}
+      {formatTokens(sum.tokens)} · {formatUsageCost(sum)}
     </span>
   );
 }
@@ -91,9 +97,9 @@ function TokenChart({ rows }: { rows: UsageRow[] }): JSX.Element {
         {days.map((day, index) => {
           const sum = sums[index]!;
           return (
-            <li key={day} title={`${day}: ${formatTokens(sum.tokens)}, ${formatCost(sum.micros)}`}>
+            <li key={day} title={`${day}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}>
               <span class="column-bar" style={{ height: `${(100 * sum.tokens) / maximum}%` }} />
-              <span class="off-screen">{`${day}: ${formatTokens(sum.tokens)}, ${formatCost(sum.micros)}`}</span>
+              <span class="off-screen">{`${day}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}</span>
               <span class="day" aria-hidden="true">{day.slice(8)}</span>
             </li>
           );
@@ -126,7 +132,7 @@ function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
               <th scope="row">{toOneLine(model, 60)}</th>
               <td>{modelRows.reduce((calls, row) => calls + row.calls, 0)}</td>
               <td>{formatTokens(sum.tokens)}</td>
-              <td>{formatCost(sum.micros)}</td>
+              <td>{formatUsageCost(sum)}</td>
             </tr>
           );
         })}
@@ -135,10 +141,11 @@ function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
   );
 }
 
-function sumUsage(rows: UsageRow[]): { tokens: number; micros: number } {
+function sumUsage(rows: UsageRow[]): UsageSum {
   return {
     tokens: rows.reduce((sum, row) => sum + row.input_tokens + row.output_tokens, 0),
-    micros: rows.reduce((sum, row) => sum + row.cost_micros, 0),
+    cost_micros: rows.reduce((sum, row) => sum + row.cost_micros, 0),
+    unpriced_tokens: rows.reduce((sum, row) => sum + (row.unpriced_tokens ?? 0), 0),
   };
 }
 

@@ -5,6 +5,9 @@ export interface Usage {
   output_tokens: number;
   cost_micros: number;
   cached_input_tokens: number;
+  /** Tokens of unknown price, whose cost is not in `cost_micros`; missing in events of an older host. */
+  unpriced_tokens?: number;
+  reasoning_tokens?: number;
 }
 
 export interface ErrorInfo {
@@ -49,6 +52,9 @@ export interface Payloads {
   agent_status: { status: string; detail: string };
   stream_chunk: { epoch: number; text: string; offset: number };
   stream_reset: { epoch: number; reason: string };
+  stream_completed: { epoch: number; length: number };
+  reasoning_chunk: { reasoning_id: string; text: string; offset: number };
+  reasoning: { reasoning_id: string; model: string; text: string };
   tool_call_started: { call_id: string; tool: string; arguments_digest: string; arguments: Arguments };
   tool_call_completed: { call_id: string; tool: string; outcome: string; duration_ms: number; result: string };
   plan_proposed: { plan: PlanInfo };
@@ -61,16 +67,20 @@ export interface Payloads {
     risk: string;
     arguments: Arguments;
     preview: string;
+    full_preview?: string;
     editable: boolean;
+    needs_operator?: boolean;
     expires_at: string | null;
   };
   approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string };
   message: { message_id: string; role: string; content: string };
-  budget_alert: { provider: string; name: string; limit: number; used: number; share: number };
+  budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean };
+  provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   session_titled: { title: string };
+  session_deleted: Record<never, never>;
   task_completed: TaskOutcome;
   task_failed: TaskOutcome & { error: ErrorInfo };
   task_cancelled: TaskOutcome;
@@ -100,7 +110,9 @@ export interface ApprovalInfo {
   risk: string;
   arguments: Arguments;
   preview: string;
+  full_preview: string;
   editable: boolean;
+  needs_operator: boolean;
   asked_at: string;
   expires_at: string | null;
   decision: string | null;
@@ -124,6 +136,7 @@ export interface LogRecord {
   content?: string;
   tool_calls?: ToolCallInfo[];
   tool_call_id?: string;
+  reasoning?: { text: string; model: string };
   data?: Record<string, unknown>;
 }
 
@@ -160,7 +173,7 @@ export interface ChainInfo {
 export interface ProviderInfo {
   provider: string;
   health: string;
-  models: { model: string; context_window: number; function_calling: boolean }[];
+  models: { model: string; context_window: number; function_calling: boolean; capabilities: string[] }[];
   attempts?: number;
   failures?: number;
   last_error?: string | null;

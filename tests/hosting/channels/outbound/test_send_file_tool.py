@@ -50,8 +50,16 @@ class Sender(Brain):
 
 
 @pytest.fixture
-def report(tmp_path: Path) -> Path:
-    path = tmp_path / "reports" / "march.txt"
+def folder(tmp_path: Path) -> Path:
+    """The files folder of the person who writes, in every chat with them alone."""
+    path = tmp_path / "principals" / "synthetic_3a1"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def report(folder: Path) -> Path:
+    path = folder / "reports" / "march.txt"
     path.parent.mkdir()
     path.write_bytes(b"figures")
     return path
@@ -68,8 +76,8 @@ async def test_a_file_is_sent_with_its_caption_before_the_answer_and_nowhere_els
     assert answer.payload["text"].startswith("Done: reports/march.txt (7 bytes) is on its way")
 
 
-async def test_two_files_of_one_reply_are_both_sent(start, report: Path, tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_bytes(b"more")
+async def test_two_files_of_one_reply_are_both_sent(start, report: Path, folder: Path) -> None:
+    (folder / "b.txt").write_bytes(b"more")
     running = await start(brain=Sender())
     await running.channel.deliver_message("send reports/march.txt and b.txt")
     await running.channel.wait_for_text("Done")
@@ -131,14 +139,14 @@ async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start,
     ],
 )
 async def test_what_is_no_file_of_the_folder_is_not_sent(
-    start, report: Path, tmp_path: Path, tmp_path_factory: Any, path: str, said: str
+    start, report: Path, folder: Path, tmp_path_factory: Any, path: str, said: str
 ) -> None:
     beside = tmp_path_factory.mktemp("beside")
     (beside / "secret.txt").write_bytes(b"secret")
-    (tmp_path / "link.txt").symlink_to(beside / "secret.txt")
-    (tmp_path / "way").symlink_to(beside)
-    (tmp_path / "empty.txt").touch()
-    (tmp_path / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    (folder / "link.txt").symlink_to(beside / "secret.txt")
+    (folder / "way").symlink_to(beside)
+    (folder / "empty.txt").touch()
+    (folder / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     running = await start(brain=Sender())
     await running.channel.deliver_message(f"send {path}")
     assert said in await running.channel.wait_for_text("Done: error")

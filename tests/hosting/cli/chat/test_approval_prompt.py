@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import ToolCall
@@ -51,6 +52,31 @@ async def ask(pipe: tuple[int, int], typed: str, asked: ApprovalRequest | None =
         asked or request(path="a.txt")
     )
     return decision, paper.text
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    own, theirs = os.openpty()
+    yield own, theirs
+    os.close(own)
+    os.close(theirs)
+
+
+async def test_who_may_not_approve_may_reject(terminal: tuple[int, int]) -> None:
+    own, theirs = terminal
+    paper = RecordedOutput()
+    os.write(own, b"approve\nreject too dear\n")
+    gate = TerminalApprovalGate(StdinReader(theirs), paper, VirtualClock())
+    decision = await gate.request_rejection(request(path="a.txt"))
+    assert decision is not None
+    assert (decision.verdict, decision.reason) == ("reject", "too dear")
+    assert "only an operator may approve it" in paper.text
+
+
+async def test_a_pipe_does_not_reject_what_waits_for_an_operator(pipe: tuple[int, int]) -> None:
+    os.close(pipe[1])
+    gate = TerminalApprovalGate(StdinReader(pipe[0]), RecordedOutput(), VirtualClock())
+    assert await gate.request_rejection(request(path="a.txt")) is None
 
 
 @pytest.mark.parametrize(
@@ -142,3 +168,24 @@ async def test_answers_can_come_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(299.6, "5 min 0 s"), (61, "1 min 1 s"), (12, "12 s"), (-3, "0 s")])
 def test_the_time_left_is_never_below_zero(seconds: float, text: str) -> None:
     assert format_time_left(seconds) == text
+
+
+async def test_who_may_not_approve_is_not_asked_and_the_call_does_not_run(pipe: tuple[int, int]) -> None:
+    wreck = ToolCall("1", "wreck", {})
+    decision, text = await ask(
+        pipe, "approve\n", ApprovalRequest.from_call(wreck, "run", Risk.CRITICAL, needs_operator=True)
+    )
+    assert (decision.verdict, text) == ("reject", "")
+    assert "another operator" in decision.reason
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\u5ba1" * 40 + "  ok: calculator 1+1", "\tx" * 36, "a\u0338" * 90, "x" * 300, "word " * 60, " " * 38 + "y" * 90],
+)
+def test_no_line_of_a_preview_is_wider_than_the_terminal(value: str) -> None:
+    asked = request("system.execute", command=value)
+    lines = approval_question_lines(asked, VirtualClock().now())[1:]
+    assert all(line.startswith("  \u2502 ") and "\t" not in line and cell_len(line) <= 80 for line in lines)
+    shown = "".join("".join(line[4:].split()) for line in lines)
+    assert "".join(value.split()) in shown

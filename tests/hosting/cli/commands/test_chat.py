@@ -104,6 +104,16 @@ def test_json_is_an_event_a_line_and_the_response_last(sophon: Command) -> None:
     assert "391" in events[-1]["data"]["text"]
 
 
+def test_a_chunk_in_json_says_where_it_stands(sophon: Command) -> None:
+    for line in ("What is 17 * 23?", "What is 2 + 2, and what day is it today?"):
+        chunks = [each["data"] for each in sophon("chat", "--json", line).events if each["event"] == "stream_chunk"]
+        assert len(chunks) > 1
+        length = 0
+        for chunk in chunks:
+            assert chunk["offset"] == length
+            length += len(chunk["text"])
+
+
 def test_a_question_in_json_is_answered_by_the_next_line_too(process: Command) -> None:
     done = process("chat", "--json", "Run the command: echo hi", lines="approve\n")
     names = [each["event"] for each in done.events]
@@ -180,7 +190,8 @@ def test_a_failing_middleware_ends_its_turn_and_not_the_conversation(process: Co
         "        raise KeyError('boom')\n"
         "    await next(ctx)\n"
         "def chain(services):\n"
-        "    return Pipeline.compose(fragile, twelve(services))\n"
+        "    record, *others = twelve(services)\n"
+        "    return Pipeline.compose(record, fragile, *others)\n"
     )
     done = process("chat", "--set", "Chain.Factory=own:chain", lines="boom\n3 + 3\n")
     assert done.code == 1

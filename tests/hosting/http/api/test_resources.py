@@ -119,7 +119,9 @@ async def test_a_session_whose_turn_does_not_stop_is_deleted_when_it_has(api, ad
 
 async def test_a_session_keeps_its_model_and_an_unknown_one_is_refused(api, ada: httpx.AsyncClient) -> None:
     await api.until((await sent(ada))["task_id"], "completed")
-    model = (await ada.get("/api/models")).json()["items"][0]["models"][0]["model"]
+    info = (await ada.get("/api/models")).json()["items"][0]["models"][0]
+    model = info["model"]
+    assert info["capabilities"] == []
     assert (await ada.patch("/api/sessions/s", json={"model": model})).json()["model"] == model
     assert (await ada.patch("/api/sessions/s", json={"model": "none such"})).status_code == 404
     both = await ada.patch("/api/sessions/s", json={"title": "About cats", "model": "none such"})
@@ -174,32 +176,69 @@ async def test_memory_is_each_users_own(api, ada, bob, olga) -> None:
     assert (await ada.delete("/api/memory/m-ada")).json() == {"ok": True}
 
 
-async def test_what_is_somebody_elses_stays_theirs(api, ada, bob) -> None:
+async def test_what_is_somebody_elses_is_answered_like_what_does_not_exist(api, ada, bob) -> None:
     receipt = await sent(ada, "pay Bob")
     await api.until(receipt["task_id"], "suspended")
     [asked] = (await ada.get("/api/approvals")).json()["items"]
-    task, approval = f"/api/tasks/{receipt['task_id']}", f"/api/approvals/{asked['approval_id']}"
+    theirs = {"SESSION": "s", "TASK": receipt["task_id"], "APPROVAL": asked["approval_id"]}
+    nobodys = {"SESSION": "n", "TASK": "0123456789abcdef0123", "APPROVAL": "apr_0123456789abcdef0123"}
+
+    async def answer(method: str, path: str, body: object, ids: dict[str, str]) -> tuple[int, dict[str, str], str]:
+        for name, value in ids.items():
+            path = path.replace(name, value)
+        given = await bob.request(method, path, json=body)
+        headers = {name: value for name, value in given.headers.items() if name not in ("date", "content-length")}
+        text = given.text
+        for name, value in ids.items():
+            text = text.replace(repr(value), name)
+        return given.status_code, headers, text
+
     for method, path, body in (
-        ("GET", "/api/sessions/s", None),
-        ("GET", "/api/sessions/s/messages", None),
-        ("GET", "/api/sessions/s/events", None),
-        ("GET", "/api/sessions/s/export", None),
-        ("PATCH", "/api/sessions/s", {"title": "mine"}),
-        ("POST", "/api/sessions/s/fork", {}),
-        ("DELETE", "/api/sessions/s", None),
-        ("POST", "/api/tasks", {"content": "x", "session_id": "s"}),
-        ("GET", task, None),
-        ("GET", f"{task}/events", None),
-        ("POST", f"{task}/cancel", None),
-        ("GET", approval, None),
-        ("POST", approval, {"decision": "approve"}),
-        ("GET", "/api/usage?session_id=s", None),
-        ("GET", "/api/sessions?everything=true", None),
+        ("GET", "/api/sessions/SESSION", None),
+        ("GET", "/api/sessions/SESSION/messages", None),
+        ("GET", "/api/sessions/SESSION/events", None),
+        ("GET", "/api/sessions/SESSION/export", None),
+        ("PATCH", "/api/sessions/SESSION", {"title": "mine"}),
+        ("PATCH", "/api/sessions/SESSION", {"model": "nothing/like-it"}),
+        ("POST", "/api/sessions/SESSION/fork", {}),
+        ("DELETE", "/api/sessions/SESSION", None),
+        ("GET", "/api/tasks/TASK", None),
+        ("GET", "/api/tasks/TASK/events", None),
+        ("POST", "/api/tasks/TASK/cancel", None),
+        ("GET", "/api/approvals/APPROVAL", None),
+        ("POST", "/api/approvals/APPROVAL", {"decision": "approve"}),
+        ("GET", "/api/usage?session_id=SESSION", None),
     ):
-        answer = await bob.request(method, path, json=body)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), (method, path)
-        assert "pay" not in answer.text
-    assert (await bob.get("/api/tasks")).json() == (await bob.get("/api/approvals")).json() == {"items": []}
+        refused = await answer(method, path, body, theirs)
+        assert refused[0] == 404, (method, path)
+        assert refused == await answer(method, path, body, nobodys), (method, path)
+    for path in ("/api/tasks", "/api/tasks?session_id=s", "/api/approvals", "/api/approvals?session_id=s"):
+        assert (await bob.get(path)).json() == {"items": []}
+    everything = await bob.get("/api/sessions?everything=true")
+    assert (everything.status_code, everything.json()["error"]["code"]) == (403, "forbidden")
+
+
+async def test_ids_that_somebody_else_has_taken_are_free_for_another_user(api, ada, bob) -> None:
+    await sent(ada, "secret", session_id="s")
+    await sent(ada, "secret", session_id="t")
+    receipt = await sent(bob, "hello", session_id="s")
+    assert receipt["session_id"] == "s"
+    await api.until(receipt["task_id"], "completed")
+    assert (await bob.get("/api/sessions/s")).json()["session_id"] == "s"
+    assert [each["content"] for each in (await bob.get("/api/sessions/s/messages")).json()["items"]] == [
+        "hello",
+        "HELLO",
+    ]
+    events = (await bob.get(f"/api/tasks/{receipt['task_id']}/events")).json()["items"]
+    assert {each["data"]["session_id"] for each in events} == {"s"}
+    copy = await bob.post("/api/sessions/s/fork", json={"session_id": "t"})
+    assert (copy.status_code, copy.json()["session_id"], copy.json()["owner"]) == (201, "t", "bob")
+    assert (await bob.post("/api/sessions/s/fork", json={"session_id": "t"})).status_code == 400
+    assert (await bob.get("/api/usage?session_id=s")).json()["items"][0]["calls"] == 1
+    assert [each["session_id"] for each in (await bob.get("/api/tasks?session_id=s")).json()["items"]] == ["s"]
+    assert (await bob.delete("/api/sessions/s")).status_code == 200
+    assert (await bob.get("/api/sessions/s")).status_code == 404
+    assert (await ada.get("/api/sessions/s")).status_code == 200
 
 
 async def test_what_runs_here_is_told(api, ada: httpx.AsyncClient, olga: httpx.AsyncClient) -> None:
@@ -223,3 +262,15 @@ async def test_a_host_that_stops_is_not_ready_and_takes_nothing(api, ada: httpx.
 async def test_wrong_parameters_are_told(api, ada: httpx.AsyncClient, query: str) -> None:
     await api.until((await sent(ada))["task_id"], "completed")
     assert (await ada.get(f"/api/sessions/s/messages?{query}")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [("a\x00b\x1b[31m", "a b [31m"), ("\u202eevil\u202c", "evil"), ("one\n two\u2028three", "one two three")],
+)
+async def test_a_title_is_one_line_without_invisible_characters(
+    api, ada: httpx.AsyncClient, given: str, title: str
+) -> None:
+    await ada.post("/api/tasks", json={"content": "hello", "session_id": "s"})
+    assert (await ada.patch("/api/sessions/s", json={"title": given})).json()["title"] == title
+    assert (await ada.patch("/api/sessions/s", json={"title": "\u200b\x00"})).status_code == 400

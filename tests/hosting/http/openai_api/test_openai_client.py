@@ -10,13 +10,15 @@ import openai
 import pytest
 from aiohttp import web
 
-from sophon import ModelRequest, Services
+from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.errors import RateLimited
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_middlewares.chains import twelve
+
+SUM = ToolCall("c", "calculator", {"expression": "6 * 7"})
 
 
 class Here:
@@ -38,9 +40,11 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         asked: list[ModelRequest] = []
         holder: list[Here] = []
 
-        async def answer(request: ModelRequest) -> str:
+        async def answer(request: ModelRequest) -> str | ModelResponse:
             asked.append(request)
             text = request.messages[-1].content
+            if text == "look":
+                return ModelResponse("Let me look.", [SUM], reasoning="Hm")
             if text == "fail":
                 raise RateLimited("too often")
             if text == "wait":
@@ -114,6 +118,15 @@ async def test_an_answer_is_streamed_with_what_it_used(serve, connect) -> None:
     assert "".join(each.choices[0].delta.content or "" for each in pieces if each.choices) == "you said hello"
     assert [each.choices[0].finish_reason for each in pieces if each.choices][-1] == "stop"
     assert pieces[-1].usage.total_tokens > 0
+
+
+async def test_text_before_a_tool_call_is_in_the_content_streamed_and_whole(serve, connect) -> None:
+    client = connect(await serve())
+    messages = [{"role": "user", "content": "look"}]
+    whole = await client.chat.completions.create(model="sophon", messages=messages)
+    stream = await client.chat.completions.create(model="sophon", messages=messages, stream=True)
+    streamed = "".join([each.choices[0].delta.content or "" async for each in stream if each.choices])
+    assert whole.choices[0].message.content == streamed == "Let me look.\n\nyou said 42"
 
 
 async def test_the_models_are_listed(serve, connect) -> None:

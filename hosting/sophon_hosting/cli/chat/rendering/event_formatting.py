@@ -10,17 +10,18 @@ from sophon.events import (
     LoopWarning,
     PlanStepChanged,
     Progress,
+    ProviderExcluded,
     ToolCallCompleted,
 )
-from sophon.messages import Usage
+from sophon.messages import ToolCallOutcome, Usage
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import (
     ARGUMENTS_CHARACTERS,
     format_arguments,
-    format_cost,
     format_count,
     format_duration,
+    format_usage_cost,
 )
 from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT
 
@@ -28,7 +29,15 @@ RESULT_CHARACTERS = 60
 REASON_CHARACTERS = 200
 STEP_CHARACTERS = 60
 
-OUTCOME_SYMBOLS = {"completed": "✓", "denied": "✗", "failed": "✗", "timed_out": "✗", "cancelled": "–", "discarded": "–"}
+OUTCOME_SYMBOLS: Mapping[ToolCallOutcome, str] = {
+    "completed": "✓",
+    "denied": "✗",
+    "failed": "✗",
+    "timed_out": "✗",
+    "cancelled": "–",
+    "discarded": "–",
+    "interrupted": "?",
+}
 STEP_SYMBOLS = {"running": "▸", "completed": "✓", "failed": "✗", "skipped": "–", "cancelled": "–", "pending": "·"}
 
 
@@ -38,11 +47,12 @@ def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> 
     head = f"{OUTCOME_SYMBOLS[event.outcome]} {format_step_prefix(event.run_id)}{tool}"
     if arguments:
         head += f" ({format_arguments(arguments)})"
+    text = unfence_text(event.result)  # a host of an earlier version sends the fence
     if event.outcome == "completed":
-        result = to_single_line(unfence_text(event.result), RESULT_CHARACTERS)
+        result = to_single_line(text, RESULT_CHARACTERS)
         return f"{head} → {result or 'nothing'} · {format_duration(event.duration_ms)}"
     outcome = event.outcome.replace("_", " ")
-    detail = event.result.removeprefix("error: ").removeprefix("denied: ").removeprefix(f"{event.tool} {outcome}: ")
+    detail = text.removeprefix("error: ").removeprefix("denied: ").removeprefix(f"{event.tool} {outcome}: ")
     reason = to_single_line(detail, REASON_CHARACTERS)
     return f"{head} {outcome}" if reason in ("", outcome) else f"{head} {outcome}: {reason}"
 
@@ -88,9 +98,16 @@ def format_loop_warning(event: LoopWarning) -> str:
 
 def format_budget_alert(event: BudgetAlert) -> str:
     """Format a budget alert: the limit and the share of it that is used."""
-    share = f"{event.share:.0%} of {event.name}"
     provider = to_single_line(event.provider, STEP_CHARACTERS)
-    return f"· budget: {share} used by {provider} ({event.used:g} of {event.limit:g})"
+    amount = f"({event.used:g} of {event.limit:g})"
+    if event.refused:
+        return f"· budget: {event.name} of {provider} refuses calls {amount}"
+    return f"· budget: {event.share:.0%} of {event.name} used by {provider} {amount}"
+
+
+def format_exclusion(event: ProviderExcluded) -> str:
+    """Format the exclusion of a provider from the turn, with its reason."""
+    return to_single_line(f"· {event.provider} is not used: {event.reason}", REASON_CHARACTERS)
 
 
 def format_progress(event: Progress) -> str:
@@ -102,7 +119,7 @@ def format_turn_footer(model: str, usage: Usage, *, milliseconds: int, session_i
     """Format the last line of a turn: model, tokens, cost, duration, session."""
     facts = [model] if model else []
     facts += [f"{usage.total_tokens:,} tokens"] if usage.total_tokens else []
-    facts += [format_cost(usage.cost_micros)] if usage.cost_micros else []
+    facts += [format_usage_cost(usage)] if usage.cost_micros or usage.unpriced_tokens else []
     facts += [format_duration(milliseconds), f"session {session_id}"]
     return to_single_line(" · ".join(facts), REASON_CHARACTERS)
 

@@ -6,19 +6,26 @@ from typing import Any, TextIO
 
 from sophon.events import Event
 from sophon.messages import Response
+from sophon_hosting.events.stream_snapshots import StreamSnapshots
 
 
 class JsonRenderer:
-    """Writes every event in its wire format, in ASCII; nothing else is written to the stream."""
+    """Writes every event in its wire format, in ASCII; nothing else is written to the stream.
+
+    The offset of a chunk is its position in what was written of its epoch, as no host sets it in this process.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._snapshots = StreamSnapshots()
 
     def start_turn(self) -> None:
-        """Do nothing: the first event marks the start of a turn."""
+        """Forget the streamed text of the turn before."""
+        self._snapshots = StreamSnapshots()
 
     def emit(self, event: Event, /) -> None:
         """Write one event as one line."""
+        self._snapshots.record(event)
         self._write(event.wire_name, event.to_wire())
 
     def finish_turn(self, response: Response, session_id: str) -> None:
@@ -27,7 +34,7 @@ class JsonRenderer:
             "response",
             {
                 "session_id": session_id,
-                "text": response.text,
+                "text": response.full_text,
                 "finish_reason": response.finish_reason,
                 "usage": response.usage.to_json(),
                 "tool_calls": [call.to_json() for call in response.tool_calls],

@@ -1,6 +1,6 @@
 """Terminal renderer of a turn: streamed text, with dim lines for tool calls, plans and other events in between."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -13,10 +13,14 @@ from sophon.events import (
     ContextCompacted,
     Event,
     LoopWarning,
+    Message,
     ModelAttempt,
     PlanProposed,
     PlanStepChanged,
     Progress,
+    ProviderExcluded,
+    Reasoning,
+    ReasoningChunk,
     StreamChunk,
     StreamReset,
     TaskCompleted,
@@ -29,6 +33,7 @@ from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_budget_alert,
     format_compaction,
     format_decision,
+    format_exclusion,
     format_loop_warning,
     format_plan,
     format_plan_step,
@@ -36,27 +41,25 @@ from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_tool_call,
     format_turn_footer,
 )
-from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.cli.chat.rendering.terminal_writer import MARGIN, TerminalWriter
+from sophon_hosting.rendering.control_characters import escape_control_characters
+from sophon_hosting.rendering.sent_text import SentText
 from sophon_hosting.rendering.value_formatting import format_arguments
 
-ERASE_LINE = "\r\x1b[2K"
-MARGIN = "  "
-STATUS_MARGIN = 6
-"""Columns of the status line that stay free, so that no terminal wraps it."""
 
-
-class TerminalRenderer:
+class TerminalRenderer(TerminalWriter):
     """Renders the events of one turn after another; markup in texts is never interpreted.
 
-    On a terminal the last line is a status line with the current activity; the next output erases it.
+    On a terminal the last line is a status line with the current activity; the next output erases it. Reasoning is
+    written, dimmed, with `shows_reasoning` only.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._in_line = False
-        """Whether the cursor stands behind text."""
-        self._has_status = False
-        self._text: list[str] = []
+    def __init__(self, console: Console, *, shows_reasoning: bool = False) -> None:
+        super().__init__(console)
+        self._shows_reasoning = shows_reasoning
+        self._reasoning_id = ""
+        """Id of the reasoning that was written last."""
+        self._sent = SentText()
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._plans: dict[str, Mapping[str, Any]] = {}
         self._steps: dict[str, str] = {}
@@ -73,16 +76,20 @@ class TerminalRenderer:
             ApprovalRequested: self._on_approval_requested,
             ApprovalResolved: self._on_approval_resolved,
             BudgetAlert: lambda event: self.write_dim_line(format_budget_alert(event)),
+            ProviderExcluded: lambda event: self.write_dim_line(format_exclusion(event)),
             ContextCompacted: lambda event: self.write_dim_line(format_compaction(event)),
             LoopWarning: lambda event: self.write_dim_line(format_loop_warning(event)),
             Progress: lambda event: self.write_dim_line(format_progress(event)),
             ModelAttempt: self._on_attempt,
             TaskCompleted: self._on_completed,
+            Message: self._on_message,
+            ReasoningChunk: self._on_reasoning_chunk,
+            Reasoning: self._on_reasoning,
         }
 
     def start_turn(self) -> None:
         """Clear the state of the turn before."""
-        self._text.clear()
+        self.in_answer, self._sent, self._reasoning_id = False, SentText(), ""
         for state in (self._arguments, self._plans, self._steps):
             state.clear()
         self._model = ""
@@ -95,9 +102,10 @@ class TerminalRenderer:
 
     def finish_turn(self, response: Response, session_id: str) -> None:
         """Write the text that was not streamed, and the footer with model, tokens, cost and duration."""
-        if response.text and "".join(self._text) != response.text:
-            self.end_line()
-            self.write_text(response.text)
+        text, written = response.full_text, self._sent.epoch_text
+        if text.strip() and written.strip() != text.strip():
+            self.in_answer = self.in_answer and text.startswith(written)
+            self._write_answer(text[len(written) :] if text.startswith(written) else text)
         self.end_line()
         if response.finish_reason == "cancelled":
             self.write_dim_line("– stopped")
@@ -106,74 +114,57 @@ class TerminalRenderer:
                 format_turn_footer(self._model, response.usage, milliseconds=self._milliseconds, session_id=session_id)
             )
 
-    def write_text(self, text: str) -> None:
-        """Write text of the answer; the next text may continue its line."""
-        self._erase_status()
-        escaped = escape_control_characters(text)
-        self._console.out(escaped, end="", highlight=False)
-        self._in_line = not escaped.endswith("\n")
-
-    def write_dim_line(self, line: str, *, margin: str = MARGIN) -> None:
-        """Write one dim line, cut to the width of a terminal."""
-        self.end_line()
-        width = self._console.width - len(margin) if self._console.is_terminal else None
-        self._console.out(margin + to_single_line(line, width), style="dim", highlight=False)
-
-    def write_dim_lines(self, lines: Iterable[str]) -> None:
-        """Write several dim lines without a margin."""
-        for line in lines:
-            self.write_dim_line(line, margin="")
-
-    def write_lines(self, lines: Iterable[str], *, style: str | None = None) -> None:
-        """Write whole lines with control characters escaped."""
-        self.end_line()
-        for line in lines:
-            self._console.out(escape_control_characters(line), style=style, highlight=False)
-
-    def write_prompt(self, text: str) -> None:
-        """Write a prompt and leave the cursor behind it."""
-        self.end_line()
-        self._console.out(escape_control_characters(text), end="", highlight=False)
-        self._console.file.flush()
-        self._in_line = True
-
-    def finish_prompt(self, text: str, *, echoed: bool) -> None:
-        """End the prompt line; write the answer unless the terminal has echoed it."""
-        if not echoed:
-            self._console.out(escape_control_characters(text), highlight=False)
-        self._in_line = False
-
-    def end_line(self) -> None:
-        """Erase the status line, and start a new line if the cursor stands behind text."""
-        self._erase_status()
-        if self._in_line:
-            self._console.out("")
-            self._in_line = False
-
     def _on_chunk(self, event: StreamChunk) -> None:
-        if not self._text:
+        text = self._sent.add_chunk(event)
+        if text:
+            self._write_answer(text)
+            self.console.file.flush()
+
+    def _on_message(self, event: Message) -> None:
+        """Write a message that was not streamed; the user's own is on the screen already."""
+        text = self._sent.add_message(event.content) if event.role == "assistant" else ""
+        if text:
+            self.in_answer = False
+            self._write_answer(text)
+
+    def _write_answer(self, text: str) -> None:
+        """Write text of the answer, on a line of its own if something else was written before it."""
+        if not self.in_answer:
             self.end_line()
-        self._text.append(event.text)
-        self.write_text(event.text)
-        self._console.file.flush()
+            text = text.lstrip("\n")
+        self.write_text(text)
+        self.in_answer = True
+
+    def _on_reasoning_chunk(self, event: ReasoningChunk) -> None:
+        if not self._shows_reasoning:
+            return
+        if self._reasoning_id != event.reasoning_id or not event.offset:
+            self.end_line()
+            self._reasoning_id, self.in_answer = event.reasoning_id, False
+        self.erase_status()
+        self.console.out(escape_control_characters(event.text), end="", style="dim", highlight=False)
+        self.in_line = True
+
+    def _on_reasoning(self, event: Reasoning) -> None:
+        if self._shows_reasoning and self._reasoning_id != event.reasoning_id:
+            self.write_lines(event.text.splitlines(), style="dim")
+            self._reasoning_id = event.reasoning_id
 
     def _on_reset(self, event: StreamReset) -> None:
-        self._text.clear()
+        self._sent.forget_unfinished()
         self.write_dim_line(f"· the answer restarts: {event.reason}")
 
     def _on_status(self, event: AgentStatus) -> None:
         if event.status == "retrying":
             self.write_dim_line(f"· retrying: {event.detail}")
         elif event.status != "waiting_approval":
-            self._show_status(f"{event.status.replace('_', ' ')} {event.detail}".strip())
+            self.show_status(f"{event.status.replace('_', ' ')} {event.detail}".strip())
 
     def _on_tool_started(self, event: ToolCallStarted) -> None:
-        self._text.clear()
         self._arguments[event.run_id + event.call_id] = event.arguments
-        self._show_status(f"running {event.tool} {format_arguments(event.arguments)}")
+        self.show_status(f"running {event.tool} {format_arguments(event.arguments)}")
 
     def _on_tool_completed(self, event: ToolCallCompleted) -> None:
-        self._text.clear()
         self.write_dim_line(format_tool_call(event, self._arguments.pop(event.run_id + event.call_id, {})))
 
     def _on_plan(self, event: PlanProposed) -> None:
@@ -201,21 +192,3 @@ class TerminalRenderer:
 
     def _on_completed(self, event: TaskCompleted) -> None:
         self._milliseconds = event.duration_ms
-
-    def _show_status(self, text: str) -> None:
-        if not self._console.is_terminal or self._console.is_dumb_terminal or self._in_line:
-            return
-        self._erase_status()
-        self._console.out(
-            f"{MARGIN}{to_single_line(text, self._console.width - STATUS_MARGIN)} …",
-            end="",
-            style="dim",
-            highlight=False,
-        )
-        self._console.file.flush()
-        self._has_status = True
-
-    def _erase_status(self) -> None:
-        if self._has_status:
-            self._console.file.write(ERASE_LINE)
-            self._has_status = False

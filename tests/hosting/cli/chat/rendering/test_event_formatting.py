@@ -8,6 +8,7 @@ from sophon.events import (
     ContextCompacted,
     LoopWarning,
     PlanStepChanged,
+    ProviderExcluded,
     ToolCallCompleted,
 )
 from sophon.messages import Usage
@@ -16,6 +17,7 @@ from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_budget_alert,
     format_compaction,
     format_decision,
+    format_exclusion,
     format_loop_warning,
     format_plan,
     format_plan_step,
@@ -44,6 +46,8 @@ def ended(outcome: str = "completed", result: str = "391", run_id: str = "run") 
         (ended(result=""), {}, "✓ calculator → nothing · 2 ms"),
         (ended(run_id="run/s1"), {"a": 1, "b": [2]}, "✓ [s1] calculator (a=1, b=[2]) → 391 · 2 ms"),
         (ended(result=fence_text("from outside", "web", "0" * 16)), {}, "✓ calculator → from outside · 2 ms"),
+        (ended("failed", fence_text("error: no file", "web", "0" * 16)), {}, "✗ calculator failed: no file"),
+        (ended("interrupted", "error: unknown"), {}, "? calculator interrupted: unknown"),
         (ended("failed", "error: no number"), {}, "✗ calculator failed: no number"),
         (ended("failed", "error: calculator failed: KeyError: 1"), {}, "✗ calculator failed: KeyError: 1"),
         (ended("denied", "denied: not now"), {}, "✗ calculator denied: not now"),
@@ -96,6 +100,10 @@ def test_an_expired_question_says_so() -> None:
 def test_rare_happenings_have_a_line_each() -> None:
     alert = BudgetAlert(provider="openai", name="DailyTokens", limit=1000, used=800, share=0.8)
     assert format_budget_alert(alert) == "· budget: 80% of DailyTokens used by openai (800 of 1000)"
+    refused = BudgetAlert(provider="openai", name="DailyTokens", limit=1000, used=540, share=1.0, refused=True)
+    assert format_budget_alert(refused) == "· budget: DailyTokens of openai refuses calls (540 of 1000)"
+    excluded = ProviderExcluded(provider="openai", limit="DailyTokens", reason="the budget is spent")
+    assert format_exclusion(excluded) == "· openai is not used: the budget is spent"
     compacted = ContextCompacted(how="summary", messages=40, tokens_before=9000, tokens_after=3000)
     assert "40 older messages summarised (9,000 to 3,000 tokens)" in format_compaction(compacted)
     warning = LoopWarning(level="warning", pattern="generic_repeat", tool="t", count=10, detail="10 times the same")

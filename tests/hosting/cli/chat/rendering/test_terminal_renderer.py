@@ -9,9 +9,12 @@ from sophon.events import (
     AgentStatus,
     ApprovalRequested,
     Event,
+    Message,
     ModelAttempt,
     PlanProposed,
     PlanStepChanged,
+    Reasoning,
+    ReasoningChunk,
     StreamChunk,
     StreamReset,
     TaskCompleted,
@@ -25,7 +28,9 @@ from sophon_hosting.cli.console.output import create_console
 PLAN = {"id": "p", "goal": "both", "steps": [{"id": "s1", "description": "write", "estimated_risk": "medium"}]}
 
 
-def shown(*events: Event, response: Response | None = None, terminal: bool = False) -> str:
+def shown(
+    *events: Event, response: Response | None = None, terminal: bool = False, shows_reasoning: bool = False
+) -> str:
     stream = io.StringIO()
     screen = Console(
         file=stream,
@@ -35,7 +40,7 @@ def shown(*events: Event, response: Response | None = None, terminal: bool = Fal
         legacy_windows=False,
         _environ={"TERM": "xterm"},
     )
-    view = TerminalRenderer(screen)
+    view = TerminalRenderer(screen, shows_reasoning=shows_reasoning)
     view.start_turn()
     for event in events:
         view.emit(event)
@@ -120,3 +125,38 @@ def test_a_cancelled_turn_says_that_it_stopped() -> None:
 def test_no_color_means_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert create_console().color_system is None
+
+
+WHOLE = Response("It is 2.", earlier_texts=["Let me add."])
+ADDED = Message(message_id="run:0", role="assistant", content="Let me add.")
+LAST = Message(message_id="main:4", role="assistant", content="It is 2.")
+
+
+def test_text_before_a_tool_call_is_written_once_in_its_order_when_streamed() -> None:
+    text = shown(chunk("Let me add."), ADDED, *tool(), chunk("\n\nIt is 2."), LAST, response=WHOLE)
+    lines = text.splitlines()
+    assert [lines[0], lines[2]] == ["Let me add.", "It is 2."]
+    assert "calculator" in lines[1]
+    assert text.count("Let me add.") == text.count("It is 2.") == 1
+
+
+def test_text_before_a_tool_call_is_written_in_its_order_without_streaming() -> None:
+    lines = shown(ADDED, *tool(), LAST, response=WHOLE).splitlines()
+    assert [lines[0], lines[2]] == ["Let me add.", "It is 2."]
+    assert len(lines) == 4
+
+
+def test_after_a_reset_the_text_that_still_counts_is_not_repeated() -> None:
+    again = [StreamReset(epoch=2, reason="again"), StreamChunk(epoch=2, text="Let me add.")]
+    rest = StreamChunk(epoch=2, text="\n\nIt is 2.")
+    text = shown(chunk("Let me add."), ADDED, *tool(), chunk("\n\nIt i"), *again, rest, LAST, response=WHOLE)
+    assert text.count("Let me add.") == 1
+    assert text.splitlines()[-2] == "It is 2."
+
+
+def test_reasoning_is_written_on_request_only() -> None:
+    pieces = [ReasoningChunk(reasoning_id="run:0", text=text, offset=at) for text, at in (("one ", 0), ("plus", 4))]
+    events = [*pieces, chunk("2"), Reasoning(reasoning_id="run:0", model="p/m", text="one plus")]
+    assert shown(*events).splitlines() == ["2"]
+    assert shown(*events, shows_reasoning=True).splitlines() == ["one plus", "2"]
+    assert shown(events[-1], shows_reasoning=True) == "one plus\n"

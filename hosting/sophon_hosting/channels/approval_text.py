@@ -1,0 +1,68 @@
+"""Text of an approval prompt in a chat, and whether a chat can show the approval completely."""
+
+import re
+
+from sophon.approvals import ApprovalRequest
+from sophon.visible_text import escape_invisible
+
+MAX_CHAT_CHARACTERS = 12_000
+"""Longest preview that a chat shows: three messages of the platforms. A longer one is decided elsewhere."""
+
+TOO_LONG = "This is too long for a chat, so it cannot be approved here"
+ELSEWHERE = "Read it on the web page, or with `sophon approvals show`, and decide there."
+
+OPERATOR_NOTE = "Waiting for an operator: it cannot be approved by the person who asked."
+"""Second line of a prompt that only an operator may approve."""
+
+MAX_NAME_CHARACTERS, MAX_REASON_CHARACTERS = 64, 500
+"""Length of a person's name and of a reason in the line that shows a decision."""
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~&])")
+
+
+def fits_into_chat(request: ApprovalRequest) -> bool:
+    """Return whether a chat shows the request completely; only then may it be approved there."""
+    return len(request.whole_preview) <= MAX_CHAT_CHARACTERS
+
+
+def format_refusal(approval_id: str) -> str:
+    """Return the answer to somebody who approves in a chat what the chat did not show."""
+    return f"{TOO_LONG} ({approval_id}). {ELSEWHERE.replace('`', '')}"
+
+
+def format_heading(request: ApprovalRequest) -> str:
+    """Return the question in one line."""
+    if request.kind == "plan":
+        return "May this plan be carried out?"
+    return f"May {request.tool} run? ({request.risk.label} risk)"
+
+
+def format_prompt(request: ApprovalRequest, commands: str) -> str:
+    """Return the prompt as markdown: heading, the preview as a code block, commands.
+
+    In a code block the platforms interpret nothing: no link, no command, no markup, no space.
+    """
+    preview = request.whole_preview if fits_into_chat(request) else request.preview
+    heading = format_heading(request)
+    if request.needs_operator:
+        heading += f"\n{OPERATOR_NOTE}"
+    lines = [escape_markdown(heading), f"```\n{_close_no_fence(preview)}\n```"]
+    if not fits_into_chat(request):
+        lines.append(f"{TOO_LONG} (`{request.id}`). {ELSEWHERE}")
+    return "\n\n".join([*lines, escape_markdown(commands)])
+
+
+def to_visible_line(text: str, limit: int) -> str:
+    """Return what a person wrote as one line without invisible characters, cut to `limit` characters."""
+    line = escape_invisible(" ".join(text.split()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def escape_markdown(text: str) -> str:
+    """Return markdown that is shown as `text`."""
+    return _MARKDOWN.sub(r"\\\1", text)
+
+
+def _close_no_fence(text: str) -> str:
+    """Show three backticks, which would end the code block, as escapes."""
+    return text.replace("```", "⟦U+0060⟧" * 3)

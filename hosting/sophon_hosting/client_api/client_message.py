@@ -1,0 +1,25 @@
+"""Message that a client sends to the agent."""
+
+from dataclasses import dataclass
+
+MAX_CONTENT_CHARACTERS = 200_000
+"""Maximum length of one message; longer texts belong in files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMessage:
+    """Message from a client.
+
+    `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
+    hexadecimal digits). `instructions` apply to this turn only and follow those of the host.
+    """
+
+    content: str
+    session_id: str | None = None
+    client_message_id: str | None = None
+    stream: bool = True
+    model: str | None = None
+    planning: str | None = None
+    max_iterations: int | None = None
+    trace: str | None = None
+    instructions: str | None = None

@@ -1,0 +1,1 @@
+"""TCP connections of the HTTP server: caps, deadlines, and what happens when they are reached."""

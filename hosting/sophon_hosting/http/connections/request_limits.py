@@ -1,0 +1,59 @@
+"""HTTP middlewares that tell the connection what is served, and set the deadline for the body of a request."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+
+from aiohttp import web
+from aiohttp.streams import StreamReader
+from aiohttp.typedefs import Middleware
+
+from sophon_hosting.client_api.client_address import TrustedProxies
+from sophon_hosting.client_api.client_errors import BodyTimeout
+from sophon_hosting.client_api.login_throttle import LoginThrottle
+from sophon_hosting.http.connections.http_connection import HttpConnection
+from sophon_hosting.http.error_middleware import RequestHandler
+
+
+def mark_as_serving() -> Middleware:
+    """Return a middleware that protects the connection from replacement while its request is served."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        connection = request.protocol
+        with connection.serving(request) if isinstance(connection, HttpConnection) else nullcontext():
+            return await handler(request)
+
+    return middleware
+
+
+def limit_body_time(seconds: float) -> Middleware:
+    """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
+        if not request.content.is_eof():
+            timer = asyncio.get_running_loop().call_later(seconds, _expire, request.content, seconds)
+            request.content.on_eof(timer.cancel)
+        return await handler(request)
+
+    return middleware
+
+
+def delay_failed_login(
+    throttle: LoginThrottle, proxies: TrustedProxies
+) -> Callable[[web.Request, str], Awaitable[None]]:
+    """Return a function that delays the answer to a failed log-in; the connection may be replaced in the meantime."""
+
+    async def delay(request: web.Request, token: str) -> None:
+        address = proxies.client_address(request)
+        connection = request.protocol
+        with connection.replaceable() if isinstance(connection, HttpConnection) else nullcontext():
+            await throttle.delay_failure(address, token)
+
+    return delay
+
+
+def _expire(content: StreamReader, seconds: float) -> None:
+    if not content.is_eof() and content.exception() is None:
+        content.set_exception(BodyTimeout(seconds))

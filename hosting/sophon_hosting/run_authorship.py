@@ -1,0 +1,21 @@
+"""Authorship of a run's text: what its owner wrote, and what they only passed on.
+
+A message may quote or forward the words of others. They are part of the turn's text, but they say nothing about the
+owner, and what a model writes after reading a forwarded text may come from that.
+"""
+
+from sophon.stores.runs.contract import Run
+
+OWN_TEXT = "own_text"
+"""Key, in `Run.origin`, of the part of the text that the owner wrote; missing if that is all of it."""
+
+FOREIGN_SOURCES = "foreign_sources"
+"""Key, in `Run.origin`, of the sources of the text that others wrote; see `sophon.context.provenance`."""
+
+FORWARDED_MESSAGE = "forwarded message"
+"""Source of a text that was forwarded."""
+
+
+def own_text_of_run(run: Run) -> str:
+    """Return what the owner of the run wrote in it; "" if nothing."""
+    return str(run.origin.get(OWN_TEXT, run.text))

@@ -1,0 +1,91 @@
+"""Approval gate of a host: a stored decision, checked against the policy of the moment, or a suspended turn."""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import replace
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.clock import Clock
+from sophon.errors import NotFound
+from sophon.events import EventSink, NullEventSink
+from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.contract import Store
+from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_middlewares.inner.approval import build_request_event
+
+log = logging.getLogger("sophon")
+
+
+class StoreApprovalGate:
+    """Approval gate of a host: return the stored decision, or suspend the turn; it never waits.
+
+    The first request sets the expiry; repeating the same request returns the same record. An approval whose author may
+    not give it under the policy of this moment (users, channels or operators changed since, or an earlier version let
+    them) runs nothing: the question is asked again, as a new one.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        active_runs: ActiveRuns,
+        *,
+        policy: OperatorPolicy = UNRESTRICTED,
+        events: EventSink | None = None,
+    ) -> None:
+        self._store, self._clock, self._active_runs = store, clock, active_runs
+        # Not `or`: an event bus without sessions has length 0.
+        self._policy, self._events = policy, events if events is not None else NullEventSink()
+        self.new_request_event = asyncio.Event()
+        """Set for every request without a decision; the expiry loop clears it."""
+
+    async def request(self, request: ApprovalRequest, /) -> Decision:
+        """Return the stored decision if it counts, or `suspend`."""
+        record = await self._store.approvals.get_or_create(request, self._clock.now())
+        while record.decision is not None:
+            if await self._counts(request, record.decision):
+                return record.decision
+            record = await self._ask_again(request, record, record.decision)
+        active_run = self._active_runs.get(task_id_from_request(request))
+        if active_run is not None:
+            active_run.pending_approval_ids.append(record.request.id)
+        self.new_request_event.set()
+        return Decision.suspend()
+
+    async def _counts(self, request: ApprovalRequest, decision: Decision) -> bool:
+        """Return whether the decision may be used now; a rejection runs nothing, so it always may.
+
+        `request` is that of this moment: the tool may have become riskier since the question was stored.
+        """
+        if decision.verdict == "reject":
+            return True
+        try:
+            asker = (await self._store.runs.get(task_id_from_request(request))).owner
+        except NotFound:
+            return False
+        decider = decision.decided_by
+        return self._policy.find_problem(request.risk, asker=asker, decider=decider, approves=True) is None
+
+    async def _ask_again(self, request: ApprovalRequest, void: ApprovalRecord, decision: Decision) -> ApprovalRecord:
+        """Return the record of the question that follows one with a void decision; announce it if it is new."""
+        again = replace(request, id=following_id(void.request.id))
+        try:
+            return await self._store.approvals.get(again.id)
+        except NotFound:
+            record = await self._store.approvals.get_or_create(again, self._clock.now())
+        log.warning(
+            "approval %s (%s): %s by %s does not count any more, asked again as %s",
+            *(void.request.id, request.tool, decision.verdict, decision.decided_by or "nobody known", again.id),
+        )
+        event = build_request_event(again)
+        event.session_id, event.run_id, event.task_id = again.session_id, again.run_id, task_id_from_request(again)
+        self._events.emit(event)
+        return record
+
+
+def following_id(approval_id: str) -> str:
+    """Return the id of the question that is asked after this one's decision turned out to be void."""
+    return f"apr_{hashlib.sha256(approval_id.encode()).hexdigest()[:20]}"

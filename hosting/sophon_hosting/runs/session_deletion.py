@@ -1,0 +1,58 @@
+"""Deletion of a session: its tasks are cancelled and have ended, and nothing of it goes on under its id."""
+
+from collections.abc import Awaitable, Callable
+
+from sophon.errors import SophonError
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.session_gate import SessionGate
+
+RELEASE_TIMEOUT_SECONDS = 1.0
+"""How long a deletion waits for a worker to release a run that has its outcome."""
+
+
+class Busy(SophonError):
+    """Error: a running turn blocks the operation; retry when the turn has ended (code `busy`)."""
+
+    code = "busy"
+
+
+class SessionDeletion:
+    """Deletes sessions of a host. `cancel` is `Host.cancel`; messages are accepted under the gate."""
+
+    def __init__(
+        self,
+        services: Services,
+        event_bus: EventBus,
+        active_runs: ActiveRuns,
+        cancel: Callable[[str], Awaitable[Run]],
+    ) -> None:
+        self._services, self._event_bus, self._active_runs, self._cancel = services, event_bus, active_runs, cancel
+        self.gate = SessionGate()
+
+    async def delete(self, session_id: str) -> None:
+        """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy."""
+        store = self._services.store
+        async with self.gate.deleting(session_id):
+            while unfinished := [run for run in await store.runs.list_unfinished() if run.session_id == session_id]:
+                for run in unfinished:
+                    if not (await self._cancel(run.id)).is_finished:
+                        raise _busy(run)
+            await self._wait_for_workers(session_id)
+            await self._event_bus.delete_session(session_id, store.sessions.delete)
+
+    async def _wait_for_workers(self, session_id: str) -> None:
+        """Wait until the workers have emitted the last events of the session's runs, which follow their outcomes."""
+        for active_run in self._active_runs:
+            if active_run.run is not None and active_run.run.session_id == session_id:
+                try:
+                    async with self._services.clock.timeout(RELEASE_TIMEOUT_SECONDS):
+                        await active_run.released.wait()
+                except TimeoutError:
+                    raise _busy(active_run.run) from None
+
+
+def _busy(run: Run) -> Busy:
+    return Busy(f"task {run.id!r} is still stopping; delete the session when it has ended")

@@ -1,0 +1,27 @@
+import math
+
+import pytest
+
+from sophon.settings import HubSettings
+from sophon_hosting.http.connections.limits import ConnectionLimits, max_connections_for_files
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"), [(math.inf, math.inf), (1024, 768), (256, 192), (128, 64), (64, 16), (16, 4), (2, 1)]
+)
+def test_connections_leave_files_for_everything_else(files: float, connections: float) -> None:
+    assert max_connections_for_files(files) == connections
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "expected"),
+    [
+        ({}, math.inf, (1000, 100)),
+        ({}, 256, (192, 96)),
+        ({"MaxConnections": 50, "MaxConnectionsPerAddress": 10}, 1024, (50, 10)),
+        ({"MaxConnectionsPerAddress": 5000}, 1024, (768, 384)),
+    ],
+)
+def test_the_settings_hold_below_the_limit_of_open_files(settings, files, expected) -> None:
+    limits = ConnectionLimits.from_settings(HubSettings.model_validate(settings), files)
+    assert (limits.max_connections, limits.max_per_address) == expected
