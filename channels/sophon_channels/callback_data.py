@@ -20,9 +20,10 @@ class ApprovalPress:
     verdict: ButtonVerdict
 
 
-def build_approval_buttons(code: str) -> tuple[Button, ...]:
-    """Return the Approve and Reject buttons for the approval prompt with that code."""
-    return Button("Approve", f"ap:{code}:approve"), Button("Reject", f"ap:{code}:reject", is_dangerous=True)
+def build_approval_buttons(code: str, *, can_approve: bool = True) -> tuple[Button, ...]:
+    """Return the buttons of the approval prompt with that code: Approve, unless it is barred, and Reject."""
+    reject = Button("Reject", f"ap:{code}:reject", is_dangerous=True)
+    return (Button("Approve", f"ap:{code}:approve"), reject) if can_approve else (reject,)
 
 
 def parse_callback_data(data: str) -> ApprovalPress | None:

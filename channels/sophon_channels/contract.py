@@ -56,7 +56,7 @@ class InboundMessage:
 
     `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the
     message that it replies to. `media_group_id` is the platform's id of a media group whose parts arrive as separate
-    messages. `is_late`: the message was delivered long after it was written.
+    messages. `is_late`: the message was delivered long after it was written. `is_forwarded`: somebody else wrote it.
     """
 
     external_id: str
@@ -70,6 +70,7 @@ class InboundMessage:
     media_group_id: str | None = None
     attachments: tuple[Attachment, ...] = ()
     is_late: bool = False
+    is_forwarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def _parse_message(
         media_group_id=get_text(message, "media_group_id") or None,
         attachments=files,
         is_late=now - sent_at > LATE_THRESHOLD,
+        is_forwarded=bool(get_object(message, "forward_origin")),
     )
 
 

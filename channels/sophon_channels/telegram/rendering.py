@@ -6,6 +6,7 @@ from typing import Any
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
+from sophon_channels.telegram.app_urls import break_app_urls, style_app_urls_as_code
 from sophon_channels.telegram.html import html_from_runs
 from sophon_channels.text.markdown import runs_from_markdown
 from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text
@@ -39,10 +40,11 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     """
     text = sanitize_text(message.text)
     first = CAPTION_LIMIT if message.file_path else None
-    parts = split_runs(
-        runs_from_markdown(text) if message.is_markdown else [StyledRun(text)], PART_LIMIT, first_limit=first
-    )
-    rendered: list[dict[str, Any]] = [{"html": html_from_runs(part), "plain": to_plain_text(part)} for part in parts]
+    runs = runs_from_markdown(text) if message.is_markdown else [StyledRun(text)]
+    parts = split_runs([run for run in style_app_urls_as_code(runs) if run.text], PART_LIMIT, first_limit=first)
+    rendered: list[dict[str, Any]] = [
+        {"html": html_from_runs(part), "plain": break_app_urls(to_plain_text(part))} for part in parts
+    ]
     if message.file_path:
         rendered[:1] = [
             {

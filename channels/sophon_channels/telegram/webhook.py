@@ -10,6 +10,7 @@ from typing import cast
 from aiohttp import web
 
 from sophon.errors import StoreError
+from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.json_fields import JsonObject
 from sophon_channels.telegram.polling import UpdateHandler
 
@@ -33,6 +34,7 @@ class TelegramWebhook:
     """aiohttp handler for updates. Answers 200 only for a stored update: Telegram repeats all others."""
 
     def __init__(self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool]) -> None:
+        self._refusals = RateLimitedLog(log)
         self._secret, self._handle_updates, self._is_ready = secret.encode(), handle_updates, is_ready
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -40,11 +42,13 @@ class TelegramWebhook:
         # Bytes: compare_digest raises TypeError for a str that is not ASCII.
         given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._secret):
-            log.warning("rejected a request to %s with a wrong secret", WEBHOOK_PATH)
+            self._refusals.warning("secret", "rejected a request to %s with a wrong secret", WEBHOOK_PATH)
             return _closing_response(401)
         body = await _read_body(request)
         if body is None:
-            log.warning("rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES)
+            self._refusals.warning(
+                "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+            )
             return _closing_response(413)
         update = _parse_body(body)
         if update is None:

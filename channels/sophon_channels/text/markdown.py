@@ -3,22 +3,19 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from sophon_channels.json_fields import sanitize_text
+from sophon_channels.text.markdown_parser import MAX_NESTING, create_parser
 from sophon_channels.text.monospace_tables import render_table
 from sophon_channels.text.styled_text import PLAIN_STYLE, StyledRun, TextStyle
 
-_LINKABLE = re.compile(r"(?:https?://[^/]|tg://.)", re.IGNORECASE)
+# Nothing else: a link such as tg:// or javascript: acts in an app instead of opening a page.
+_LINKABLE = re.compile(r"https?://[^/]", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 MAX_URL_LENGTH = 2048
 """In characters; a longer URL is shown as text."""
-
-MAX_NESTING = 60
-"""Levels of nesting; a more deeply nested text is returned as it is."""
 
 HORIZONTAL_RULE = "———"
 """Text of a horizontal rule."""
@@ -29,19 +26,12 @@ BULLET = "•"
 def runs_from_markdown(markdown: str) -> list[StyledRun]:
     """Return the text as styled runs; every word of the markdown is kept. Pure."""
     text = sanitize_text(markdown)
-    tokens = _create_parser().parse(text)
+    tokens = create_parser().parse(text)
     if any(token.level >= MAX_NESTING - 2 for token in tokens):
         return [StyledRun(text)]  # the parser drops content that is nested more deeply
     builder = _RunBuilder()
     builder.add_blocks(tokens)
     return builder.runs
-
-
-@cache
-def _create_parser() -> MarkdownIt:
-    # Without reference definitions: the parser would drop their lines.
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
-    return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
 class _RunBuilder:

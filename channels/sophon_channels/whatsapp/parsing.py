@@ -107,7 +107,12 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
         is_mention=True,
         attachments=files,
         is_late=now - sent_at > LATE_THRESHOLD,
+        is_forwarded=_is_forwarded(get_object(message, "context")),
     )
+
+
+def _is_forwarded(context: JsonObject) -> bool:
+    return context.get("forwarded") is True or context.get("frequently_forwarded") is True
 
 
 def _sender_and_chat(message: JsonObject, contacts: Mapping[str, JsonObject]) -> tuple[Person, str]:

@@ -43,7 +43,11 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     source = sanitize_text(message.text)
     has_caption = bool(message.file_path) and not message.buttons and not message.media_type.startswith("audio/")
     first_limit = CAPTION_LIMIT if has_caption else TEXT_LIMIT
-    texts = _split_marked_up(source, first_limit) if message.is_markdown else _split_plain(source, first_limit)
+    last_limit = BODY_LIMIT if message.buttons else TEXT_LIMIT
+    if message.is_markdown:
+        texts = _split_marked_up(source, first_limit, last_limit)
+    else:
+        texts = _split_plain(source, first_limit)
     if message.buttons and texts:
         texts = [*texts[:-1], *split_text(texts[-1], BODY_LIMIT - utf16_length(REPEAT_MARK))]
     rendered: list[dict[str, Any]] = [{"text": text} for text in texts]
@@ -88,14 +92,17 @@ def _split_plain(text: str, first_limit: int) -> list[str]:
     ]
 
 
-def _split_marked_up(markdown: str, first_limit: int) -> list[str]:
+def _split_marked_up(markdown: str, first_limit: int, last_limit: int) -> list[str]:
     """Split the text before adding markup, so that every mark is closed within its own message."""
     texts: list[str] = []
-    for part in split_runs(
+    parts = split_runs(
         list(_append_urls(runs_from_markdown(markdown))),
         TEXT_LIMIT - MARKUP_RESERVE,
         first_limit=first_limit - MARKUP_RESERVE,
-    ):
+    )
+    if parts and last_limit < TEXT_LIMIT:
+        parts[-1:] = split_runs(parts[-1], last_limit - MARKUP_RESERVE)
+    for part in parts:
         text = "".join(_render_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
         limit = (TEXT_LIMIT if texts else first_limit) - utf16_length(REPEAT_MARK)
         texts += [text] if utf16_length(text) <= limit else split_text(text, limit)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from sophon.errors import StoreError
+from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.whatsapp.signature import SIGNATURE_HEADER, is_valid_signature
 
 log = logging.getLogger("sophon")
@@ -26,6 +27,7 @@ class WhatsAppWebhook:
     def __init__(
         self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]
     ) -> None:
+        self._refusals = RateLimitedLog(log)
         self._secret, self._verify_token = secret, verify_token.encode()
         self._handle_payload, self._is_ready = handle_payload, is_ready
 
@@ -34,7 +36,7 @@ class WhatsAppWebhook:
         given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogatepass")
         matches = hmac.compare_digest(given, self._verify_token)
         if request.query.get("hub.mode") != "subscribe" or not matches:
-            log.warning("rejected a verification request to %s with a wrong token", WEBHOOK_PATH)
+            self._refusals.warning("token", "rejected a verification request to %s with a wrong token", WEBHOOK_PATH)
             return web.Response(status=403)
         return web.Response(text=request.query.get("hub.challenge", ""))
 
@@ -42,10 +44,12 @@ class WhatsAppWebhook:
         """Handle one delivery: 413 too large, 401 wrong signature, 400 not JSON, 503 not stored, 200 stored."""
         body = await _read_body(request)
         if body is None:
-            log.warning("rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES)
+            self._refusals.warning(
+                "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+            )
             return _closing_response(413)
         if not is_valid_signature(body, request.headers.get(SIGNATURE_HEADER, ""), self._secret):
-            log.warning("rejected a request to %s with a wrong signature", WEBHOOK_PATH)
+            self._refusals.warning("signature", "rejected a request to %s with a wrong signature", WEBHOOK_PATH)
             return _closing_response(401)
         try:
             payload: object = json.loads(body)

@@ -42,7 +42,10 @@ def html(markdown: str) -> str:
         ("text\n- a\n- b\n  1. c", "text\n\n• a\n• b\n   1. c"),
         ("3. a\n4. b", "3. a\n4. b"),
         ("[t](https://a.example/?b=1&c=2)", '<a href="https://a.example/?b=1&amp;c=2">t</a>'),
-        ("[t](tg://user?id=1)", '<a href="tg://user?id=1">t</a>'),
+        ("[t](tg://user?id=1)", "t (<code>tg://user?id=1</code>)"),
+        ("go to TG://resolve?domain=x now", "go to <code>TG://resolve?domain=x</code> now"),
+        ("**ton://a**, `tg://b`", "<code>ton://a</code>, <code>tg://b</code>"),
+        ("see https://a.example/tg://b", "see https://a.example/tg://b"),
         ("[t](docs/a.md)", "t (docs/a.md)"),
         ("[t](mailto:a@b.example)", "t (mailto:a@b.example)"),
         ("[t](javascript:alert)", "[t](javascript:alert)"),
@@ -135,3 +138,18 @@ def test_buttons_stand_two_in_a_row_and_danger_is_red() -> None:
 def test_buttons_that_telegram_would_refuse_are_refused_here(buttons: list[Button]) -> None:
     with pytest.raises(ValueError, match="button"):
         build_keyboard(buttons)
+
+
+@given(
+    st.lists(st.sampled_from(["tg://x", "TON://y", "a", " ", "https://z", "*", "`", "(", "\n", "[t](tg://u)"])).map(
+        "".join
+    )
+)
+def test_no_app_url_becomes_a_link(text: str) -> None:
+    for is_markdown in (True, False):
+        for payload in render_payloads(OutboundMessage(text, is_markdown=is_markdown)):
+            bare = re.sub(r"<(code|pre)[^>]*>.*?</\1>", " ", payload["html"], flags=re.DOTALL)
+            for shown in (bare, payload["plain"]):
+                assert not re.search(
+                    r"(?<![a-z0-9+.-])(?:tg|ton)://", re.sub(r"https?://\S+", "", shown), re.IGNORECASE
+                )

@@ -118,3 +118,11 @@ async def test_polling_has_no_webhook(opened: Open) -> None:
 )
 def test_a_secret_has_the_characters_that_telegram_takes(secret: str, fine: bool) -> None:
     assert is_valid_secret(secret) is fine
+
+
+async def test_a_flood_of_refused_requests_is_one_line_per_reason(client: Client, caplog) -> None:
+    for _ in range(20):
+        await client.post(WEBHOOK_PATH, data=b"{}")
+        await client.post(WEBHOOK_PATH, data=BytesIO(b"x" * (MAX_BODY_BYTES + 1)), headers=RIGHT)
+    lines = [each.getMessage() for each in caplog.records if each.levelname == "WARNING" and each.name == "sophon"]
+    assert [line.rpartition(" with ")[2] for line in lines] == ["a wrong secret", f"more than {MAX_BODY_BYTES} bytes"]

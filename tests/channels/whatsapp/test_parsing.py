@@ -66,6 +66,16 @@ def test_what_a_message_does_not_tell_of_a_person_their_contact_may(
     assert (found.person.id, found.location.chat) == (person, chat)
 
 
+@pytest.mark.parametrize(
+    ("context", "forwarded"),
+    [({"forwarded": True}, True), ({"frequently_forwarded": True}, True), ({"id": "wamid.1"}, False), ("x", False)],
+)
+def test_a_message_of_somebody_else_is_forwarded(context: Any, forwarded: bool) -> None:
+    [found] = parse_webhook(body(message(context=context)), NUMBER, NOW)
+    assert isinstance(found, InboundMessage)
+    assert found.is_forwarded is forwarded
+
+
 def test_who_has_neither_is_left_out_and_costs_nobody_else_anything() -> None:
     nobody = {"id": "wamid.X", "type": "text", "text": {"body": "?"}}
     assert len(parse_webhook(body(nobody, message(), {"odd": 1}), NUMBER, NOW)) == 1

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import StoreError
 from sophon_channels.whatsapp.signature import is_valid_signature, sign_body
+from sophon_channels.whatsapp.webhook import MAX_BODY_BYTES
 from tests.channels.whatsapp.graph_api import SECRET, WORD
 from tests.channels.whatsapp.test_parsing import body, message
 
@@ -70,6 +71,16 @@ async def test_anything_else_is_refused_before_it_is_read(
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
         "rejected a request to /webhooks/whatsapp with a wrong signature"
     ]
+
+
+async def test_a_flood_of_refused_requests_is_one_line_per_reason(client: httpx.AsyncClient, caplog: Any) -> None:
+    for _ in range(20):
+        await post(client, b"{}", "sha256=0")
+        await client.get("/webhooks/whatsapp")
+        with suppress(httpx.HTTPError):
+            await post(client, b"x" * (MAX_BODY_BYTES + 1), "sha256=0")
+    reasons = [each.getMessage().rpartition(" with ")[2] for each in caplog.records if each.levelname == "WARNING"]
+    assert reasons == ["a wrong signature", "a wrong token", f"more than {MAX_BODY_BYTES} bytes"]
 
 
 async def test_a_body_that_was_written_anew_is_another(client: httpx.AsyncClient) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from sophon.security import RedactedError, redact
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import SendAmbiguous, SendChatMigrated, SendDeferred, SendResult, SendUndeliverable
 
@@ -12,12 +13,12 @@ EDIT_METHOD = "editMessageText"
 """The Bot API method that edits a message."""
 
 
-class TelegramApiError(Exception):
+class TelegramApiError(RedactedError):
     """A Bot API call that failed.
 
     `status` is Telegram's error code, None if no answer arrived; then `may_have_arrived` states whether the request may
     have arrived. `retry_after` is in seconds, `migrated_chat_id` the chat's new id. The message never contains the
-    token.
+    token or another secret.
     """
 
     def __init__(
@@ -25,7 +26,7 @@ class TelegramApiError(Exception):
     ) -> None:
         self.method, self.description, self.status, self.may_have_arrived = (
             method,
-            description,
+            redact(description),
             status,
             may_have_arrived,
         )

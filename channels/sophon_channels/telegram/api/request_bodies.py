@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon_channels.json_fields import sanitize_text
+from sophon_channels.telegram.app_urls import break_app_urls
 from sophon_channels.telegram.rendering import REPEAT_MARK
 from sophon_channels.text.cut_points import find_best_cut, find_fitting_end
 from sophon_channels.text.utf16 import utf16_length
@@ -81,7 +82,7 @@ def build_edit_message(chat_key: str, payload: Mapping[str, Any], *, as_html: bo
 
 def build_preview_payload(text: str, preview_message_id: str | None, reply_to_message_id: str | None) -> dict[str, Any]:
     """Return the payload of a preview: plain text, cut to one message, without notification."""
-    text = sanitize_text(text)
+    text = break_app_urls(sanitize_text(text))
     end = find_fitting_end(text, 0, MAX_PREVIEW_LENGTH, utf16_length)
     plain = text if end == len(text) else text[: find_best_cut(text, 0, end)]
     payload: dict[str, Any] = {"plain": plain, "is_silent": True}

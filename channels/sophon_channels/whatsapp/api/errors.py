@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from sophon.security import RedactedError, redact
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUndeliverable
 
@@ -35,16 +36,17 @@ TEMPLATE_ERROR_CODES = range(132_000, 133_000)
 TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"
 
 
-class WhatsAppApiError(Exception):
+class WhatsAppApiError(RedactedError):
     """A Cloud API call that failed. `code` is Meta's error code, `status` the HTTP status; both are None if no response
     arrived, and then `may_have_arrived` states whether the request may have arrived. The message never contains the
-    token.
+    token or another secret.
     """
 
     def __init__(
         self, description: str, *, code: int | None = None, status: int | None = None, may_have_arrived: bool = True
     ):
-        self.description, self.code, self.status, self.may_have_arrived = description, code, status, may_have_arrived
+        self.description = redact(description)
+        self.code, self.status, self.may_have_arrived = code, status, may_have_arrived
         super().__init__(f"{code}: {description}" if code is not None else description)
 
     @property
