@@ -9,7 +9,7 @@ socket.on("stream_chunk", (data) => process.stdout.write(data.text));
 socket.on("tool_call_started", (data) => console.log(`[${data.tool}]`));
 for (const end of ["task_completed", "task_failed", "task_cancelled"]) socket.on(end, leave);
 const ask = async (data) => {
-  const decision = (await readline.question(`${data.preview}\napprove or reject? `)).trim();
+  const decision = (await readline.question(`${data.full_preview || data.preview}\napprove or reject? `)).trim();
   socket.emit("decide_approval", { approval_id: data.approval_id, decision }, (said) => said.error?.code === "input" && ask(data));
 };
 socket.on("approval_requested", ask);

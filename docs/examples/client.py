@@ -12,7 +12,7 @@ for end in ("task_completed", "task_failed", "task_cancelled"):
 
 
 async def ask(data):
-    answer = await asyncio.to_thread(input, f"{data['preview']}\napprove or reject? ")
+    answer = await asyncio.to_thread(input, f"{data['full_preview'] or data['preview']}\napprove or reject? ")
     said = await client.call("decide_approval", {"approval_id": data["approval_id"], "decision": answer.strip()})
     if not said["ok"] and said["error"]["code"] == "input":
         await ask(data)  # neither: once more
