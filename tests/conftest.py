@@ -1,9 +1,12 @@
 """What every test of Sophon shares: asyncio as the one event loop (coroutine tests are run by anyio's plug-in)."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from sophon.security.known_secrets import KNOWN_SECRETS
 
 settings.register_profile("sophon", deadline=None)  # a busy machine is no finding
 settings.load_profile("sophon")
@@ -18,3 +21,11 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def no_secret_of_another_test() -> Iterator[None]:
+    """Secrets are known to the whole process: a token of one test is an ordinary word in another."""
+    before = KNOWN_SECRETS.snapshot()
+    yield
+    KNOWN_SECRETS.restore(before)

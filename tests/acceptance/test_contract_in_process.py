@@ -292,7 +292,7 @@ def test_truncation() -> None:
     items = json.dumps([{"n": n} for n in range(5000)])
     cut = truncate(items, 1000)
     assert len(cut) <= 1000
-    assert "of 5000 items" in cut
+    assert "/5000 items]" in cut
     head = cut[: cut.index("]") + 1]
     assert json.loads(head)[0] == {"n": 0}
     assert len(truncate(items, limit=500)) <= 500
@@ -383,14 +383,15 @@ async def test_a_middleware_may_put_a_system_message_in_and_a_tool_out() -> None
     assert [m.content for m in await services.history("s")] == ["a", "arr", "b", "arr again"]
 
 
-async def test_a_middleware_outside_of_all_sees_the_response_and_may_change_it() -> None:
+async def test_a_middleware_behind_session_events_sees_the_response_and_may_change_it() -> None:
     async def shout(ctx: Context, next: Next) -> None:
         await next(ctx)
         assert ctx.response is not None
         ctx.response = dataclasses.replace(ctx.response, text=ctx.response.text.upper())
 
     services = Services(models=ScriptedModel(["quiet"]))
-    response = await Pipeline.compose(shout, *twelve(services)).run(services.turn("hi"))
+    chain = twelve(services)
+    response = await Pipeline.compose(*chain[:1], shout, *chain[1:]).run(services.turn("hi"))
     assert response.text == "QUIET"
 
 

@@ -437,10 +437,9 @@ async def test_the_model_alone_is_a_chain() -> None:
     assert (await Pipeline.compose(LlmInvoker()).run(services.turn("hi"))).text == "hello"
 
 
-async def test_pending_calls_without_tool_execution_are_an_error_that_names_it() -> None:
-    services = Services(models=ScriptedModel([[ToolCall("1", "calculator", {"expression": "1"})]]))
-    with pytest.raises(ChainError, match="ToolExecution"):
-        await Pipeline.compose(AgenticLoop(), LlmInvoker()).run(services.turn("hi"))
+def test_a_loop_without_tool_execution_is_refused() -> None:
+    with pytest.raises(CompositionError, match="AgenticLoop requires ToolExecution"):
+        Pipeline.compose(AgenticLoop(), LlmInvoker())
 
 
 async def test_a_middleware_around_the_inner_zone_sees_both_passes() -> None:

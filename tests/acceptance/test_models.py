@@ -93,15 +93,22 @@ async def test_whatever_a_provider_raises_leaves_as_a_model_error_with_its_cause
     assert events.events[-1] is events.of(TaskFailed)[0]
 
 
-async def test_an_assertion_and_a_cancellation_pass_as_themselves() -> None:
+async def test_an_assertion_passes_as_itself() -> None:
     with pytest.raises(AssertionError, match="mine"):
         await run(FunctionModel(always(AssertionError("mine"))))
 
+
+async def test_a_models_own_cancellation_is_a_failed_attempt() -> None:
     async def cancelled(request: ModelRequest) -> str:
         raise asyncio.CancelledError
 
-    with pytest.raises(asyncio.CancelledError):
-        await run(FunctionModel(cancelled))
+    first = FunctionModel(cancelled, name="first")
+    with pytest.raises(ProviderUnavailable, match="cancelled by the model itself"):
+        await run(first)
+    assert len(first.requests) == 4
+    assert (
+        await run([FunctionModel(cancelled, name="first"), ScriptedModel(["second"], name="second")])
+    ).text == "second"
 
 
 async def test_retry_after_wins_over_back_off() -> None:
@@ -350,9 +357,11 @@ async def test_an_answer_of_the_wrong_kind_is_a_model_error(answer: Any) -> None
     assert await services.store.usage.reserved() == 0
 
 
-async def test_an_empty_answer_ends_the_turn_with_an_empty_text() -> None:
-    response = await run(ScriptedModel([""]))
-    assert (response.text, response.finish_reason) == ("", "stop")
+async def test_an_empty_answer_is_asked_for_again_and_then_said() -> None:
+    assert (await run(ScriptedModel(["", " \n", "here"]))).text == "here"
+    response = await run(ScriptedModel([""] * 3))
+    assert "empty reply 3 times" in response.text
+    assert response.finish_reason == "error"
 
 
 async def test_a_reply_that_was_cut_off_says_so() -> None:

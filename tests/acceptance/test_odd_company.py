@@ -20,8 +20,8 @@ from sophon import (
     ToolCall,
     tool,
 )
-from sophon.errors import ModelError
-from sophon.events import StreamChunk, StreamReset, TaskCancelled, TaskCompleted, ToolCallCompleted
+from sophon.errors import CompositionError, ModelError
+from sophon.events import StreamChunk, StreamReset, TaskCancelled, TaskCompleted, TaskFailed, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
 
@@ -284,17 +284,18 @@ async def test_a_turn_of_the_same_services_inside_a_tool() -> None:
     assert len(await holder[0].history("inner")) == 2
 
 
-async def test_a_retry_around_the_whole_turn_is_one_conversation() -> None:
-    """Outside of SessionEvents the turn has failed and said so; what runs again is recorded as what it is."""
+async def test_a_retry_around_the_whole_turn_stands_behind_session_events() -> None:
+    """In front of SessionEvents the turn would have failed, and said so, before it is tried again."""
     events = EventRecorder()
     services = Services(models=ScriptedModel([Broken(), Broken(), Broken(), Broken(), "ok"]), clock=VirtualClock(),
                         events=events)  # fmt: skip
-    response = await Pipeline.compose(again, *twelve(services)).run(services.turn("hi", session_id="s"))
+    with pytest.raises(CompositionError, match="again stands in front of SessionEvents"):
+        with_inside(services, 0, again)
+    response = await with_inside(services, 1, again).run(services.turn("hi", session_id="s"))
     assert response.text == "ok"
-    history = await services.history("s")
-    assert_valid_transcript(history)
-    assert history[-1].content == "ok"
+    assert [m.content for m in await services.history("s")] == ["hi", "ok"]
     assert len(events.of(TaskCompleted)) == 1
+    assert events.of(TaskFailed) == []
 
 
 async def test_outcomes_are_of_the_closed_set() -> None:

@@ -367,7 +367,7 @@ async def test_results_are_capped_and_arrays_say_how_many() -> None:
 
     got = await results_of([call("rows", "1"), call("prose", "2")], [rows, prose])
     assert all(len(text) <= 8000 for text in got)
-    assert "of 10000 items" in got[0]
+    assert "/10000 items]" in got[0]
     assert got[0].startswith("[0,1,2")
 
 
