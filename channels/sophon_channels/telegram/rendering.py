@@ -33,8 +33,8 @@ MAX_CALLBACK_DATA_BYTES = 64
 
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
-    """Return the payloads, in order; none for a text in which nothing is visible, without a file. A file is the first payload, with the
-    beginning of the text as its caption.
+    """Return the payloads, in order; none for a text in which nothing is visible, without a file. A file is the first
+    payload, with the beginning of the text as its caption.
 
     `html` and `to_plain_text` have the same content. The first payload may have `reply_to_message_id` or
     `replaces_message_id` (an edit), the last has the `keyboard`. Raises ValueError for buttons that Telegram
