@@ -17,6 +17,7 @@ DEFAULT_MEDIA_TYPE = "application/octet-stream"
 MAX_FILE_NAME_LENGTH = 200
 """In characters; a longer name keeps its end, with the extension."""
 
+_SEPARATORS = str.maketrans("/\\;", "___")  # a path, and a parameter of a header that is parsed carelessly
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII | re.IGNORECASE)
 
 
@@ -84,7 +85,7 @@ def build_file_fields(path: str, name: str, media_type: str) -> dict[str, str]:
 def _clean_name(name: str) -> str:
     """Return a name for a header and a chat: one line, nothing invisible, no path."""
     printable = "".join(char if char.isprintable() else "_" for char in sanitize_text(name))
-    return printable.replace("/", "_").replace("\\", "_")[-MAX_FILE_NAME_LENGTH:] or "file"
+    return printable.translate(_SEPARATORS)[-MAX_FILE_NAME_LENGTH:] or "file"
 
 
 def _clean_media_type(media_type: str) -> str:

@@ -214,7 +214,7 @@ class SyntheticChannel:
         if is_blank(outgoing.text):
             return []
         if not outgoing.file_path:
-            return split_text(outgoing.text, self._max_length)
+            return [part for part in split_text(outgoing.text, self._max_length) if not is_blank(part)]
         first = min(self._max_length, CAPTION_LIMIT)
         return [
             to_plain_text(part) for part in split_runs([StyledRun(outgoing.text)], self._max_length, first_limit=first)

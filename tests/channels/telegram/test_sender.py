@@ -219,6 +219,21 @@ async def test_progress_is_one_silent_message_that_changes(
     assert [call["text"] for call in api.of("editMessageText")] == ["30%"]
 
 
+@pytest.mark.parametrize("text", ["", " \n", "\u200b\ufe0f", "\u0301", "\u200b" * 5000 + "later"])
+async def test_progress_in_which_nothing_is_visible_yet_is_not_shown(
+    channel: TelegramChannel, api: BotApi, text: str
+) -> None:
+    assert await channel.update_preview(ChatLocation("111222333"), text, None, None) is None
+    assert api.of("sendMessage") == []
+
+
+async def test_an_answer_to_a_delayed_message_without_an_id_replies_to_none(
+    channel: TelegramChannel, api: BotApi
+) -> None:
+    await sent(channel, OutboundMessage("hello", reply_to_message_id="0"))
+    assert "reply_parameters" not in api.of("sendMessage")[0]
+
+
 async def test_progress_that_fails_is_forgotten(channel: TelegramChannel, api: BotApi) -> None:
     api.script("sendMessage", CUT)
     assert await channel.update_preview(ChatLocation("111222333"), "x" * 9000, None, None) is None

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
@@ -11,7 +11,6 @@ from sophon_channels.chat_commands import ChatCommand, parse_command
 from sophon_channels.contract import (
     ButtonPress,
     Channel,
-    ChatLocation,
     ChatMigrated,
     DeliveryReceipt,
     InboundEvent,
@@ -20,13 +19,13 @@ from sophon_channels.contract import (
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
+from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content
 from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.refusals import report_refusal
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
@@ -74,6 +73,7 @@ class InboundHandler:
         self._acknowledgements = PressAcknowledger(channel)
         self._unreadable_notices = UnreadableNotices(writer, host.services.clock)
         self._lookup = MessageLookup(host.services.store)
+        self._receipts = DeliveryReceiptHandler(channel, chat_state, writer, self._lookup)
         self._queue_full_notices: dict[str, datetime] = {}
         self._accepts_events = True
 
@@ -104,7 +104,7 @@ class InboundHandler:
             case ChatMigrated():
                 await self._chat_state.migrate_chat(event.old_chat, event.new_chat)
             case DeliveryReceipt():
-                await self._handle_receipt(event)
+                await self._receipts.handle(event)
 
     async def _handle_message(self, message: InboundMessage) -> None:
         if await self._chat_state.is_processed(message.external_id):
@@ -196,7 +196,7 @@ class InboundHandler:
         session = await self._chat_state.ensure_session(
             await self._chat_state.current_session(place), place, message.person
         )
-        message = await self._with_quotation(message, session.id)
+        message = await self._lookup.add_quotation(message, session.id)
         foreign_sources = find_foreign_sources(message)
         incoming = RunRequest(
             text=build_turn_text(message, self._host.services.clock.new_nonce),
@@ -224,13 +224,6 @@ class InboundHandler:
         except SessionTaken:  # the session was deleted meanwhile
             return await self._accept(message)
 
-    async def _with_quotation(self, message: InboundMessage, session_id: str) -> InboundMessage:
-        """Return the message with the text of the one that it replies to, if the platform states only its id."""
-        if message.quoted_text or not message.quoted_message_id:
-            return message
-        found = await self._lookup.find_text(session_id, message.quoted_message_id)
-        return message if found is None else replace(message, quoted_text=found[0], is_quote_foreign=found[1])
-
     async def _send_queue_full_notice(self, message: InboundMessage, text: str, name: str) -> None:
         now, chat = self._host.services.clock.now(), message.location.key
         last_notice = self._queue_full_notices.get(chat)
@@ -252,18 +245,6 @@ class InboundHandler:
             # A decision is shown in the chat anyway; a press without effect must be reported there too.
             name = f"pressed:{self._channel.name}:{self._channel.account}:{press.external_id}"
             await self._writer.write_notice(press.location.key, name, note)
-
-    async def _handle_receipt(self, receipt: DeliveryReceipt) -> None:
-        counts = self._channel.health.counts
-        counts[receipt.status] = counts.get(receipt.status, 0) + 1
-        if receipt.status != "failed":
-            return
-        log.warning("%s: a message was not delivered: %s %s", self._channel.name, receipt.code or "", receipt.reason)
-        if receipt.chat and not receipt.is_chat_unreachable:
-            session = await self._chat_state.current_session(ChatLocation(receipt.chat))
-            entry = await self._lookup.find_sent(session, receipt.message_id)
-            if entry is not None:  # a notice belongs to no run: a notice that fails leads to no other
-                await report_refusal(self._writer, entry, receipt.reason)
 
     def _event_name(self, message: InboundMessage) -> str:
         return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
