@@ -31,12 +31,12 @@ def parse_quotation(message: JsonObject, bot: BotIdentity) -> Quotation:
         return Quotation(chosen)
     author = get_object(replied_to, "from")
     author_id = get_int(author, "id")
-    passed_on = is_forwarded(replied_to)
+    text, passed_on = _text_of(replied_to), is_forwarded(replied_to)
     is_known = author_id is not None and author_id in (bot.id, get_int(get_object(message, "from"), "id"))
     return Quotation(
-        text=chosen or _text_of(replied_to),
+        text=chosen or text,
         author=describe_forward(replied_to) if passed_on else _author_name(author, replied_to),
-        is_foreign=passed_on or not is_known or bool(get_object(replied_to, "sender_chat")),
+        is_foreign=passed_on or not is_known or chosen not in text or bool(get_object(replied_to, "sender_chat")),
     )
 
 

@@ -181,6 +181,12 @@ def test_a_reply_to_a_message_of_another_chat_quotes_the_chosen_words() -> None:
     assert (found.quoted_text, found.quoted_author, found.is_quote_foreign) == ("war is over", "News (Bo)", True)
 
 
+def test_words_that_the_quoted_message_does_not_have_are_foreign() -> None:
+    found = read(text="why?", reply_to_message={"message_id": 3, "from": HERE, "text": "tea"}, quote={"text": "coffee"})
+    assert found is not None
+    assert (found.quoted_text, found.is_quote_foreign) == ("coffee", True)
+
+
 def test_a_reply_to_a_picture_says_that_it_is_one() -> None:
     found = read(text="who?", reply_to_message={"message_id": 3, "from": ADA, "photo": [{"file_id": "f"}]})
     assert found is not None

@@ -130,15 +130,18 @@ class InboundHandler:
 
     async def _handle_media_group(self, message: InboundMessage) -> None:
         if await self._decide_access(message, mentioned=message.is_mention) == "let_in":
+            await self._enqueue_or_answer(message)
+
+    async def _enqueue_or_answer(self, message: InboundMessage) -> None:
+        if message.unreadable and not has_readable_content(message):
+            await self._unreadable_notices.send(message, f"unread:{self._event_name(message)}")
+        else:
             await self._enqueue(message)
 
     async def _process_message(self, message: InboundMessage) -> None:
         command = _command_of(message)
         if command is None:
-            if message.unreadable and not has_readable_content(message):
-                await self._unreadable_notices.send(message, f"unread:{self._event_name(message)}")
-            else:
-                await self._enqueue(message)
+            await self._enqueue_or_answer(message)
             # A redelivery must not meet a full queue and be reported as rejected.
             await self._chat_state.mark_processed(message.external_id)
             return

@@ -114,6 +114,7 @@ def merge_pieces(pieces: Sequence[InboundMessage]) -> InboundMessage:
         text="\n".join(piece.text for piece in pieces if piece.text),
         attachments=tuple(file for piece in pieces for file in piece.attachments),
         shared=tuple(text for piece in pieces for text in piece.shared),
+        unreadable=next((piece.unreadable for piece in pieces if piece.unreadable), ""),
         is_mention=any(piece.is_mention for piece in pieces),
     )
 

@@ -90,3 +90,11 @@ async def test_a_shared_contact_alone_starts_a_turn(start) -> None:
     said = await running.channel.wait_for_text("+49 1")
     assert 'source="contact"' in said
     assert running.channel.sent_texts(DEFAULT_LOCATION)
+
+
+async def test_an_album_that_cannot_be_read_is_answered_too(start) -> None:
+    running = await start()
+    for number in range(2):
+        await running.channel.deliver_message("", unreadable="paid media", media_group_id="a", external_id=f"p{number}")
+    assert await running.channel.wait_for_text("paid media") == format_unreadable_notice("paid media")
+    assert await running.store.runs.list() == []
