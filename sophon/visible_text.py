@@ -20,8 +20,11 @@ is shown as its length."""
 # Printable by category, but shown as nothing, or as a space.
 _BLANK_LETTERS = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
-    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xFFF0, 0xFFF9), 0x2065)))
+    + "".join(map(chr, range(0xE0000, 0xE1000)))
 )
+# Controls, formats, combining marks. Not the unassigned ones: an emoji of a newer Unicode version is visible.
+_BLANK_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me", "Mc"})
 _LONG_BLANKS = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
 _LONG_GAP = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
@@ -36,11 +39,13 @@ def escape_invisible(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether nobody can see anything of a text: only white space, controls and zero-width signs. Pure."""
+    """Return whether nobody can see anything of a text: only white space, controls, zero-width signs,
+    ignorable characters, and marks without a letter to stand on. Pure.
+    """
     if text.isascii() and text.isprintable():
         return not text.strip(" ")
     return all(
-        character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in ("Cc", "Cf")
+        character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in _BLANK_CATEGORIES
         for character in text
     )
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 COMMAND_DESCRIPTIONS = {
+    "start": "show what this is, and the commands",
     "new": "start a new conversation",
     "stop": "stop the running tasks",
     "status": "show running and waiting tasks",
@@ -39,6 +40,20 @@ def parse_command(text: str) -> ChatCommand | None:
     """Parse a message that is a command; None for any other text, including a path such as `/etc/hosts`. Pure."""
     match = _COMMAND.fullmatch(text.strip())
     return ChatCommand(match[1].lower(), (match[3] or "").strip(), match[2] or "") if match else None
+
+
+GREETING = (
+    "This is Sophon, an assistant. Write what you want to know or have done, or send a file; the answer comes here. "
+    "What needs an approval is asked about first."
+)
+"""First lines of the answer to /start in a direct chat."""
+GROUP_GREETING = f"{GREETING} In this group, mention me or reply to one of my messages."
+"""First lines of the answer to /start in a group."""
+
+
+def format_greeting(*, in_group: bool) -> str:
+    """Return the answer to /start: what this is, then the commands."""
+    return f"{GROUP_GREETING if in_group else GREETING}\n\n{format_help()}"
 
 
 def format_help() -> str:

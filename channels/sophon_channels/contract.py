@@ -51,12 +51,27 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedText:
+    """Text in a message that need not be its sender's own words: a contact, a poll, a place. `kind` names what it is,
+    in lower case; `author` is who wrote it, as the platform states it, "" if unknown.
+    """
+
+    kind: str
+    text: str
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class InboundMessage:
     """An inbound message. `external_id` is the same whenever the platform delivers the message again.
 
     `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the
-    message that it replies to. `media_group_id` is the platform's id of a media group whose parts arrive as separate
-    messages. `is_late`: the message was delivered long after it was written. `is_forwarded`: somebody else wrote it.
+    message that it replies to, `quoted_author` who wrote that; `is_quote_foreign` is False only for a quotation of the
+    sender or of the bot. `quoted_message_id` is the platform's id of that message, if the platform states no text.
+    `media_group_id` is the platform's id of a media group whose parts arrive as separate messages. `is_late`: the
+    message was delivered long after it was written. `is_forwarded`: somebody else wrote it, `forwarded_from` states
+    who. `shared` is text that came with it. `unreadable` names content that cannot be read ("stories"), "" if there is
+    none.
     """
 
     external_id: str
@@ -71,6 +86,12 @@ class InboundMessage:
     attachments: tuple[Attachment, ...] = ()
     is_late: bool = False
     is_forwarded: bool = False
+    quoted_author: str = ""
+    is_quote_foreign: bool = True
+    quoted_message_id: str = ""
+    forwarded_from: str = ""
+    shared: tuple[SharedText, ...] = ()
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +119,17 @@ class ChatMigrated:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryReceipt:
-    """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts."""
+    """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts. `chat` is the chat
+    that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too.
+    """
 
     external_id: str
     message_id: str
     status: Literal["sent", "delivered", "read", "failed"]
     code: int | None = None
     reason: str = ""
+    chat: str = ""
+    is_chat_unreachable: bool = False
 
 
 InboundEvent: TypeAlias = InboundMessage | ButtonPress | ChatMigrated | DeliveryReceipt
@@ -260,7 +285,14 @@ class Channel(Protocol):
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         """Return the payloads to send, in order: plain JSON, split where the platform requires it. Pure.
 
-        A file is one payload, the first, with as much of the text as fits into a caption.
+        A file is one payload, the first, with as much of the text as fits into a caption. There is no payload in which
+        nothing is visible: none at all for a text of white space and invisible characters, without a file.
+        """
+        ...
+
+    def find_file_problem(self, media_type: str, size: int) -> str:
+        """Return why the platform would refuse a file of that type and size in bytes, as a clause; "" if no reason is
+        known. Pure.
         """
         ...
 

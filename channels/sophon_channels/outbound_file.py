@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ DEFAULT_MEDIA_TYPE = "application/octet-stream"
 """Media type of a file whose type is unknown."""
 MAX_FILE_NAME_LENGTH = 200
 """In characters; a longer name keeps its end, with the extension."""
+
+_SEPARATORS = str.maketrans("/\\;", "___")  # a path, and a parameter of a header that is parsed carelessly
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,10 @@ class OutboundFile:
         """Return the file of a payload that `build_file_fields` built; None if the payload has none."""
         if not payload.get("file"):
             return None
-        return cls(str(payload["file"]), str(payload["file_name"]), str(payload["media_type"]))
+        # Cleaned again: an earlier version may have stored the payload.
+        return cls(
+            str(payload["file"]), _clean_name(str(payload["file_name"])), _clean_media_type(str(payload["media_type"]))
+        )
 
     def open(self, max_bytes: int) -> BinaryIO:
         """Open the file for reading; blocks. Raises ChannelError if it is gone, empty, or larger than `max_bytes`
@@ -68,12 +75,30 @@ class OutboundFile:
 
 def build_file_fields(path: str, name: str, media_type: str) -> dict[str, str]:
     """Return the payload fields that `OutboundFile.from_payload` reads. Pure."""
-    printable = "".join(char if char.isprintable() else "_" for char in sanitize_text(name or PurePath(path).name))
     return {
         "file": path,
-        "file_name": printable[-MAX_FILE_NAME_LENGTH:] or "file",
-        "media_type": media_type or DEFAULT_MEDIA_TYPE,
+        "file_name": _clean_name(name or PurePath(path).name),
+        "media_type": _clean_media_type(media_type),
     }
+
+
+def _clean_name(name: str) -> str:
+    """Return a name for a header and a chat: one line, nothing invisible, no path."""
+    printable = "".join(char if char.isprintable() else "_" for char in sanitize_text(name))
+    return printable.translate(_SEPARATORS)[-MAX_FILE_NAME_LENGTH:] or "file"
+
+
+def _clean_media_type(media_type: str) -> str:
+    """Return the media type, without parameters, or the default for anything that is none (RFC 6838, 4.2)."""
+    plain = media_type.partition(";")[0].strip()
+    return plain if _MEDIA_TYPE.fullmatch(plain) else DEFAULT_MEDIA_TYPE
+
+
+def find_size_problem(size: int, max_bytes: int) -> str:
+    """Return why a file of `size` bytes cannot be sent, "" if it can. Pure."""
+    if size <= 0:
+        return "it has 0 bytes; an empty file cannot be sent"
+    return f"it has {size:,} bytes; the maximum here is {max_bytes:,} bytes" if size > max_bytes else ""
 
 
 def _os_error_text(error: OSError) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     Attachment,
     ButtonPress,
@@ -27,7 +28,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
-from sophon_channels.outbound_file import OutboundFile, build_file_fields
+from sophon_channels.outbound_file import OutboundFile, build_file_fields, find_size_problem
 from sophon_channels.text.message_splitting import split_text
 from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text
 
@@ -106,6 +107,10 @@ class SyntheticChannel:
             payloads[0] |= {"reply_to": message.reply_to_message_id, "replaces": message.replaces_message_id}
             payloads[-1] |= {"buttons": [button.data for button in message.buttons]}
         return payloads
+
+    def find_file_problem(self, media_type: str, size: int) -> str:
+        """See `Channel.find_file_problem`."""
+        return find_size_problem(size, MAX_FILE_BYTES)
 
     async def send(self, entry: OutboundEntry) -> SendResult:
         """See `Channel.send`."""
@@ -206,10 +211,10 @@ class SyntheticChannel:
             raise AssertionError(f"the condition was not met; sent: {[entry.payload for entry in self.sent]}") from None
 
     def _split(self, outgoing: OutboundMessage) -> list[str]:
-        if not outgoing.text.strip():
+        if is_blank(outgoing.text):
             return []
         if not outgoing.file_path:
-            return split_text(outgoing.text, self._max_length)
+            return [part for part in split_text(outgoing.text, self._max_length) if not is_blank(part)]
         first = min(self._max_length, CAPTION_LIMIT)
         return [
             to_plain_text(part) for part in split_runs([StyledRun(outgoing.text)], self._max_length, first_limit=first)

@@ -15,6 +15,9 @@ FOREIGN_SOURCES = "foreign_sources"
 FORWARDED_MESSAGE = "forwarded message"
 """Source of a text that was forwarded."""
 
+QUOTED_MESSAGE = "quoted message"
+"""Source of a text that was quoted, and that neither the owner nor the assistant wrote."""
+
 
 def own_text_of_run(run: Run) -> str:
     """Return what the owner of the run wrote in it; "" if nothing."""

@@ -69,3 +69,25 @@ def test_what_has_taken_its_place_is_not_sent(folder: Path, change: object) -> N
 )
 def test_a_name_can_stand_in_a_header(name: str, expected: str) -> None:
     assert build_file_fields("/a/b.txt", name, "")["file_name"] == expected
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("text/plain", "text/plain"),
+        ("text/html; charset=utf-8", "text/html"),
+        ("application/vnd.a+json", "application/vnd.a+json"),
+        ("", "application/octet-stream"),
+        ("text", "application/octet-stream"),
+        ("text/plain\r\nX-Evil: 1", "application/octet-stream"),
+        ("text/pl\u00e4in", "application/octet-stream"),
+        ("te\x00xt/plain", "application/octet-stream"),
+    ],
+)
+def test_a_media_type_is_one_or_the_default(media_type: str, expected: str) -> None:
+    assert build_file_fields("/a/b.txt", "", media_type)["media_type"] == expected
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a\\b.txt", "c:\\x"])
+def test_a_name_is_no_path(name: str) -> None:
+    assert not set(build_file_fields("/a/b.txt", name, "")["file_name"]) & {"/", "\\"}

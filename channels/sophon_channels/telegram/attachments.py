@@ -11,13 +11,16 @@ _KINDS: tuple[tuple[str, Literal["image", "audio", "video", "document"]], ...] =
     ("voice", "audio"),
     ("video", "video"),
     ("video_note", "video"),
+    ("live_photo", "video"),
 )
 
 
 def parse_attachments(message: JsonObject) -> tuple[Attachment, ...]:
-    """Return the photo in its largest size, the document, audio, voice message or video of a message. An animation is
-    also sent as a document with the same id.
+    """Return the photo in its largest size, the document, audio, voice message or video of a message. An animation
+    counts only without the document of the same id that Telegram sends with it.
     """
+    if not get_object(message, "document") and (animation := get_object(message, "animation")):
+        message = {**message, "document": animation}
     files = [_attachment(get_object(message, key), kind) for key, kind in _KINDS if get_object(message, key)]
     if sizes := get_objects(message, "photo"):
         files.append(_attachment(max(sizes, key=_area), "image", "image/jpeg"))

@@ -24,6 +24,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import JsonObject
+from sophon_channels.outbound_file import find_size_problem
 from sophon_channels.telegram import credentials, rendering, self_test
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
@@ -122,6 +123,9 @@ class TelegramChannel:
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
+
+    def find_file_problem(self, media_type: str, size: int) -> str:
+        return find_size_problem(size, MAX_UPLOAD_BYTES)
 
     async def send(self, entry: OutboundEntry) -> SendResult:
         if self._sender is None:

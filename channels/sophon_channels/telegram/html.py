@@ -30,6 +30,11 @@ def escape_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def html_tags(style: TextStyle) -> list[str]:
+    """Return the opening tags of a style, from outermost to innermost; equal tags of adjacent runs are one. Pure."""
+    return [tag.opening for tag in _tags(style)]
+
+
 def _render(runs: Sequence[StyledRun]) -> Iterator[str]:
     open_tags: list[_Tag] = []
     for run in runs:

@@ -17,6 +17,10 @@ from sophon_channels.contract import ButtonPress, ChatLocation, ChatMigrated, In
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text
 from sophon_channels.telegram.attachments import parse_attachments
 from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, strip_mention
+from sophon_channels.telegram.message_content import describe_shared, read_rich_message, read_wordless_content
+from sophon_channels.telegram.message_kinds import find_unreadable_kind
+from sophon_channels.telegram.quotations import describe_forward, is_forwarded, parse_quotation
+from sophon_channels.text.single_line import to_single_line
 
 LATE_THRESHOLD = timedelta(minutes=10)
 """A message delivered later than this is marked as late; Telegram keeps undelivered updates for 24 hours."""
@@ -48,9 +52,11 @@ def _parse_message(
     message_id = get_int(message, "message_id")
     if person is None or place is None or message_id is None or get_object(message, "sender_chat"):
         return None
-    content, files = strip_mention(message, bot) or _describe_content(message), parse_attachments(message)
-    if not content.strip() and not files:
+    content = strip_mention(message, bot) or read_rich_message(message) or read_wordless_content(message)
+    files, shared, unreadable = parse_attachments(message), describe_shared(message), find_unreadable_kind(message)
+    if not content.strip() and not files and not shared and not unreadable:
         return None
+    quotation = parse_quotation(message, bot)
     sent_at = _parse_date(message) or now
     delayed = f":{update_number}:{int(sent_at.timestamp())}" if message_id == 0 else ""
     return InboundMessage(
@@ -61,11 +67,16 @@ def _parse_message(
         message_id=str(message_id),
         sent_at=sent_at,
         is_mention=is_mentioned(message, bot),
-        quoted_text=_quoted_text(message),
+        quoted_text=quotation.text,
         media_group_id=get_text(message, "media_group_id") or None,
         attachments=files,
         is_late=now - sent_at > LATE_THRESHOLD,
-        is_forwarded=bool(get_object(message, "forward_origin")),
+        is_forwarded=is_forwarded(message),
+        quoted_author=quotation.author,
+        is_quote_foreign=quotation.is_foreign,
+        forwarded_from=describe_forward(message),
+        shared=shared,
+        unreadable=unreadable,
     )
 
 
@@ -99,7 +110,7 @@ def _parse_person(user: JsonObject) -> Person | None:
     if number is None or user.get("is_bot"):
         return None
     name = " ".join(part for part in (get_text(user, "first_name"), get_text(user, "last_name")) if part)
-    return Person(str(number), name or get_text(user, "username"))
+    return Person(str(number), to_single_line(name or get_text(user, "username")))
 
 
 def _parse_location(message: JsonObject) -> ChatLocation | None:
@@ -113,7 +124,7 @@ def _parse_location(message: JsonObject) -> ChatLocation | None:
         chat=str(number),
         kind="direct" if kind == _DIRECT_CHAT_TYPE else "group",
         thread=None if thread is None else str(thread),
-        title=get_text(chat, "title"),
+        title=to_single_line(get_text(chat, "title")),
     )
 
 
@@ -122,25 +133,3 @@ def _parse_date(message: JsonObject) -> datetime | None:
     if seconds is None or not 0 < seconds < 2**35:
         return None
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _quoted_text(message: JsonObject) -> str:
-    """Return the quoted part of the message that this replies to, else its whole text."""
-    replied_to = get_object(message, "reply_to_message")
-    return (
-        get_text(get_object(message, "quote"), "text")
-        or get_text(replied_to, "text")
-        or get_text(replied_to, "caption")
-    )
-
-
-def _describe_content(message: JsonObject) -> str:
-    """Return a text for message types that have none: location, contact, sticker, dice."""
-    location, contact = get_object(message, "location"), get_object(message, "contact")
-    if location:
-        name = " ".join(get_text(get_object(message, "venue"), key) for key in ("title", "address")).strip()
-        return f"Location: {name} {location.get('latitude')}, {location.get('longitude')}".replace("  ", " ")
-    if contact:
-        keys = ("first_name", "last_name", "phone_number")
-        return f"Contact: {' '.join(get_text(contact, key) for key in keys)}"
-    return get_text(get_object(message, "sticker"), "emoji") or get_text(get_object(message, "dice"), "emoji")

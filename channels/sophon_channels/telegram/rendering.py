@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sophon.visible_text import is_blank
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
 from sophon_channels.telegram.app_urls import break_app_urls, style_app_urls_as_code
+from sophon_channels.telegram.entities import build_entity_budget
 from sophon_channels.telegram.html import html_from_runs
 from sophon_channels.text.markdown import runs_from_markdown
 from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text
@@ -31,8 +33,8 @@ MAX_CALLBACK_DATA_BYTES = 64
 
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
-    """Return the payloads, in order; none for a blank text without a file. A file is the first payload, with the
-    beginning of the text as its caption.
+    """Return the payloads, in order; none for a text in which nothing is visible, without a file. A file is the first
+    payload, with the beginning of the text as its caption.
 
     `html` and `to_plain_text` have the same content. The first payload may have `reply_to_message_id` or
     `replaces_message_id` (an edit), the last has the `keyboard`. Raises ValueError for buttons that Telegram
@@ -41,7 +43,8 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     text = sanitize_text(message.text)
     first = CAPTION_LIMIT if message.file_path else None
     runs = runs_from_markdown(text) if message.is_markdown else [StyledRun(text)]
-    parts = split_runs([run for run in style_app_urls_as_code(runs) if run.text], PART_LIMIT, first_limit=first)
+    runs = [run for run in style_app_urls_as_code(runs) if run.text]
+    parts = split_runs(runs, PART_LIMIT, first_limit=first, budget=build_entity_budget(runs))
     rendered: list[dict[str, Any]] = [
         {"html": html_from_runs(part), "plain": break_app_urls(to_plain_text(part))} for part in parts
     ]
@@ -74,7 +77,7 @@ def build_keyboard(buttons: Sequence[Button]) -> list[list[dict[str, str]]]:
 def _button(button: Button) -> dict[str, str]:
     if not 1 <= len(button.data.encode()) <= MAX_CALLBACK_DATA_BYTES:
         raise ValueError(f"the data of the button {button.label!r} must have 1 to {MAX_CALLBACK_DATA_BYTES} bytes")
-    if not button.label.strip():
+    if is_blank(button.label):
         raise ValueError(f"the button with the data {button.data!r} has no label")
     fields = {"text": sanitize_text(button.label), "callback_data": button.data}
     return {**fields, "style": "danger"} if button.is_dangerous else fields

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from sophon.clock import Clock
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     ButtonPress,
     ChannelHealth,
@@ -51,12 +52,11 @@ class TelegramSender:
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
     ) -> str | None:
         """Update the preview, as `Channel.update_preview`."""
-        if not text.strip() or not self.rate_limiter.try_acquire_preview(location.chat):
+        payload = request_bodies.build_preview_payload(text, preview_message_id, reply_to_message_id)
+        if is_blank(payload["plain"]) or not self.rate_limiter.try_acquire_preview(location.chat):
             return preview_message_id
         try:
-            return await self._client.send_or_edit(
-                location.key, request_bodies.build_preview_payload(text, preview_message_id, reply_to_message_id)
-            )
+            return await self._client.send_or_edit(location.key, payload)
         except TelegramApiError as error:
             self._log_failure(error, location.chat)
             return preview_message_id

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sophon.visible_text import is_blank
 from sophon_channels.text.cut_points import TextSpan, find_best_cut, find_fitting_end
+from sophon_channels.text.span_budget import SpanBudget
 from sophon_channels.text.utf16 import utf16_length
 
 
@@ -39,9 +41,11 @@ def to_plain_text(runs: Iterable[StyledRun]) -> str:
     return "".join(run.text for run in runs)
 
 
-def split_runs(runs: Sequence[StyledRun], limit: int, *, first_limit: int | None = None) -> list[list[StyledRun]]:
-    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first_limit`; no part is
-    blank, and styles continue in the next part.
+def split_runs(
+    runs: Sequence[StyledRun], limit: int, *, first_limit: int | None = None, budget: SpanBudget | None = None
+) -> list[list[StyledRun]]:
+    """Split the runs into parts of at most `limit` UTF-16 units each, the first of at most `first_limit`, and each
+    within `budget`; in each part something is visible, and styles continue in the next part.
 
     Inline code and links are kept intact where possible. Pure.
     """
@@ -53,12 +57,14 @@ def split_runs(runs: Sequence[StyledRun], limit: int, *, first_limit: int | None
         end = find_fitting_end(
             text, position, limit if first_limit is None or any(parts) else first_limit, utf16_length
         )
+        if budget is not None:
+            end = budget.limit_end(position, end)
         if end < len(text):
             end = find_best_cut(text, position, end, atomic_spans)
         last = position + len(text[position:end].rstrip())
         parts.append(_slice_runs(runs, position, last))
         position = _skip_white_space(text, end)
-    return [part for part in parts if part]
+    return [part for part in parts if not is_blank(to_plain_text(part))]
 
 
 def _skip_white_space(text: str, position: int) -> int:

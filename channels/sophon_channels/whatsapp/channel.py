@@ -31,7 +31,7 @@ from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND, download_attachment
 from sophon_channels.whatsapp.api.errors import WhatsAppApiError, send_result_from_error
 from sophon_channels.whatsapp.api.rate_limiter import NO_DELAY, WhatsAppRateLimiter
-from sophon_channels.whatsapp.api.uploads import upload_file_message
+from sophon_channels.whatsapp.api.uploads import find_file_problem, upload_file_message
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
@@ -111,6 +111,9 @@ class WhatsAppChannel:
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
+
+    def find_file_problem(self, media_type: str, size: int) -> str:
+        return find_file_problem(media_type, size)
 
     async def send(self, entry: OutboundEntry) -> SendResult:
         if self._client is None:

@@ -7,10 +7,9 @@ Source: reference/channels.md; "messages webhook reference" and "Business-scoped
 import logging
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from sophon_channels.contract import (
-    Attachment,
     ButtonPress,
     ChatLocation,
     ChatMigrated,
@@ -28,24 +27,15 @@ from sophon_channels.json_fields import (
     get_text,
     object_from_json,
 )
+from sophon_channels.text.single_line import to_single_line
+from sophon_channels.whatsapp.api.errors import UNREACHABLE_CODES
+from sophon_channels.whatsapp.message_content import parse_content
 
 log = logging.getLogger("sophon")
 
 LATE_THRESHOLD = timedelta(hours=1)
 """A message delivered later than this is marked as late."""
 
-InboundMediaKind: TypeAlias = Literal["image", "audio", "video", "document", "other"]
-"""Kind of an attachment."""
-
-MEDIA_KINDS: dict[str, InboundMediaKind] = {
-    "image": "image",
-    "audio": "audio",
-    "voice": "audio",
-    "video": "video",
-    "document": "document",
-    "sticker": "image",
-}
-"""Kind of the attachment by message type."""
 DELIVERY_STATUSES: dict[str, Literal["sent", "delivered", "read", "failed"]] = {
     "sent": "sent",
     "delivered": "delivered",
@@ -92,22 +82,26 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
     if callback_data is not None:
         prompt_id = get_text(get_object(message, "context"), "id") or None
         return ButtonPress(external_id, person, ChatLocation(chat), callback_data, external_id, prompt_id)
-    content, files = _parse_content(message, kind)
-    if not content and not files:
+    content = parse_content(message)
+    if content.is_empty:
         log.info("WhatsApp: skipped a message of the type %r", kind[:40])
         return None
+    context = get_object(message, "context")
     sent_at = _parse_time(get_text(message, "timestamp"), now)
     return InboundMessage(
         external_id,
         person,
         ChatLocation(chat),
-        content,
+        content.text,
         external_id,
         sent_at,
         is_mention=True,
-        attachments=files,
+        attachments=content.attachments,
         is_late=now - sent_at > LATE_THRESHOLD,
-        is_forwarded=_is_forwarded(get_object(message, "context")),
+        is_forwarded=_is_forwarded(context),
+        quoted_message_id=get_text(context, "id"),
+        shared=content.shared,
+        unreadable=content.unreadable,
     )
 
 
@@ -124,7 +118,8 @@ def _sender_and_chat(message: JsonObject, contacts: Mapping[str, JsonObject]) ->
     number, user = get_text(message, "from"), get_text(message, "from_user_id")
     contact = contacts.get(user) or contacts.get(number) or EMPTY_OBJECT
     number, user = number or get_text(contact, "wa_id"), user or get_text(contact, "user_id")
-    return Person(user or number, get_text(get_object(contact, "profile"), "name")), number or user
+    name = to_single_line(get_text(get_object(contact, "profile"), "name"))
+    return Person(user or number, name), number or user
 
 
 def _contacts_by_id(value: JsonObject) -> dict[str, JsonObject]:
@@ -152,43 +147,6 @@ def _parse_callback_data(message: JsonObject, kind: str) -> str | None:
     return None
 
 
-def _parse_content(message: JsonObject, kind: str) -> tuple[str, tuple[Attachment, ...]]:
-    if kind == "text":
-        return get_text(get_object(message, "text"), "body"), ()
-    if kind in MEDIA_KINDS:
-        media = get_object(message, kind)
-        media_id = get_text(media, "id")
-        file = Attachment(
-            media_id,
-            MEDIA_KINDS[kind],
-            get_text(media, "filename"),
-            get_text(media, "mime_type"),
-            digest=get_text(media, "sha256"),
-        )
-        return get_text(media, "caption"), (file,) if media_id else ()
-    if kind == "location":
-        return _describe_location(get_object(message, "location")), ()
-    if kind == "contacts":
-        names = [
-            get_text(get_object(contact, "name"), "formatted_name") for contact in get_objects(message, "contacts")
-        ]
-        return f"[contacts: {', '.join(name for name in names if name) or 'without names'}]", ()
-    return "", ()
-
-
-def _describe_location(place: JsonObject) -> str:
-    label = ", ".join(part for part in (get_text(place, "name"), get_text(place, "address")) if part)
-    coordinates = ", ".join(
-        str(degrees) for key in ("latitude", "longitude") if (degrees := _coordinate(place, key)) is not None
-    )
-    return f"[location: {', '.join(part for part in (label, coordinates) if part) or 'without a place'}]"
-
-
-def _coordinate(place: JsonObject, key: str) -> float | None:
-    value = place.get(key)
-    return value if isinstance(value, float) else get_int(place, key)
-
-
 def _parse_migration(message: JsonObject, external_id: str) -> ChatMigrated | None:
     """Return the migration when a person's user id or number has changed; the chat's key changes with it, from number
     to number if the new number is known.
@@ -210,8 +168,15 @@ def _parse_statuses(value: JsonObject) -> Iterator[DeliveryReceipt]:
         errors = get_objects(status, "errors")
         error = errors[0] if errors else EMPTY_OBJECT
         reason = get_text(get_object(error, "error_data"), "details") or get_text(error, "title")
+        code = get_int(error, "code")
         yield DeliveryReceipt(
-            f"{platform_id}:{known_status}", platform_id, known_status, get_int(error, "code"), reason
+            f"{platform_id}:{known_status}",
+            platform_id,
+            known_status,
+            code,
+            to_single_line(reason),
+            chat=get_text(status, "recipient_id") or get_text(status, "recipient_user_id"),
+            is_chat_unreachable=code in UNREACHABLE_CODES,
         )
 
 

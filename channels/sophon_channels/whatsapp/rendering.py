@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from sophon.visible_text import is_blank
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
@@ -50,7 +51,7 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
         texts = _split_plain(source, first_limit)
     if message.buttons and texts:
         texts = [*texts[:-1], *split_text(texts[-1], BODY_LIMIT - utf16_length(REPEAT_MARK))]
-    rendered: list[dict[str, Any]] = [{"text": text} for text in texts]
+    rendered: list[dict[str, Any]] = [{"text": text} for text in texts if not is_blank(text)]
     if message.file_path:
         caption = rendered.pop(0) if rendered and has_caption else {"text": ""}
         rendered.insert(0, {**caption, **build_file_fields(message.file_path, message.file_name, message.media_type)})
@@ -71,7 +72,11 @@ def build_reply_buttons(buttons: Sequence[Button]) -> list[dict[str, str]]:
         raise ValueError(f"WhatsApp allows {MAX_BUTTONS} buttons; there are {len(buttons)}")
     rendered = [{"id": button.data, "title": sanitize_text(button.label).strip()} for button in buttons]
     for item in rendered:
-        if not 1 <= utf16_length(item["title"]) <= MAX_TITLE_LENGTH or not 1 <= len(item["id"]) <= MAX_ID_LENGTH:
+        if (
+            is_blank(item["title"])
+            or utf16_length(item["title"]) > MAX_TITLE_LENGTH
+            or not 1 <= len(item["id"]) <= MAX_ID_LENGTH
+        ):
             raise ValueError(
                 f"a title must have 1 to {MAX_TITLE_LENGTH} characters, an id 1 to {MAX_ID_LENGTH}: {item}"
             )
@@ -103,10 +108,19 @@ def _split_marked_up(markdown: str, first_limit: int, last_limit: int) -> list[s
     if parts and last_limit < TEXT_LIMIT:
         parts[-1:] = split_runs(parts[-1], last_limit - MARKUP_RESERVE)
     for part in parts:
-        text = "".join(_render_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
-        limit = (TEXT_LIMIT if texts else first_limit) - utf16_length(REPEAT_MARK)
-        texts += [text] if utf16_length(text) <= limit else split_text(text, limit)
+        texts += _render_fitting(part, (TEXT_LIMIT if texts else first_limit) - utf16_length(REPEAT_MARK))
     return texts
+
+
+def _render_fitting(part: Sequence[StyledRun], limit: int) -> list[str]:
+    """Return the part rendered, in pieces if its marks make it longer than the limit: cut before they are added, so
+    that no piece has half of a pair.
+    """
+    text = "".join(_render_block(list(runs), quote) for quote, runs in groupby(part, key=_is_quoted))
+    if utf16_length(text) <= limit:
+        return [text]
+    half = utf16_length(to_plain_text(part)) // 2 + 1
+    return [piece for each in split_runs(part, half) for piece in _render_fitting(each, limit)]
 
 
 def _append_urls(runs: Sequence[StyledRun]) -> Iterator[StyledRun]:

@@ -14,6 +14,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_file import OutboundFile
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
@@ -21,6 +22,7 @@ from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.channels.outbound.refusals import report_refusal
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
@@ -61,8 +63,9 @@ class ConnectedChannel:
             services.clock,
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
+            report_refusal=self._report_refused_file,
         )
-        writer = OutboundWriter(channel, services.store, self.outbox_worker.wake)
+        writer = self._writer = OutboundWriter(channel, services.store, self.outbox_worker.wake)
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer)
         self.inbound = InboundHandler(
             host,
@@ -124,6 +127,11 @@ class ConnectedChannel:
             log.exception("the channel %s could not be started; it is retried", self.channel.name)
             return False
         return True
+
+    async def _report_refused_file(self, entry: OutboundEntry, reason: str) -> None:
+        """Tell the chat about a file that is not sent; other refusals are dead letters, which operators see."""
+        if OutboundFile.from_payload(entry.payload) is not None:
+            await report_refusal(self._writer, entry, reason)
 
     async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""

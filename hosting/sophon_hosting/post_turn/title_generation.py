@@ -6,6 +6,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.messages import Message, Response
+from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import remove_invisible
 
 log = logging.getLogger("sophon")
@@ -39,7 +40,7 @@ class TitleGeneration:
 
 def fallback_title(text: str) -> str:
     """Return the title of a message for which no model gave one."""
-    return title_from_text(text) or UNTITLED
+    return title_from_text(unfence_text(text)) or UNTITLED
 
 
 def title_from_text(text: str) -> str:

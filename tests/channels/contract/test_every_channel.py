@@ -160,3 +160,58 @@ def test_whatever_the_text_its_parts_are_plain_json_and_none_for_nothing(name: s
     assert orjson.loads(orjson.dumps(found)) == found
     if not text.strip():
         assert found == []
+
+
+INVISIBLE = st.text(
+    st.sampled_from(
+        " \n\t\u00a0\u200b\u200d\u2060\ufeff\u00ad\u0301\u20dd\u2800\u115f\u3164\uffa0\ufe0f"
+        "\U000e0041\U000e0100\u2065\x07"
+    )
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(text=INVISIBLE, markdown=st.booleans())
+def test_a_text_that_nobody_sees_is_no_message_and_no_caption(name: str, text: str, markdown: bool) -> None:
+    channel = made(name)
+    assert channel.render_payloads(OutboundMessage(text, is_markdown=markdown)) == []
+    [file] = channel.render_payloads(OutboundMessage(text, is_markdown=markdown, file_path="/a/b.txt"))
+    assert [file.get(key) for key in ("html", "plain", "text") if file.get(key)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_part_of_a_long_text_is_invisible(name: str) -> None:
+    for part in made(name).render_payloads(OutboundMessage("a" + "\u200b" * 20_000 + "b")):
+        assert set(str(part.get("plain") or part.get("text"))) & {"a", "b"}
+
+
+@pytest.mark.parametrize("name", ["telegram", "whatsapp"])
+@pytest.mark.parametrize("label", ["\u200b", "\u3164", "\ufe0f"])
+def test_a_button_that_nobody_sees_is_refused(name: str, label: str) -> None:
+    with pytest.raises(ValueError, match=r"label|title"):
+        made(name).render_payloads(OutboundMessage("May it?", buttons=(Button(label, "ap:1"),)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_known_of_a_file_is_known_before_it_is_sent(name: str) -> None:
+    channel = made(name)
+    assert channel.find_file_problem("text/plain", 5) == ""
+    assert "0 bytes; an empty file cannot be sent" in channel.find_file_problem("text/plain", 0)
+    assert "the maximum here is" in channel.find_file_problem("text/plain", channel.max_file_bytes + 1)
+
+
+HOSTILE_NAME = 'a"; x="\r\nX-Evil: 1\r\n\r\n../..\\b\u202e\u2028.txt'
+
+
+async def test_a_hostile_name_and_type_forge_no_header(channel: Channel, tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "report.txt"
+    path.write_bytes(b"figures")
+    hostile = OutboundMessage(
+        "a\r\nContent-Type: x/y", file_path=str(path), file_name=HOSTILE_NAME, media_type="text/plain\r\nX-Evil: 1"
+    )
+    [payload] = channel.render_payloads(hostile)
+    assert payload["file_name"] == 'a"_ x="__X-Evil: 1____.._.._b__.txt'
+    assert payload["media_type"] == "application/octet-stream"
+    stored_before = {**payload, "file_name": HOSTILE_NAME, "media_type": "text/plain; a=b\r\nX-Evil: 1"}
+    receipt = await channel.send(entry(channel, stored_before))
+    assert isinstance(receipt, SendSucceeded)

@@ -145,18 +145,6 @@ def test_an_animation_is_one_file() -> None:
     assert len(written(message(text=None, animation=file, document=file)).attachments) == 1
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"location": {"latitude": 52.5, "longitude": 13.4}}, "Location: 52.5, 13.4"),
-        ({"contact": {"first_name": "Bo", "last_name": "Li", "phone_number": "+1"}}, "Contact: Bo Li +1"),
-        ({"sticker": {"file_id": "s", "emoji": "\U0001f44d"}}, "\U0001f44d"),
-    ],
-)
-def test_what_is_said_without_words_is_told_in_words(fields: dict[str, Any], text: str) -> None:
-    assert written(message(text=None, **fields)).text == text
-
-
 def test_text_that_no_store_could_keep_is_made_storable() -> None:
     assert written(message("a\x00b \ud83d c \ud83d\ude00")).text == "a\ufffdb \ufffd c \U0001f600"
 
@@ -237,6 +225,12 @@ KEYS = st.sampled_from(
         "location",
         "contact",
         "sticker",
+        "poll",
+        "checklist",
+        "venue",
+        "rich_message",
+        "external_reply",
+        "forward_origin",
         "message_thread_id",
         "media_group_id",
         "migrate_to_chat_id",

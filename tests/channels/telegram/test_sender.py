@@ -20,6 +20,7 @@ from sophon_channels.contract import (
     SendSucceeded,
     SendUndeliverable,
 )
+from sophon_channels.telegram.api.client import NO_VISIBLE_TEXT
 from sophon_channels.telegram.channel import TelegramChannel
 from tests.channels.telegram.bot_api import CUT, HANG, TOKEN, Answer, BotApi
 from tests.channels.telegram.conftest import Open
@@ -217,6 +218,37 @@ async def test_progress_is_one_silent_message_that_changes(
     assert [call["text"] for call in api.of("sendMessage")] == ["10% <b>"]
     assert api.of("sendMessage")[0]["disable_notification"] is True
     assert [call["text"] for call in api.of("editMessageText")] == ["30%"]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\u200b\ufe0f", "\u0301", "\u200b" * 5000 + "later"])
+async def test_progress_in_which_nothing_is_visible_yet_is_not_shown(
+    channel: TelegramChannel, api: BotApi, text: str
+) -> None:
+    assert await channel.update_preview(ChatLocation("111222333"), text, None, None) is None
+    assert api.of("sendMessage") == []
+
+
+@pytest.mark.parametrize("description", ["text must be non-empty", "message text is empty"])
+async def test_a_text_in_which_telegram_sees_nothing_becomes_a_sentence(
+    channel: TelegramChannel, api: BotApi, description: str
+) -> None:
+    api.script("sendMessage", Answer.error(400, f"Bad Request: {description}"))
+    assert await sent(channel, OutboundMessage("\ue000")) == SendSucceeded("1000")
+    assert [call["text"] for call in api.of("sendMessage")] == ["\ue000", NO_VISIBLE_TEXT]
+
+
+async def test_the_platforms_error_is_one_line(channel: TelegramChannel, api: BotApi) -> None:
+    api.script("sendMessage", Answer.error(400, "Bad Request: odd\n2026-01-01 ERROR forged"))
+    result = await sent(channel, OutboundMessage("hello"))
+    assert isinstance(result, SendUndeliverable)
+    assert result.error == "sendMessage: 400: Bad Request: odd 2026-01-01 ERROR forged"
+
+
+async def test_an_answer_to_a_delayed_message_without_an_id_replies_to_none(
+    channel: TelegramChannel, api: BotApi
+) -> None:
+    await sent(channel, OutboundMessage("hello", reply_to_message_id="0"))
+    assert "reply_parameters" not in api.of("sendMessage")[0]
 
 
 async def test_progress_that_fails_is_forgotten(channel: TelegramChannel, api: BotApi) -> None:

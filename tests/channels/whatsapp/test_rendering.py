@@ -116,3 +116,21 @@ def test_marks_are_closed_in_the_message_that_opens_them() -> None:
     made = texts("**" + "bold words " * 900 + "end**")
     assert len(made) > 2
     assert all(part.startswith("*") and part.endswith("*") and part.count("*") == 2 for part in made)
+
+
+MARKED = st.lists(
+    st.sampled_from(["**b**", "*i*", "~~s~~", "`c`", "***~~x~~***", "word", "👩‍🚀"]), min_size=1, max_size=12
+)
+
+
+@given(MARKED, st.integers(1, 300), st.booleans())
+def test_every_mark_that_a_message_opens_it_closes(pieces: list[str], times: int, caption: bool) -> None:
+    path = "/a/b.txt" if caption else None
+    made = render_payloads(OutboundMessage(" ".join(pieces * times), file_path=path))
+    assert "".join("".join(each["text"] for each in made).split()) == "".join(
+        re.sub(r"\*\*\*~~x~~\*\*\*", "*_~x~_*", " ".join(pieces * times))
+        .replace("**", "\0").replace("*i*", "_i_").replace("\0", "*").replace("~~", "~").split()
+    )  # fmt: skip
+    for part in made:
+        assert utf16_length(part["text"]) <= 4096 - 25
+        assert all(part["text"].count(mark) % 2 == 0 for mark in "*_~`")

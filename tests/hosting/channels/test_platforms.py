@@ -106,6 +106,32 @@ async def test_somebody_talks_on_telegram_and_approves_with_a_button(api: BotApi
     assert "paid Bob" in (await api.called("sendMessage", 3))[-1]["text"]
 
 
+async def test_telegram_greets_and_answers_what_it_cannot_read(api: BotApi, open_site: Any) -> None:
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    await open_site(Telegram=telegram)
+    await api.deliver(update(1, "/start deep_link"))
+    [greeting] = await api.called("sendMessage")
+    assert greeting["text"].startswith("This is Sophon")
+    story = update(2, "")
+    story["message"] = {key: value for key, value in story["message"].items() if key != "text"} | {"story": {"id": 1}}
+    await api.deliver(story)
+    assert (await api.called("sendMessage", 2))[-1]["text"] == "I cannot read stories yet; please write it as text."
+
+
+async def test_whatsapp_answers_what_it_cannot_read_once(graph: GraphApi, open_site: Any) -> None:
+    url = await open_site(WhatsApp=whatsapp(graph))
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        for number in range(2):
+            unsupported = message("unsupported", id=f"wamid.U{number}", timestamp=str(SOON), errors=[{"code": 131051}])
+            assert await post(client, body(unsupported)) == 200
+        assert await post(client, body(message(id="wamid.B", timestamp=str(SOON), text={"body": "/help"}))) == 200
+        await graph.until(2)
+    notice, listed = [each["text"]["body"] for each in graph.messages]
+    assert notice == "I cannot read this kind of message yet; please write it as text."
+    assert "/start: " in listed
+
+
 async def test_somebody_talks_on_whatsapp_and_approves_with_a_button(graph: GraphApi, open_site: Any) -> None:
     url = await open_site(WhatsApp=whatsapp(graph))
     async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.post_turn.title_generation import MAX_TITLE_CHARACTERS, title_from_text
+from sophon.tools.untrusted_text import fence_text
+from sophon_hosting.post_turn.title_generation import MAX_TITLE_CHARACTERS, fallback_title, title_from_text
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,10 @@ from sophon_hosting.post_turn.title_generation import MAX_TITLE_CHARACTERS, titl
 )
 def test_a_title_is_a_line_that_fits_into_a_list(text: str, title: str) -> None:
     assert title_from_text(text) == title
+
+
+def test_a_title_from_the_message_has_no_fence() -> None:
+    assert fallback_title(fence_text("Cats and dogs", "contact", "0" * 16)) == "Cats and dogs"
 
 
 @given(st.text())

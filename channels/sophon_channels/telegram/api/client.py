@@ -9,6 +9,7 @@ from sophon_channels.telegram.api import request_bodies
 from sophon_channels.telegram.api.errors import (
     EDIT_METHOD,
     TelegramApiError,
+    is_empty_text,
     is_not_editable,
     is_not_modified,
     is_parse_error,
@@ -19,6 +20,9 @@ from sophon_channels.telegram.mentions import BotIdentity
 
 POLL_TIMEOUT_SECONDS = 50
 """How long Telegram may hold a getUpdates call open if there is nothing new."""
+
+NO_VISIBLE_TEXT = "(This message had no visible text.)"
+"""Text that is sent instead of one in which Telegram sees nothing."""
 
 
 class TelegramClient:
@@ -44,7 +48,8 @@ class TelegramClient:
         """Send a payload, or edit the message that it replaces; return the message id.
 
         An edit that changes nothing succeeds; if the message to edit is gone, a new message is sent. If Telegram cannot
-        parse the HTML, the plain text is sent. Also raises ChannelError, for a file that cannot be sent.
+        parse the HTML, the plain text is sent; if it sees nothing in the text, a sentence that says so. Also raises
+        ChannelError, for a file that cannot be sent.
         """
         if (file := OutboundFile.from_payload(payload)) is not None:
             return _message_id(await upload_file(self._transport, file, chat_key, payload, is_repeat=is_repeat))
@@ -105,7 +110,9 @@ class TelegramClient:
         try:
             return await self._transport.call(method, with_html)
         except TelegramApiError as error:
-            if not is_parse_error(error) or with_html == as_plain:
+            if is_empty_text(error):
+                as_plain = {**as_plain, "text": NO_VISIBLE_TEXT}
+            elif not is_parse_error(error) or with_html == as_plain:
                 raise
         return await self._transport.call(method, as_plain)
 

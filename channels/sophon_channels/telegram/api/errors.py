@@ -56,6 +56,11 @@ def is_parse_error(error: TelegramApiError) -> bool:
     return error.is_bad_request_with("can't parse entities", "entities_too_long", "message is too long")
 
 
+def is_empty_text(error: TelegramApiError) -> bool:
+    """Return whether Telegram sees nothing in the text; what it trims is not documented."""
+    return error.is_bad_request_with("text must be non-empty", "message text is empty")
+
+
 def is_not_modified(error: TelegramApiError) -> bool:
     """Return whether an edit failed because it changes nothing."""
     return error.is_bad_request_with("message is not modified")

@@ -25,6 +25,7 @@ MAX_PREVIEW_LENGTH = 4096
 """In UTF-16 units."""
 
 BOT_COMMANDS = (
+    ("start", "Show what this is, and the commands"),
     ("new", "Start a new conversation"),
     ("stop", "Stop the running tasks"),
     ("status", "Show running and waiting tasks"),
@@ -144,7 +145,8 @@ def _text_fields(payload: Mapping[str, Any], *, as_html: bool, mark: str = "") -
 
 
 def _reply_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
-    if (reply_to := payload.get("reply_to")) is None:
+    reply_to = payload.get("reply_to")
+    if reply_to is None or int(reply_to) <= 0:  # a message that is sent with a delay has the id 0
         return {}
     return {"reply_parameters": {"message_id": int(reply_to), "allow_sending_without_reply": True}}
 

@@ -13,6 +13,7 @@ from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientTim
 from sophon.clock import Clock
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text, object_from_json
 from sophon_channels.telegram.api.errors import TelegramApiError
+from sophon_channels.text.single_line import to_single_line
 
 T = TypeVar("T")
 
@@ -20,6 +21,8 @@ DEFAULT_BASE_URL = "https://api.telegram.org"
 """Base URL of the public Bot API server."""
 CONNECT_TIMEOUT_SECONDS = 10.0
 CALL_TIMEOUT_SECONDS = 30.0
+MAX_DESCRIPTION_LENGTH = 500
+"""Characters of an error's description that are kept."""
 HTTP_TOO_LARGE = 413
 """HTTP status of the proxy in front of the Bot API, which then has not received the call."""
 
@@ -123,6 +126,7 @@ class BotApiTransport:
 
     def _error_from_response(self, method: str, status: int, response: JsonObject) -> TelegramApiError:
         description = get_text(response, "description").replace(self._token, "***")
+        description = to_single_line(description, MAX_DESCRIPTION_LENGTH)
         error = TelegramApiError(method, description, status=get_int(response, "error_code") or status)
         error.retry_after = get_int(get_object(response, "parameters"), "retry_after")
         error.migrated_chat_id = get_int(get_object(response, "parameters"), "migrate_to_chat_id")

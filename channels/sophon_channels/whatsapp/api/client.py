@@ -17,6 +17,7 @@ from sophon_channels.json_fields import (
     get_text,
     object_from_json,
 )
+from sophon_channels.text.single_line import to_single_line
 from sophon_channels.whatsapp.api.errors import WhatsAppApiError
 
 DEFAULT_BASE_URL = "https://graph.facebook.com/v26.0"
@@ -24,6 +25,8 @@ DEFAULT_BASE_URL = "https://graph.facebook.com/v26.0"
 CALL_TIMEOUT_SECONDS = 30.0
 CONNECT_TIMEOUT_SECONDS = 10.0
 UPLOAD_TIMEOUT_SECONDS = 300.0
+MAX_DESCRIPTION_LENGTH = 500
+"""Characters of an error's description that are kept."""
 
 
 class WhatsAppClient:
@@ -123,7 +126,8 @@ class WhatsAppClient:
             or get_text(error, "message")
             or f"HTTP status {status}"
         )
-        return WhatsAppApiError(details.replace(self._token, "***"), code=get_int(error, "code"), status=status)
+        details = to_single_line(details.replace(self._token, "***"), MAX_DESCRIPTION_LENGTH)
+        return WhatsAppApiError(details, code=get_int(error, "code"), status=status)
 
     @asynccontextmanager
     async def _convert_errors(self, seconds: float) -> AsyncGenerator[None]:

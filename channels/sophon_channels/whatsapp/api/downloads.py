@@ -26,7 +26,7 @@ async def download_attachment(client: WhatsAppClient, attachment: Attachment, ta
     Raises ChannelError, and then leaves no file at `target`.
     """
     name, allowed = (
-        attachment.name or f"the {attachment.kind}",
+        repr(attachment.name) if attachment.name else f"the {attachment.kind}",
         min(max_bytes, MAX_BYTES_BY_KIND.get(attachment.kind, max_bytes)),
     )
     try:

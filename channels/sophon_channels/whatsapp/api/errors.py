@@ -28,9 +28,12 @@ PERMANENT_ERRORS = {
     131049: "WhatsApp blocks it as marketing, because the person receives too much of that; do not send it again at "
     "once; replies are possible after a message from them",
     131051: "WhatsApp does not support this type of message",
+    131053: "WhatsApp does not accept the file: its type, its size or its content",
     131021: "the recipient is the sending number itself",
 }
 """Explanation of errors that no retry resolves, by code."""
+UNREACHABLE_CODES = frozenset({131021, 131026, 131030, 131047, 131048, 131049})
+"""Errors that any further message to the same person would meet."""
 TEMPLATE_ERROR_CODES = range(132_000, 133_000)
 """Errors of message templates."""
 TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"

@@ -4,7 +4,8 @@ from functools import partial
 from typing import Any, Literal
 
 from sophon.clock import Clock
-from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.errors import ChannelError
+from sophon_channels.outbound_file import DEFAULT_MEDIA_TYPE, OutboundFile, find_size_problem
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
 
@@ -28,12 +29,42 @@ TEXT_MEDIA_TYPES = frozenset({"application/json", "application/xml", "applicatio
 """Media types beside text/* that are uploaded as text/plain."""
 
 
+ACCEPTED_MEDIA_TYPES = frozenset(KIND_BY_MEDIA_TYPE) | {
+    "application/msword",
+    "application/pdf",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "audio/opus",
+    "image/webp",
+    "text/plain",
+}
+"""Media types of an upload; Meta answers with this list to any other (error 100)."""
+
+
+def find_file_problem(media_type: str, size: int) -> str:
+    """Return why WhatsApp would refuse a file, "" if no reason is known. Pure."""
+    if problem := find_size_problem(size, MAX_BYTES_BY_KIND["document"]):
+        return problem
+    upload_type = to_upload_media_type(media_type or DEFAULT_MEDIA_TYPE)
+    if upload_type not in ACCEPTED_MEDIA_TYPES:
+        return (
+            f"WhatsApp does not accept files of the type {upload_type}, only text, PDF, Office documents, and common "
+            "pictures, sound and video"
+        )
+    return ""
+
+
 async def upload_file_message(client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str) -> dict[str, Any]:
     """Upload a file; return the message that shows it. A file too large for its kind is sent as a document.
 
     Raises WhatsAppApiError, after which nothing was sent; ChannelError if the file cannot be read.
     """
     size = await clock.run_in_thread(partial(file.check_size, MAX_BYTES_BY_KIND["document"]))
+    if problem := find_file_problem(file.media_type, size):
+        raise ChannelError(f"the file {file.name!r} cannot be sent: {problem}")
     kind = choose_media_kind(file.media_type, size)
     stream = await clock.run_in_thread(partial(file.open, MAX_BYTES_BY_KIND["document"]))
     with stream:

@@ -13,6 +13,7 @@ from sophon.private_files import create_private_file, make_private_folder
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Attachment, Channel
 from sophon_channels.errors import ChannelError
+from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.run_audience import audience_of_run
 
 log = logging.getLogger("sophon")
@@ -25,6 +26,7 @@ DOWNLOAD_TIMEOUT_SECONDS = 60.0
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 _UNSAFE_CHARACTERS = re.compile(r"[^\w.-]+")
+_BRACKETS = str.maketrans("[]", "()")
 
 
 class AttachmentDownloader:
@@ -52,8 +54,10 @@ class AttachmentDownloader:
                 await self._download(channel, file, target)
             size = target.stat().st_size
         except (ChannelError, OSError) as error:
-            log.warning("%s: a file could not be downloaded: %s", channel.name, error)
-            return f"[attached: {name}, but it could not be downloaded: {error}]"
+            # The error may quote the name that the sender chose, or the platform's words.
+            reason = to_single_line(str(error)).translate(_BRACKETS)
+            log.warning("%s: a file could not be downloaded: %s", channel.name, reason)
+            return f"[attached: {name}, but it could not be downloaded: {reason}]"
         return f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path.as_posix()}]"
 
     async def _download(self, channel: Channel, file: Attachment, target: Path) -> None:

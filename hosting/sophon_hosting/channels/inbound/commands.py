@@ -9,8 +9,10 @@ from sophon.approvals import Decision
 from sophon.errors import SophonError
 from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
-from sophon_channels.chat_commands import ChatCommand, format_help
+from sophon.tools.untrusted_text import unfence_text
+from sophon_channels.chat_commands import ChatCommand, format_greeting, format_help
 from sophon_channels.contract import InboundMessage
+from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.host import Host
@@ -42,6 +44,7 @@ class ChatCommandHandler:
         self._store = host.services.store
         self._stop_tasks: set[asyncio.Task[Run]] = set()
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
+            "start": self._show_greeting,
             "new": self._start_new_session,
             "stop": self._stop_tasks_of_chat,
             "status": self._show_status,
@@ -102,7 +105,10 @@ class ChatCommandHandler:
             log.error("a task could not be stopped: %s", error)
 
     async def _show_status(self, request: ChatCommandRequest) -> str:
-        lines = [f"{_format_status(run)}: {run.text[:60]}" for run in await self._unfinished_runs(request)]
+        lines = [
+            f"{_format_status(run)}: {to_single_line(unfence_text(run.text), 60)}"
+            for run in await self._unfinished_runs(request)
+        ]
         statistics = await self._host.queue.statistics()
         lines = lines or ["Nothing is running in this conversation."]
         return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are in use."])
@@ -145,6 +151,9 @@ class ChatCommandHandler:
         if not code:
             return f"Which one? /{request.command.name} ID; /pending shows the ids."
         return await self._approval_prompts.decide(code, decision, request.message.person, request.message.location)
+
+    async def _show_greeting(self, request: ChatCommandRequest) -> str:
+        return format_greeting(in_group=request.message.location.kind == "group")
 
     async def _show_help(self, request: ChatCommandRequest) -> str:
         return format_help()

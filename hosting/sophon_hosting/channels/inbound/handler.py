@@ -7,26 +7,35 @@ from datetime import datetime, timedelta
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
-from sophon_channels.chat_commands import parse_command
-from sophon_channels.contract import ButtonPress, Channel, ChatMigrated, DeliveryReceipt, InboundEvent, InboundMessage
+from sophon_channels.chat_commands import ChatCommand, parse_command
+from sophon_channels.contract import (
+    ButtonPress,
+    Channel,
+    ChatMigrated,
+    DeliveryReceipt,
+    InboundEvent,
+    InboundMessage,
+)
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
+from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
+from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
+from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
+from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE, OWN_TEXT
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 
 log = logging.getLogger("sophon")
 
 QUEUE_FULL_NOTICE_INTERVAL = timedelta(seconds=60)
 """Minimum interval between two queue-full notices in a chat. Source: reference/channels.md, rule 6."""
 
-NO_TEXT = "(a file without text)"
-"""Text of a message that consists of files only."""
 QUEUE_FULL_MESSAGE = "🚦 The queue is full, and your message was not accepted. Try again in a minute."
 """Reply to a message that the full queue rejected."""
 PAIRING_MESSAGE = (
@@ -34,10 +43,6 @@ PAIRING_MESSAGE = (
     "(sophon pairing approve {code})"
 )
 """Reply to an unknown person, with a pairing code."""
-LATE_NOTE = "(written {at:%Y-%m-%d %H:%M} UTC, delivered late)"
-"""First line of a message that was delivered late."""
-FORWARDED_NOTE = "(forwarded message)"
-"""First line of a message that somebody else wrote."""
 
 
 class InboundHandler:
@@ -66,6 +71,9 @@ class InboundHandler:
             channel, host.services.store, host.services.clock, self._handle_media_group
         )
         self._acknowledgements = PressAcknowledger(channel)
+        self._unreadable_notices = UnreadableNotices(writer, host.services.clock)
+        self._lookup = MessageLookup(host.services.store)
+        self._receipts = DeliveryReceiptHandler(channel, chat_state, writer, self._lookup)
         self._queue_full_notices: dict[str, datetime] = {}
         self._accepts_events = True
 
@@ -96,7 +104,7 @@ class InboundHandler:
             case ChatMigrated():
                 await self._chat_state.migrate_chat(event.old_chat, event.new_chat)
             case DeliveryReceipt():
-                self._handle_receipt(event)
+                await self._receipts.handle(event)
 
     async def _handle_message(self, message: InboundMessage) -> None:
         if await self._chat_state.is_processed(message.external_id):
@@ -115,19 +123,25 @@ class InboundHandler:
             log.info("%s: ignored a message from a person who may not write here", self._channel.name)
 
     async def _handle_media_group_piece(self, message: InboundMessage) -> None:
-        if parse_command(message.text) is None:
+        if _command_of(message) is None:
             await self.media_groups.add_piece(message)
         else:
             await self._process_message(message)
 
     async def _handle_media_group(self, message: InboundMessage) -> None:
         if await self._decide_access(message, mentioned=message.is_mention) == "let_in":
+            await self._enqueue_or_answer(message)
+
+    async def _enqueue_or_answer(self, message: InboundMessage) -> None:
+        if message.unreadable and not has_readable_content(message):
+            await self._unreadable_notices.send(message, f"unread:{self._event_name(message)}")
+        else:
             await self._enqueue(message)
 
     async def _process_message(self, message: InboundMessage) -> None:
-        command = parse_command(message.text)
+        command = _command_of(message)
         if command is None:
-            await self._enqueue(message)
+            await self._enqueue_or_answer(message)
             # A redelivery must not meet a full queue and be reported as rejected.
             await self._chat_state.mark_processed(message.external_id)
             return
@@ -185,8 +199,10 @@ class InboundHandler:
         session = await self._chat_state.ensure_session(
             await self._chat_state.current_session(place), place, message.person
         )
+        message = await self._lookup.add_quotation(message, session.id)
+        foreign_sources = find_foreign_sources(message)
         incoming = RunRequest(
-            text=_turn_text(message),
+            text=build_turn_text(message, self._host.services.clock.new_nonce),
             session_id=session.id,
             session_owner=session.owner,
             owner=self._chat_state.user_id(message.person),
@@ -200,7 +216,7 @@ class InboundHandler:
                 "place": asdict(place),
                 "reply_to": message.message_id,
                 OWN_TEXT: "" if message.is_forwarded else message.text.strip(),
-                **({FOREIGN_SOURCES: [FORWARDED_MESSAGE]} if message.is_forwarded else {}),
+                **({FOREIGN_SOURCES: foreign_sources} if foreign_sources else {}),
                 **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
             },
             stream=True,
@@ -233,21 +249,10 @@ class InboundHandler:
             name = f"pressed:{self._channel.name}:{self._channel.account}:{press.external_id}"
             await self._writer.write_notice(press.location.key, name, note)
 
-    def _handle_receipt(self, receipt: DeliveryReceipt) -> None:
-        counts = self._channel.health.counts
-        counts[receipt.status] = counts.get(receipt.status, 0) + 1
-        if receipt.status == "failed":
-            log.warning(
-                "%s: a message was not delivered: %s %s", self._channel.name, receipt.code or "", receipt.reason
-            )
-
     def _event_name(self, message: InboundMessage) -> str:
         return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
 
 
-def _turn_text(message: InboundMessage) -> str:
-    """Return the text for the turn: the quoted text, notes if the message is forwarded or late, the message."""
-    lines = [f"> {line}" for line in message.quoted_text.splitlines()]
-    lines += [FORWARDED_NOTE] if message.is_forwarded else []
-    lines += [LATE_NOTE.format(at=message.sent_at)] if message.is_late else []
-    return "\n".join([*lines, message.text.strip() or (NO_TEXT if message.attachments else "")])
+def _command_of(message: InboundMessage) -> ChatCommand | None:
+    """Return the command of a message; what somebody else wrote, and was forwarded, is none."""
+    return None if message.is_forwarded else parse_command(message.text)

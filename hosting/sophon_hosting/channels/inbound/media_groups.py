@@ -10,7 +10,7 @@ from typing import Any
 from sophon.clock import Clock
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
-from sophon_channels.contract import Attachment, Channel, ChatLocation, InboundMessage, Person
+from sophon_channels.contract import Attachment, Channel, ChatLocation, InboundMessage, Person, SharedText
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 
 log = logging.getLogger("sophon")
@@ -113,6 +113,8 @@ def merge_pieces(pieces: Sequence[InboundMessage]) -> InboundMessage:
         pieces[0],
         text="\n".join(piece.text for piece in pieces if piece.text),
         attachments=tuple(file for piece in pieces for file in piece.attachments),
+        shared=tuple(text for piece in pieces for text in piece.shared),
+        unreadable=next((piece.unreadable for piece in pieces if piece.unreadable), ""),
         is_mention=any(piece.is_mention for piece in pieces),
     )
 
@@ -137,6 +139,12 @@ def message_to_json(message: InboundMessage) -> dict[str, Any]:
         "attachments": tuple(asdict(file) for file in message.attachments),
         "late": message.is_late,
         "forwarded": message.is_forwarded,
+        "quoted_author": message.quoted_author,
+        "quote_is_foreign": message.is_quote_foreign,
+        "quoted_message_id": message.quoted_message_id,
+        "forwarded_from": message.forwarded_from,
+        "shared": tuple(asdict(text) for text in message.shared),
+        "unreadable": message.unreadable,
     }
 
 
@@ -154,5 +162,12 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
         media_group_id=data["album"],
         attachments=tuple(Attachment(**file) for file in data["attachments"]),
         is_late=data["late"],
-        is_forwarded=data.get("forwarded", False),  # missing in groups that an earlier version stored
+        # What follows is missing in groups that an earlier version stored.
+        is_forwarded=data.get("forwarded", False),
+        quoted_author=data.get("quoted_author", ""),
+        is_quote_foreign=data.get("quote_is_foreign", True),
+        quoted_message_id=data.get("quoted_message_id", ""),
+        forwarded_from=data.get("forwarded_from", ""),
+        shared=tuple(SharedText(**text) for text in data.get("shared", ())),
+        unreadable=data.get("unreadable", ""),
     )

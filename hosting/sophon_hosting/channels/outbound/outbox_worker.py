@@ -52,12 +52,15 @@ ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
 """Called with the old and the new id of a chat that has migrated."""
 PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
 """Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
+RefusalReporter = Callable[[OutboundEntry, str], Awaitable[None]]
+"""Awaited before an entry becomes a dead letter, with the reason; not for a chat that is gone. May be called again."""
 
 
 class OutboxWorker:
     """Worker that sends the outbox of one channel until it is cancelled. A slow chat does not delay other chats.
 
-    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent.
+    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent,
+    `report_refusal` before one becomes a dead letter.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class OutboxWorker:
         *,
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
+        report_refusal: RefusalReporter | None = None,
     ) -> None:
         self._channel, self._outbox, self._clock = channel, outbox, clock
         self._migrate_chat, self._refresh_payload = migrate_chat, refresh_payload
+        self._report_refusal = report_refusal
         self._wake_event = asyncio.Event()
         self._paused_until: datetime | None = None
         self._in_flight: dict[str, asyncio.Task[None]] = {}
@@ -140,7 +145,9 @@ class OutboxWorker:
     async def _process(self, entry: OutboundEntry) -> None:
         try:
             if self._is_expired(entry):
-                await self._outbox.mark_dead(entry.id, entry.last_error or "it could not be sent in time")
+                reason = entry.last_error or "it could not be sent in time"
+                await self._report(entry, reason)
+                await self._outbox.mark_dead(entry.id, reason)
                 log.warning("%s: %s is given up: %s", self._channel.name, entry.id, entry.last_error)
             else:
                 await self._send(entry)
@@ -202,11 +209,17 @@ class OutboxWorker:
             case SendAmbiguous(error):
                 await self._outbox.mark_ambiguous(entry.id, error, retry_at=now + timedelta(seconds=2**entry.attempts))
                 log.warning("%s: it is unknown whether %s arrived: %s", self._channel.name, entry.id, error)
-            case SendUndeliverable(error, _):
+            case SendUndeliverable(error, is_chat_gone):
+                if not is_chat_gone:
+                    await self._report(entry, error)
                 await self._outbox.mark_dead(entry.id, error)
                 log.warning("%s: %s cannot be delivered: %s", self._channel.name, entry.id, error)
             case SendChatMigrated(chat):
                 await self._migrate(entry, chat)
+
+    async def _report(self, entry: OutboundEntry, reason: str) -> None:
+        if self._report_refusal is not None:
+            await self._report_refusal(entry, reason)
 
     async def _migrate(self, entry: OutboundEntry, new_chat: str) -> None:
         """Send the entry once more to the chat's new id; a second migration of the same entry ends it."""

@@ -9,6 +9,7 @@ from sophon.clock import Clock
 from sophon.joined_text import join_texts
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
+from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.runs import outbound
@@ -16,8 +17,8 @@ from sophon_hosting.runs import outbound
 ERROR_NOTICE_INTERVAL = timedelta(seconds=60)
 """Minimum interval between two error messages in a group. Source: reference/complaints.md, group spam."""
 
-EMPTY_REPLY = "(an empty reply)"
-"""Text of a reply without text."""
+EMPTY_REPLY = "(The answer had no visible text.)"
+"""Text of a reply in which nothing is visible."""
 
 PreviewLookup = Callable[[str], str | None]
 """Returns the platform's id of a run's live preview, None if there is none."""
@@ -54,6 +55,8 @@ class ReplyBuilder:
 
     def _entries(self, channel: Channel, chat: str, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
         text, notice = _reply_text(outcome), _error_text(outcome)
+        if text and not channel.render_payloads(OutboundMessage(text)):  # markup and invisible characters only
+            text = "" if notice else EMPTY_REPLY
         first = OutboundMessage(
             text or notice,
             is_markdown=bool(text),
@@ -83,7 +86,7 @@ def _reply_text(outcome: RunOutcome) -> str:
     """Return the answer, or what was shown of it before the turn failed (which may be nothing) or was stopped."""
     text = str((outcome.response or {}).get("text") or "").strip()
     if outcome.status == "cancelled":
-        return join_texts([text, "⏹ Stopped."])
+        return join_texts(["" if is_blank(text) else text, "⏹ Stopped."])
     return text if outcome.error is not None else text or EMPTY_REPLY
 
 

@@ -1,5 +1,6 @@
 """Tool `chat.send_file`: sends a file to the chat that the turn came from."""
 
+import codecs
 import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ TOOL_NAME = "chat.send_file"
 
 FILE_KIND = "file"
 """Kind of the outbound entries of a file."""
+
+SNIFFED_BYTES = 4096
+"""Bytes of a file of unknown extension that are read to tell text from other content."""
 
 NO_CHAT_MESSAGE = "there is no chat to send a file to: this turn did not come from one"
 """Error of a turn that did not come from a chat."""
@@ -41,19 +45,19 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
             caption: Text to show below the file.
         """
         channel, chat = await _chat_of_turn(ctx, channels)
-        place, size = await ctx.services.clock.run_in_thread(lambda: open_files_folder(ctx).locate(path))
-        if not 0 < size <= channel.max_file_bytes:
-            problem = (
-                f"the maximum here is {channel.max_file_bytes:,} bytes" if size else "an empty file cannot be sent"
-            )
-            raise ToolError(f"{path!r} cannot be sent: it has {size:,} bytes; {problem}")
-        outgoing = OutboundMessage(
-            caption, file_path=str(place), file_name=place.name, media_type=guess_media_type(place)
-        )
+        run_in_thread = ctx.services.clock.run_in_thread
+        place, size = await run_in_thread(lambda: open_files_folder(ctx).locate(path))
+        media_type = await run_in_thread(lambda: detect_media_type(place))
+        if problem := channel.find_file_problem(media_type, size):
+            raise ToolError(f"{path!r} cannot be sent: {problem}")
+        outgoing = OutboundMessage(caption, file_path=str(place), file_name=place.name, media_type=media_type)
         entries = build_entries(channel, chat, _entry_name(ctx), outgoing, FILE_KIND)
         await ctx.services.store.outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
         wake(channel.name)
-        return f"{path} ({size:,} bytes) is on its way to the person in this chat; do not send it again"
+        return (
+            f"{path} ({size:,} bytes) is queued for the person in this chat and not delivered yet; if it cannot be "
+            "delivered, the chat is told why. Do not send it again"
+        )
 
     return send_file
 
@@ -61,6 +65,22 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
 def guess_media_type(path: Path) -> str:
     """Return the media type by file extension; "" if it is unknown. Pure."""
     return mimetypes.guess_type(path.name)[0] or ""
+
+
+def detect_media_type(path: Path) -> str:
+    """Return the media type by file extension, else text/plain for a file that begins with UTF-8 text; "" if it is
+    unknown. Blocks.
+    """
+    guessed = guess_media_type(path)
+    if guessed:
+        return guessed
+    with path.open("rb") as stream:
+        head = stream.read(SNIFFED_BYTES)
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return ""
+    return "" if "\x00" in text else "text/plain"
 
 
 async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str]:

@@ -16,7 +16,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
 )
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
-from sophon_channels.whatsapp.api.uploads import choose_media_kind, to_upload_media_type
+from sophon_channels.whatsapp.api.uploads import choose_media_kind, find_file_problem, to_upload_media_type
 from sophon_channels.whatsapp.rendering import render_payloads
 from tests.channels.whatsapp.graph_api import NUMBER_ID, GraphApi
 from tests.channels.whatsapp.test_channel import Nobody
@@ -132,4 +132,26 @@ async def test_a_file_that_is_too_large_is_not_even_uploaded(channel: Any, graph
     receipt = await sent(channel, path, "application/pdf")
     assert isinstance(receipt, SendUndeliverable)
     assert "'file' is too large: 104857601 bytes" in receipt.error
+    assert graph.uploads == {}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "problem"),
+    [
+        ("text/csv", ""),
+        ("application/pdf", ""),
+        ("image/webp", ""),
+        ("application/zip", "WhatsApp does not accept files of the type application/zip"),
+        ("", "WhatsApp does not accept files of the type application/octet-stream"),
+    ],
+)
+def test_what_meta_does_not_take_is_known_before(media_type: str, problem: str) -> None:
+    assert find_file_problem(media_type, 5).startswith(problem)
+    assert bool(find_file_problem(media_type, 5)) is bool(problem)
+
+
+async def test_a_type_that_meta_does_not_take_is_not_even_uploaded(channel: Any, graph: GraphApi, path: Path) -> None:
+    receipt = await sent(channel, path, "application/zip")
+    assert isinstance(receipt, SendUndeliverable)
+    assert "does not accept files of the type application/zip" in receipt.error
     assert graph.uploads == {}

@@ -18,6 +18,7 @@ from sophon_hosting.channels.outbound.send_file_tool import (
     NO_CHAT_MESSAGE,
     TOOL_NAME,
     create_send_file_tool,
+    detect_media_type,
     guess_media_type,
 )
 from sophon_hosting.host import RunRequest
@@ -73,7 +74,7 @@ async def test_a_file_is_sent_with_its_caption_before_the_answer_and_nowhere_els
     assert running.channel.sent_files == [("march.txt", b"figures")]
     assert (file.chat, file.kind, file.payload["text"]) == ("77", "file", "**look**")
     assert file.payload["media_type"] == "text/plain"
-    assert answer.payload["text"].startswith("Done: reports/march.txt (7 bytes) is on its way")
+    assert "(7 bytes) is queued for the person in this chat and not delivered yet" in answer.payload["text"]
 
 
 async def test_two_files_of_one_reply_are_both_sent(start, report: Path, folder: Path) -> None:
@@ -151,6 +152,37 @@ async def test_what_is_no_file_of_the_folder_is_not_sent(
     await running.channel.deliver_message(f"send {path}")
     assert said in await running.channel.wait_for_text("Done: error")
     assert running.channel.sent_files == []
+
+
+class Choosy(SyntheticChannel):
+    """Takes text only."""
+
+    def find_file_problem(self, media_type: str, size: int) -> str:
+        return "" if media_type == "text/plain" else f"files of the type {media_type or 'unknown'} are not accepted"
+
+
+async def test_a_type_that_the_platform_does_not_take_is_refused_before_it_is_queued(start, folder: Path) -> None:
+    (folder / "a.zip").write_bytes(b"PK\x03\x04")
+    running = await start(channel=Choosy(), brain=Sender())
+    await running.channel.deliver_message("send a.zip")
+    said = await running.channel.wait_for_text("Done: error")
+    assert "'a.zip' cannot be sent: files of the type application/zip are not accepted" in said
+    assert "queued" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("README", "Grüße".encode(), "text/plain"),
+        ("cut", ("x" * 4095 + "ü").encode(), "text/plain"),
+        ("data", b"\x00\x01", ""),
+        ("latin", b"Gr\xfc\xdfe", ""),
+        ("a.pdf", b"text", "application/pdf"),
+    ],
+)
+def test_text_of_an_unknown_ending_is_text(tmp_path: Path, name: str, content: bytes, expected: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert detect_media_type(tmp_path / name) == expected
 
 
 async def test_a_turn_from_elsewhere_has_no_chat_to_send_to(start, report: Path) -> None:

@@ -1,0 +1,51 @@
+"""Lookup of a chat's messages by the platform's id: what a reply quotes, and what a delivery status is about."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sophon.stores.contract import Store
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.contract import Run
+from sophon.tools.untrusted_text import unfence_text
+from sophon_channels.contract import InboundMessage
+from sophon_hosting.run_authorship import FOREIGN_SOURCES
+
+MAX_RUNS = 30
+"""Runs of a session that are searched, newest first; a message of an older one is not found."""
+
+
+class MessageLookup:
+    """Messages of the newest runs of a session: those that started them, and what was sent for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def add_quotation(self, message: InboundMessage, session_id: str) -> InboundMessage:
+        """Return the message with the text of the one that it replies to, if the platform states only its id."""
+        if message.quoted_text or not message.quoted_message_id:
+            return message
+        found = await self.find_text(session_id, message.quoted_message_id)
+        return message if found is None else replace(message, quoted_text=found[0], is_quote_foreign=found[1])
+
+    async def find_text(self, session_id: str, message_id: str) -> tuple[str, bool] | None:
+        """Return the text of a message, and whether neither the sender nor the bot wrote it; None if it is unknown."""
+        for run in await self._runs(session_id):
+            if run.origin.get("reply_to") == message_id:
+                return unfence_text(run.text), bool(run.origin.get(FOREIGN_SOURCES))
+            for entry in await self._store.outbox.list(run_id=run.id):
+                if entry.platform_id == message_id:
+                    return str(
+                        entry.payload.get("text") or entry.payload.get("plain") or entry.payload.get("file_name") or ""
+                    ), False
+        return None
+
+    async def find_sent(self, session_id: str, message_id: str) -> OutboundEntry | None:
+        """Return the entry that was sent as this message, None if none of a run was."""
+        for run in await self._runs(session_id):
+            for entry in await self._store.outbox.list(run_id=run.id):
+                if entry.platform_id == message_id:
+                    return entry
+        return None
+
+    async def _runs(self, session_id: str) -> Sequence[Run]:
+        return await self._store.runs.list(session_id=session_id, limit=MAX_RUNS)

@@ -1,0 +1,16 @@
+"""Refused files: a sentence in the chat with the reason, because the turn that sent the file is over by then."""
+
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.text.single_line import to_single_line
+from sophon_hosting.channels.outbound.entries import OutboundWriter
+
+MAX_REASON_LENGTH = 400
+"""In characters; a longer reason of the platform is cut."""
+
+
+async def report_refusal(writer: OutboundWriter, entry: OutboundEntry, reason: str) -> None:
+    """Tell the chat that an entry was not delivered; once per entry, however often it is called."""
+    file_name = to_single_line(str(entry.payload.get("file_name") or ""))
+    what = f"The file {file_name!r}" if file_name else "A message"
+    text = f"⚠️ {what} was not delivered: {to_single_line(reason, MAX_REASON_LENGTH) or 'the platform gave no reason'}"
+    await writer.write_notice(entry.chat, f"{entry.id}:refused", text)
