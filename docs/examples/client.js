@@ -4,29 +4,15 @@ const readline = require("node:readline/promises").createInterface({ input: proc
 const [url, token, content] = process.argv.slice(2);
 const socket = io(url, { auth: { token } });
 const leave = () => { readline.close(); socket.close(); };
-
-// A large text is not in the event: `large` says where it is.
-const whole = async (data, name) => {
+const whole = async (data, name) => { // a large text is not in the event, but at a URL of the host
   if (!data.large?.[name]) return data[name];
-  const response = await fetch(url + data.large[name].url, { headers: { Authorization: `Bearer ${token}` } });
-  return (await response.json()).text;
+  return (await (await fetch(url + data.large[name].url, { headers: { Authorization: `Bearer ${token}` } })).json()).text;
 };
 
-let written = ""; // the reply so far
-let characters = 0; // its length: offsets count characters beyond the BMP as one
-socket.on("stream_reset", () => { written = ""; characters = 0; });
-socket.on("stream_chunk", (data) => {
-  if (data.large || data.offset !== characters) return;
-  written += data.text;
-  characters += [...data.text].length;
-  process.stdout.write(data.text);
-});
+socket.on("stream_chunk", (data) => process.stdout.write(data.text));
 socket.on("tool_call_started", (data) => console.log(`[${data.tool}]`));
 for (const end of ["task_completed", "task_failed", "task_cancelled"])
-  socket.on(end, async (data) => {
-    console.log((await whole(data, "text")).slice(written.length)); // what was not streamed
-    leave();
-  });
+  socket.on(end, async (data) => { if (data.large) console.log(`\n${await whole(data, "text")}`); leave(); });
 const ask = async (data) => {
   const shown = (await whole(data, "full_preview")) || (await whole(data, "preview"));
   const decision = (await readline.question(`${shown}\napprove or reject? `)).trim();

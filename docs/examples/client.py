@@ -6,36 +6,22 @@ import socketio
 
 client = socketio.AsyncClient()
 over = asyncio.Event()
-url, token, text = sys.argv[1:]
-written = 0  # characters of the reply
-client.on("stream_reset", lambda data: globals().update(written=0))
+client.on("stream_chunk", lambda data: print(data["text"], end="", flush=True))
 client.on("tool_call_started", lambda data: print(f"[{data['tool']}]"))
+url, token, text = sys.argv[1:]
 
 
-async def whole(data, name):
+async def whole(data, name):  # a large text is not in the event, but at a URL of the host
     if name not in data.get("large", {}):
         return data[name]
-    headers = {"Authorization": f"Bearer {token}"}
-    async with aiohttp.ClientSession() as http, http.get(url + data["large"][name]["url"], headers=headers) as response:
-        return (await response.json())["text"]  # a large text is not in the event
-
-
-@client.on("stream_chunk")
-async def write(data):
-    global written
-    if data["offset"] == written and "large" not in data:
-        written += len(data["text"])
-        print(data["text"], end="", flush=True)
+    async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as http:
+        return (await (await http.get(data["large"][name]["url"])).json())["text"]
 
 
 async def end(data):
-    text = await whole(data, "text")
-    print(text[written:])  # what was not streamed
+    if "large" in data:
+        print(f"\n{await whole(data, 'text')}")
     over.set()
-
-
-for name in ("task_completed", "task_failed", "task_cancelled"):
-    client.on(name, end)
 
 
 async def ask(data):
@@ -48,6 +34,8 @@ async def ask(data):
 
 async def main():
     client.on("approval_requested", ask)
+    for name in ("task_completed", "task_failed", "task_cancelled"):
+        client.on(name, end)
     await client.connect(url, auth={"token": token})
     sent = await client.call("send_message", {"content": text})
     print(sent)

@@ -179,17 +179,17 @@ class AuthorizedHost:
             raise NotFound("text", text_id)
         return text
 
-    async def get_streamed_text(self, task_id: str, epoch: int) -> str:
-        """Return the text so far of a reply that is being streamed.
+    async def get_streamed_text(self, task_id: str, epoch: int) -> str | None:
+        """Return the text so far of a reply that is being streamed; None once the task or that epoch has ended.
 
-        Raises NotFound, also after the task or that epoch of its reply has ended.
+        Raises NotFound for an unknown task.
         """
         run = await self.get_task(task_id)
         for stored_id in self.sessions.possible_stored_ids(run.session_id):
             text = self._host.event_bus.find_streamed_text(stored_id, task_id, epoch)
             if text is not None:
                 return text
-        raise NotFound("streamed reply of the task", task_id)
+        return None
 
     async def cut_large_fields(self, session_id: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a payload that belongs to a session with its large fields cut, and store the texts they refer to."""

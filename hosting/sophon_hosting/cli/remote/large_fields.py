@@ -59,7 +59,10 @@ class LargeFieldLoader:
                 reason = str(error) or type(error).__name__
                 continue
             if response.is_success:
-                return str(response.json()["text"])
+                text = response.json()["text"]
+                if text is None:
+                    raise HostError("no_answer", "the reply that was streamed has ended")
+                return str(text)
             reason = f"status {response.status_code}"
             if response.status_code < 500:
                 break

@@ -111,10 +111,10 @@ async def list_task_events(request: web.Request) -> web.Response:
 
 
 async def get_streamed_text(request: web.Request) -> web.Response:
-    """Return a part of the text that is being streamed; 404 once the task or that epoch of its reply has ended."""
+    """Return a part of the text that is being streamed; null once the task or that epoch of its reply has ended."""
     query = parse_query(request, StreamQuery)
     text = await get_authorized_host(request).get_streamed_text(_task_id(request), query.epoch)
-    return json_response({"text": text[query.start : query.end], "characters": len(text)})
+    return json_response({"text": None if text is None else text[query.start : query.end]})
 
 
 async def cancel_task(request: web.Request) -> web.Response:

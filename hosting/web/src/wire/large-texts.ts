@@ -1,5 +1,5 @@
 // Large fields of events and messages: the payload has their beginning, and the whole is loaded over HTTP (docs/protocol.md).
-import { getJson } from "./http-api";
+import { ApiError, getJson } from "./http-api";
 
 /** Where the whole of a cut field is. */
 export interface LargeText {
@@ -21,11 +21,17 @@ const MAX_AUTOMATIC_BYTES = 4_000_000;
 function isAnswer(name: string, fields: Record<string, unknown>): boolean {
   if (name === "text") return "finish_reason" in fields;
   // A text before tool calls is stored with them, and its message id is not yet that of a record.
-  return name === "content" && fields["role"] === "assistant" && !("tool_calls" in fields) && /:\d+$/u.test(String(fields["message_id"]));
+  return name === "content" && fields["role"] === "assistant" && !("tool_calls" in fields) && isStored(fields);
+}
+
+function isStored({ session_id: session, message_id: message }: Record<string, unknown>): boolean {
+  return session === undefined || String(message).startsWith(`${String(session)}:`);
 }
 
 export async function loadText(large: LargeText): Promise<string> {
-  return (await getJson<{ text: string }>(large.url)).text;
+  const { text } = await getJson<{ text: string | null }>(large.url);
+  if (text === null) throw new ApiError("not_found", "the reply that was streamed has ended");
+  return text;
 }
 
 /**
