@@ -61,10 +61,16 @@ async def test_an_answer_is_stored_once_in_sqlite(serve, tmp_path: Path, verb: s
     assert MEGABYTE <= sqlite_bytes(tmp_path) - before <= FACTOR * MEGABYTE
 
 
-@postgres.needs_postgres
-async def test_an_answer_is_stored_once_in_postgres(serve) -> None:
+@pytest.fixture
+def postgres_url() -> str:
+    """A database with the tables and no rows."""
     postgres.without_rows()
-    served = await serve(postgres.MIGRATED)
+    return postgres.MIGRATED
+
+
+@postgres.needs_postgres
+async def test_an_answer_is_stored_once_in_postgres(postgres_url: str, serve) -> None:
+    served = await serve(postgres_url)
     await answer(served, "hello")
     before = postgres_bytes()
     await answer(served, f"look {MEGABYTE}")
