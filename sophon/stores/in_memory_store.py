@@ -29,7 +29,8 @@ class InMemoryStore:
         self.approvals = InMemoryApprovalStore()
         self.journal = InMemoryJournal()
         self.memories = InMemoryMemoryStore(clock)
-        self.texts = InMemoryTextStore(self.sessions)
+        self.texts = InMemoryTextStore(self.sessions.__contains__)
+        self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
         runs: dict[str, Run] = {}

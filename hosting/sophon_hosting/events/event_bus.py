@@ -35,8 +35,8 @@ class EventBus:
 
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
-    of the session wait. `global_sink` receives the events of all sessions. `texts` stores the large texts of events that an
-    earlier version has stored whole, when they are replayed.
+    of the session wait. `global_sink` receives the events of all sessions. `texts` stores the large texts of events
+    that an earlier version has stored whole, when they are replayed.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.

@@ -27,8 +27,8 @@ CHUNK_MERGE_SECONDS = 0.03
 class SessionSequencer:
     """Sequencer of one session: the holder of `lock` stores and publishes events, so that none overtakes another.
 
-    `global_sink` receives every event after it was stored, and so do `watchers`, the listeners to all sessions. `wake` is called when events are pending and must be
-    flushed.
+    `global_sink` receives every event after it was stored, and so do `watchers`, the listeners to all sessions. `wake`
+    is called when events are pending and must be flushed.
     """
 
     def __init__(

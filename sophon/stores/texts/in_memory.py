@@ -1,19 +1,17 @@
 """In-memory text store: only what events refer to, because messages and runs share their strings anyway."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from sophon.stores.sessions.in_memory import InMemorySessionStore
-from sophon.stores.sessions.records import session_not_found
+from sophon.errors import NotFound
 
 
 class InMemoryTextStore:
-    """The large texts of an `InMemoryStore`; see `TextStore`."""
+    """The large texts of an `InMemoryStore`; see `TextStore`. `has_session` tells whether a session exists."""
 
-    def __init__(self, sessions: InMemorySessionStore) -> None:
-        self._sessions = sessions
+    def __init__(self, has_session: Callable[[str], bool]) -> None:
+        self._has_session = has_session
         self._texts: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        sessions.on_delete(self._forget)
 
     async def get(self, session_id: str, text_id: str) -> str | None:
         """See `TextStore.get`."""
@@ -21,8 +19,8 @@ class InMemoryTextStore:
 
     async def add(self, session_id: str, texts: Mapping[str, str]) -> None:
         """See `TextStore.add`."""
-        if session_id not in self._sessions:
-            raise session_not_found(session_id, self._sessions)
+        if not self._has_session(session_id):
+            raise NotFound("session", session_id)
         if texts:
             known = self._texts[session_id]
             for text_id, text in texts.items():
@@ -34,5 +32,6 @@ class InMemoryTextStore:
         if known is not None:
             self._texts[session_id] = {each: text for each, text in known.items() if each in text_ids}
 
-    def _forget(self, session_id: str) -> None:
+    def forget_session(self, session_id: str) -> None:
+        """Drop the texts of a deleted session."""
         self._texts.pop(session_id, None)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, bindparam, delete, insert, literal, select, type_coerce
 
-from sophon.stores.sessions.records import session_not_found
+from sophon.errors import NotFound
 from sophon.stores.sql.column_types import SPLIT_PREFIX, EncodedJson, SplitJson, dump_json, dump_split_json
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
@@ -174,5 +174,5 @@ def _get(connection: Connection, session_id: str, text_id: str) -> str | None:
 def _session_number(connection: Connection, session_id: str) -> int:
     session = _SELECT_NUMBER.fetch_row(connection, {"which": session_id})
     if session is None:
-        raise session_not_found(session_id, [])
+        raise NotFound("session", session_id)
     return session[0]

@@ -65,7 +65,7 @@ def test_the_chunks_of_a_text_are_bounded_and_join_to_it(text: str, offset: int)
     events = chunk_to_wire_events(StreamChunk(epoch=1, text=text, offset=offset))
     if "large" not in events[0].data:
         assert "".join(event.data["text"] for event in events) == text
-        assert [event.data["offset"] for event in events][0] == offset
+        assert events[0].data["offset"] == offset
         assert max(len(event.data["text"]) for event in events) <= CHUNK_CHARACTERS
     assert sum(json_bytes(event.data) for event in events) <= MAX_INLINE_BYTES * 2
 

@@ -17,6 +17,7 @@ from sophon_hosting.host_server import HostServer, bind_address
 from tests.long_texts import text_of
 from tests.programs import PATIENCE_SECONDS
 
+
 class LongModel(FunctionModel):
     """`write N` answers with N bytes; `look N` calls a tool first; `half N` streams N bytes, and waits for `gate`."""
 

@@ -37,7 +37,7 @@ def postgres_bytes() -> int:
     )
     engine = create_engine(resolve_url(postgres.MIGRATED, Path()))
     with engine.connect() as connection:
-        size = int(connection.execute(text(f"SELECT {sums}")).scalar_one())  # noqa: S608 - the names are above
+        size = int(connection.execute(text(f"SELECT {sums}")).scalar_one())
     engine.dispose()
     return size
 

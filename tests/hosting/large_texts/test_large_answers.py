@@ -118,7 +118,9 @@ async def test_a_deleted_session_has_no_texts_any_more(serve) -> None:
     listener = await served.listener()
     await listener.call("send_message", {"content": "write 100000", "session_id": "s"})
     url = (await listener.outcome())["large"]["text"]["url"]
-    async with served.http.delete(f"{served.url}/api/sessions/s", headers={"Authorization": "Bearer token-of-ada"}) as response:
+    async with served.http.delete(
+        f"{served.url}/api/sessions/s", headers={"Authorization": "Bearer token-of-ada"}
+    ) as response:
         assert response.status == 200
     assert await served.get(url) == 404
 

@@ -17,7 +17,9 @@ LONG = "".join(f"line {number}\n" for number in range(20_000))
 
 def event(text: str) -> LoggedEvent:
     url = f"/api/sessions/s/texts/{text_id(text)}"
-    return LoggedEvent("task_completed", {"text": text[:9], "large": {"text": {"url": url}}}, texts={text_id(text): text})
+    return LoggedEvent(
+        "task_completed", {"text": text[:9], "large": {"text": {"url": url}}}, texts={text_id(text): text}
+    )
 
 
 @pytest.mark.parametrize("text", [LONG, ODD])
