@@ -61,9 +61,7 @@ def to_client_logged_event(logged: LoggedEvent, stored_id: str, user_id: str) ->
 
 
 def _rename_session(data: Mapping[str, Any], stored_id: str, session_id: str) -> dict[str, Any]:
-    """Replace the session id where it stands in an event: `session_id`, the beginning of `message_id`, the URLs of large
-    texts.
-    """
+    """Replace the session id in an event: `session_id`, the beginning of `message_id`, the URLs of large texts."""
     renamed = {**data, "session_id": session_id, **rename_session_in_references(data, session_id)}
     message_id = data.get("message_id")
     if isinstance(message_id, str) and message_id.startswith(f"{stored_id}:"):
