@@ -92,7 +92,8 @@ class Host:
         self.services, self.chain = services, chain
         self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
         active_runs = self._active_runs = ActiveRuns()
-        self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
+        store = services.store
+        self.event_bus = EventBus(store.events, services.clock, services.events, store.sessions, store.texts)
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.cancel)
         outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
         services.set_event_sink(self.event_bus)

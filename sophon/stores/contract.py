@@ -1,4 +1,4 @@
-"""The store contract: nine repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
+"""The store contract: ten repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
 
 Both pass the same contract tests. All methods may be called from many turns concurrently. Times are aware and in UTC;
 money is integer micro-USD. When an awaited method returns, its effect is as durable as the store can make it.
@@ -13,12 +13,13 @@ from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
+from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.usage.contract import UsageStore
 
 
 class Store(Protocol):
-    """The nine repositories of one store. Open it before use; closing twice is allowed."""
+    """The ten repositories of one store. Open it before use; closing twice is allowed."""
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -36,6 +37,8 @@ class Store(Protocol):
     def outbox(self) -> Outbox: ...
     @property
     def events(self) -> EventLog: ...
+    @property
+    def texts(self) -> TextStore: ...
     @property
     def channel_state(self) -> ChannelStateStore: ...
 

@@ -1,4 +1,4 @@
-"""The in-memory store, composed of its nine repositories."""
+"""The in-memory store, composed of its ten repositories."""
 
 from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.in_memory import InMemoryApprovalStore
@@ -9,6 +9,7 @@ from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 
@@ -28,7 +29,9 @@ class InMemoryStore:
         self.approvals = InMemoryApprovalStore()
         self.journal = InMemoryJournal()
         self.memories = InMemoryMemoryStore(clock)
-        self.events = InMemoryEventLog(clock, self.sessions)
+        self.texts = InMemoryTextStore(self.sessions.__contains__)
+        self.sessions.on_delete(self.texts.forget_session)
+        self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
         runs: dict[str, Run] = {}
         self.outbox = InMemoryOutbox(clock, runs)

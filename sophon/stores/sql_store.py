@@ -1,4 +1,4 @@
-"""The SQL store, composed of its nine repositories."""
+"""The SQL store, composed of its ten repositories."""
 
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
@@ -53,6 +54,7 @@ class SqlStore:
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)
+        self.texts = SqlTextStore(self._database)
         self.channel_state = SqlChannelStateStore(self._database, clock)
 
     async def open(self) -> None:

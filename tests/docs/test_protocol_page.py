@@ -38,9 +38,9 @@ async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there()
     assert set(re.findall(r"`((?:GET|POST|PATCH|DELETE) /[^`]*)`", page)) == routes
 
 
-def test_the_examples_on_the_page_are_the_files_and_have_about_twenty_lines() -> None:
+def test_the_examples_on_the_page_are_the_files_and_have_about_forty_lines() -> None:
     page = (DOCS / "clients.md").read_text()
     for name in ("client.py", "client.js"):
         source = (DOCS / "examples" / name).read_text()
         assert source in page
-        assert sum(bool(line.strip()) for line in source.splitlines()) <= 24
+        assert sum(bool(line.strip()) for line in source.splitlines()) <= 40

@@ -63,7 +63,7 @@ class Brain(FunctionModel):
     """Answers as a message says; what is to go on when the test says so waits at `gate`."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(self.think, name="brain", stream=400, prices=(1.0, 2.0), **options)
+        super().__init__(self.think, name="brain", **{"stream": 400, "prices": (1.0, 2.0), **options})
         self.gate = asyncio.Event()
         self.reached = asyncio.Event()
 

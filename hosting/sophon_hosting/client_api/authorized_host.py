@@ -1,8 +1,9 @@
 """Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from sophon.approvals import Decision
 from sophon.errors import NotFound, SessionTaken
@@ -15,6 +16,8 @@ from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavail
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
+from sophon_hosting.events.large_fields import cut_payload
+from sophon_hosting.events.replay import cut_stored_event
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
@@ -144,15 +147,63 @@ class AuthorizedHost:
         sessions = await self._store.sessions.list(self._owner_filter(all_users))
         return [self.sessions.to_client_session(session) for session in sessions]
 
-    async def list_records(self, session_id: str, after_seq: int = 0) -> list[SessionRecord]:
-        """Return the records of a session after a seq. Raises NotFound."""
-        return await self._store.sessions.list_records(await self.sessions.find_stored_id(session_id), after_seq)
+    async def list_records(
+        self,
+        session_id: str,
+        after_seq: int = 0,
+        *,
+        before_seq: int | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+    ) -> list[SessionRecord]:
+        """Return records of a session as `SessionStore.list_records` does. Raises NotFound."""
+        return await self._store.sessions.list_records(
+            await self.sessions.find_stored_id(session_id),
+            after_seq,
+            before=before_seq,
+            limit=limit,
+            max_bytes=max_bytes,
+        )
+
+    async def get_record(self, session_id: str, seq: int) -> SessionRecord:
+        """Return one record of a session. Raises NotFound."""
+        records = await self.list_records(session_id, seq - 1, limit=1)
+        if not records or records[0].seq != seq:
+            raise NotFound("message", str(seq))
+        return records[0]
+
+    async def get_text(self, session_id: str, text_id: str) -> str:
+        """Return a large text of a session, to which an event refers. Raises NotFound."""
+        text = await self._store.texts.get(await self.sessions.find_stored_id(session_id), text_id)
+        if text is None:
+            raise NotFound("text", text_id)
+        return text
+
+    async def get_streamed_text(self, task_id: str, epoch: int) -> str | None:
+        """Return the text so far of a reply that is being streamed; None once the task or that epoch has ended.
+
+        Raises NotFound for an unknown task.
+        """
+        run = await self.get_task(task_id)
+        for stored_id in self.sessions.possible_stored_ids(run.session_id):
+            text = self._host.event_bus.find_streamed_text(stored_id, task_id, epoch)
+            if text is not None:
+                return text
+        return None
+
+    async def cut_large_fields(self, session_id: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a payload that belongs to a session with its large fields cut, and store the texts they refer to."""
+        cut = cut_payload(payload, session_id)
+        if cut.texts:
+            await self._store.texts.add(await self.sessions.find_stored_id(session_id), cut.texts)
+        return cut.data
 
     async def list_events(self, session_id: str, after_seq: int = 0, limit: int = 1000) -> list[LoggedEvent]:
         """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound."""
         stored_id = await self.sessions.find_stored_id(session_id)
         rows = await self._store.events.list_after(stored_id, after_seq, limit)
-        return [to_client_logged_event(row, stored_id, self.user.id) for row in rows]
+        cut = [await cut_stored_event(row, stored_id, self._store.texts) for row in rows]
+        return [to_client_logged_event(row, stored_id, self.user.id) for row in cut]
 
     async def rename_session(self, session_id: str, title: str) -> SessionSummary:
         """Set the title of a session and return the session. Raises NotFound."""

@@ -1,5 +1,6 @@
 """Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
+from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 from sophon_hosting.runs.approval_tasks import task_id_from_request
@@ -99,6 +101,16 @@ def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
 def logged_event_to_json(session_id: str, logged: LoggedEvent) -> dict[str, Any]:
     """Return a stored event as it was sent, with the time at which it was stored."""
     return {**wire_event_from_log(session_id, logged).to_json(), "at": _to_iso(logged.at)}
+
+
+def take_items(items: Sequence[Mapping[str, Any]], max_bytes: int) -> Sequence[Mapping[str, Any]]:
+    """Return as many of the first items as have at most `max_bytes` of JSON together, but at least one."""
+    remaining_bytes = max_bytes
+    for index, item in enumerate(items):
+        remaining_bytes -= json_bytes(item) + 1
+        if remaining_bytes < 0:
+            return items[: max(index, 1)]
+    return items
 
 
 def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from sophon.stores.events.contract import LoggedEvent
+from sophon_hosting.events.large_fields import rename_session_in_references
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
 
@@ -60,8 +61,8 @@ def to_client_logged_event(logged: LoggedEvent, stored_id: str, user_id: str) ->
 
 
 def _rename_session(data: Mapping[str, Any], stored_id: str, session_id: str) -> dict[str, Any]:
-    """Replace the session id where it stands in an event: `session_id`, and the beginning of `message_id`."""
-    renamed = {**data, "session_id": session_id}
+    """Replace the session id in an event: `session_id`, the beginning of `message_id`, the URLs of large texts."""
+    renamed = {**data, "session_id": session_id, **rename_session_in_references(data, session_id)}
     message_id = data.get("message_id")
     if isinstance(message_id, str) and message_id.startswith(f"{stored_id}:"):
         renamed["message_id"] = session_id + message_id[len(stored_id) :]

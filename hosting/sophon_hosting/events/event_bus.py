@@ -12,9 +12,10 @@ from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.runs.contract import FinishResult, Run
 from sophon.stores.sessions.contract import SessionStore
-from sophon_hosting.events.replay import SessionReplay, read_missed_events
+from sophon.stores.texts.contract import TextStore
+from sophon_hosting.events.replay import MAX_REPLAY_BYTES, SessionReplay, read_missed_events, replay_bytes
 from sophon_hosting.events.sequencer import SessionSequencer
-from sophon_hosting.events.wire_event import EventListener, to_logged_event, to_wire_event
+from sophon_hosting.events.wire_event import EventListener, to_logged_event
 
 log = logging.getLogger("sophon")
 
@@ -34,7 +35,8 @@ class EventBus:
 
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
-    of the session wait. `global_sink` receives the events of all sessions.
+    of the session wait. `global_sink` receives the events of all sessions. `texts` stores the large texts of events
+    that an earlier version has stored whole, when they are replayed.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -46,7 +48,9 @@ class EventBus:
         clock: Clock,
         global_sink: EventSink | None = None,
         sessions: SessionStore | None = None,
+        texts: TextStore | None = None,
     ) -> None:
+        self._texts = texts
         self._log, self._clock, self._sessions = events, clock, sessions
         self._deletion_callbacks: list[DeletionCallback] = []
         self._global_sink = global_sink or NullEventSink()
@@ -74,11 +78,17 @@ class EventBus:
         """
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner)
-            joined = await read_missed_events(self._log, session_id, last_seq)
+            # While the lock is held, nothing is published, so the snapshot stays current.
+            snapshot = sequencer.stream_snapshots.to_wire_events(session_id)
+            remaining_bytes = MAX_REPLAY_BYTES - replay_bytes(snapshot)
+            joined = await read_missed_events(self._log, session_id, last_seq, self._texts, remaining_bytes)
             sequencer.listeners[listener] = owner
-            return SessionReplay(
-                joined.seq, [*joined.events, *sequencer.stream_snapshots.to_wire_events(session_id)], joined.is_partial
-            )
+            return SessionReplay(joined.seq, [*joined.events, *snapshot], joined.is_partial)
+
+    def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
+        """Return the text so far of a reply that is being streamed; None if that epoch of it is not."""
+        sequencer = self._sequencers.get(session_id)
+        return sequencer.stream_snapshots.find_text(task_id, epoch) if sequencer is not None else None
 
     async def subscribe(self, session_id: str, listener: EventListener, owner: str | None = None) -> None:
         """Subscribe to later events of a session, until `unsubscribe`. Idempotent.
@@ -137,16 +147,18 @@ class EventBus:
         already had an outcome. Raises the errors of the store.
         """
         last_events: list[Event] = []
+        rows: list[LoggedEvent] = []
 
         def build_rows(last_record_seq: int) -> list[LoggedEvent]:
             last_events[:] = build_events(last_record_seq)
-            return [to_logged_event(event) for event in last_events]
+            rows[:] = [to_logged_event(event) for event in last_events]
+            return rows
 
         async with self._acquire_sequencer(session_id) as sequencer:
             await sequencer.flush()
             finished = await write(build_rows)
             if finished.is_first:
-                sequencer.publish_stored(last_events, finished.seq)
+                sequencer.publish_stored(last_events, rows, finished.seq)
             return finished
 
     async def load_run_events(self, run: Run) -> None:
@@ -196,9 +208,9 @@ class EventBus:
     def _get_or_create_sequencer(self, session_id: str) -> SessionSequencer:
         sequencer = self._sequencers.get(session_id)
         if sequencer is None:
-            sink = _BroadcastSink(self._global_sink, self._global_listeners)
+            wake = partial(self._schedule_flush, session_id)
             sequencer = self._sequencers[session_id] = SessionSequencer(
-                session_id, self._log, sink, partial(self._schedule_flush, session_id)
+                session_id, self._log, self._global_sink, self._global_listeners, wake
             )
         return sequencer
 
@@ -238,20 +250,3 @@ class EventBus:
         """Delete the sequencer of an idle session."""
         if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
-
-
-class _BroadcastSink:
-    """Sink for the events of all sessions: the services' sink and the global listeners."""
-
-    def __init__(self, sink: EventSink, watchers: Sequence[EventListener]) -> None:
-        self._sink, self._watchers = sink, watchers
-
-    def emit(self, event: Event, /) -> None:
-        """Pass the event to the sink and to every global listener."""
-        try:
-            self._sink.emit(event)
-        finally:
-            if self._watchers:
-                wire_event = to_wire_event(event)
-                for listener in list(self._watchers):
-                    listener(wire_event)

@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import orjson
-
 from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.texts.contract import TextStore
+from sophon_hosting.events.json_encoding import json_bytes
+from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 
 MAX_REPLAY_EVENTS = 1000
 """Maximum number of events of a replay."""
 
-MAX_REPLAY_BYTES = 1_000_000
-"""Maximum JSON size of a replay, which must fit a frame of every client; older events are available over HTTP."""
+MAX_REPLAY_BYTES = 900_000
+"""Maximum JSON size of the events of a replay: with the acknowledgement around them they fit a frame of 1 MB, which
+every client takes. Older events are available over HTTP.
+"""
+
+SEPARATOR_BYTES = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +29,51 @@ class SessionReplay:
     is_partial: bool = False
 
 
-async def read_missed_events(log: EventLog, session_id: str, last_seq: int) -> SessionReplay:
-    """Return the stored events after `last_seq`; a `last_seq` beyond the log restarts from 0, with `is_partial`."""
+async def read_missed_events(
+    log: EventLog,
+    session_id: str,
+    last_seq: int,
+    texts: TextStore | None = None,
+    max_bytes: int = MAX_REPLAY_BYTES,
+) -> SessionReplay:
+    """Return the stored events after `last_seq`; a `last_seq` beyond the log restarts from 0, with `is_partial`.
+
+    They have at most `max_bytes` of JSON together, even if a single one is larger; `seq` is that of the last one all
+    the same, so that a client that asks again always advances.
+    """
     last = await log.last_seq(session_id)
     known = last_seq if 0 <= last_seq <= last else 0
     start = max(known, last - MAX_REPLAY_EVENTS)
-    rows = select_newest(await log.list_after(session_id, start, MAX_REPLAY_EVENTS), MAX_REPLAY_BYTES)
-    first = rows[0].seq if rows else last + 1
-    wire_events = [wire_event_from_log(session_id, row) for row in rows]
+    rows = await log.list_after(session_id, start, MAX_REPLAY_EVENTS)
+    cut = [await cut_stored_event(row, session_id, texts) for row in rows]
+    wire_events = select_newest([wire_event_from_log(session_id, row) for row in cut], max_bytes)
+    first = wire_events[0].seq if wire_events else last + 1
     return SessionReplay(last, wire_events, is_partial=first != known + 1 or known != last_seq)
 
 
-def select_newest(rows: Sequence[LoggedEvent], max_bytes: int) -> Sequence[LoggedEvent]:
-    """Return as many of the last events as fit into `max_bytes` of JSON, at least one."""
+async def cut_stored_event(logged: LoggedEvent, session_id: str, texts: TextStore | None) -> LoggedEvent:
+    """Return an event with its large fields cut.
+
+    An earlier version has stored them whole: then their texts are stored where the references lead to.
+    """
+    cut = cut_payload(logged.data, session_id)
+    if not cut.texts:
+        return logged
+    if texts is not None:
+        await texts.add(session_id, cut.texts)
+    return LoggedEvent(logged.name, cut.data, logged.task_id, logged.seq, logged.at)
+
+
+def select_newest(events: Sequence[WireEvent], max_bytes: int) -> Sequence[WireEvent]:
+    """Return as many of the last events as fit into `max_bytes` of JSON."""
     remaining_bytes = max_bytes
-    for index in range(len(rows) - 1, -1, -1):
-        remaining_bytes -= len(orjson.dumps(rows[index].data))
+    for index in range(len(events) - 1, -1, -1):
+        remaining_bytes -= replay_bytes([events[index]])
         if remaining_bytes < 0:
-            return rows[min(index + 1, len(rows) - 1) :]
-    return rows
+            return events[index + 1 :]
+    return events
+
+
+def replay_bytes(events: Sequence[WireEvent]) -> int:
+    """Return the size of events in a replay, as JSON with separators."""
+    return sum(json_bytes(event.to_json()) + SEPARATOR_BYTES for event in events)

@@ -1,11 +1,12 @@
 """De-duplication of events: which events are published once per task, although a resumed turn emits them again."""
 
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, TypeAlias
 
 from sophon.events import Event, Message
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.texts.contract import text_id
+from sophon_hosting.events.large_fields import referenced_text_id
 
 EventKey: TypeAlias = tuple[str, ...]
 """Event name followed by the values of its identifying fields."""
@@ -92,5 +93,6 @@ def _identify_message(data: Mapping[str, Any]) -> tuple[EventKey, str]:
     role = str(data.get("role", ""))
     if role != "assistant":
         return ("message", role), ""
-    content = str(data.get("content", "")).encode("utf-8", "surrogatepass")
-    return ("message", role, str(data.get("message_id", ""))), sha256(content).hexdigest()
+    # A stored event contains the beginning of a large text, and a reference with its id.
+    version = referenced_text_id(data, "content") or text_id(str(data.get("content", "")))
+    return ("message", role, str(data.get("message_id", ""))), version

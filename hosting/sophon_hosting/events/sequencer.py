@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
-from sophon.stores.events.contract import EventLog
+from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon_hosting.events.large_chunks import chunk_to_wire_events
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
 from sophon_hosting.events.stream_snapshots import StreamSnapshots
-from sophon_hosting.events.wire_event import EventListener, to_logged_event, to_wire_event
+from sophon_hosting.events.wire_event import EventListener, WireEvent, to_logged_event, to_wire_event
 
 log = logging.getLogger("sophon")
 
@@ -26,12 +27,20 @@ CHUNK_MERGE_SECONDS = 0.03
 class SessionSequencer:
     """Sequencer of one session: the holder of `lock` stores and publishes events, so that none overtakes another.
 
-    `global_sink` receives every event after it was stored. `wake` is called when events are pending and must be
-    flushed.
+    `global_sink` receives every event after it was stored, and so do `watchers`, the listeners to all sessions. `wake`
+    is called when events are pending and must be flushed.
     """
 
-    def __init__(self, session_id: str, events: EventLog, global_sink: EventSink, wake: Callable[[], None]) -> None:
-        self._session_id, self._log, self._global_sink, self._wake = session_id, events, global_sink, wake
+    def __init__(
+        self,
+        session_id: str,
+        events: EventLog,
+        global_sink: EventSink,
+        watchers: Sequence[EventListener],
+        wake: Callable[[], None],
+    ) -> None:
+        self._session_id, self._log, self._wake = session_id, events, wake
+        self._global_sink, self._watchers = global_sink, watchers
         self._timer: asyncio.TimerHandle | None = None
         self._merge_until = 0.0
         self._pending: deque[Event] = deque()
@@ -84,21 +93,27 @@ class SessionSequencer:
         while self._pending:
             count = len(self._pending)
             durable = [event for event in self._pending if event.durable]
+            rows = [to_logged_event(event) for event in durable]
             if durable:
-                last = await self._log.append(self._session_id, [to_logged_event(event) for event in durable])
+                last = await self._log.append(self._session_id, rows)
                 self._assign_seqs(durable, last)
+            stored = {id(event): row for event, row in zip(durable, rows, strict=True)}
             for _ in range(count):
-                self.publish(self._pending.popleft())
+                event = self._pending.popleft()
+                self.publish(event, stored.get(id(event)))
         await self._trim()
 
-    def publish_stored(self, events: Sequence[Event], last: int) -> None:
-        """Publish events that were stored elsewhere; `last` is the seq of the last one."""
+    def publish_stored(self, events: Sequence[Event], rows: Sequence[LoggedEvent], last: int) -> None:
+        """Publish events that were stored elsewhere as `rows`; `last` is the seq of the last one."""
         self._assign_seqs(events, last)
-        for event in events:
-            self.publish(event)
+        for event, row in zip(events, rows, strict=True):
+            self.publish(event, row)
 
-    def publish(self, event: Event) -> None:
-        """Pass the event to all listeners in order; a failing listener is logged and skipped."""
+    def publish(self, event: Event, stored: LoggedEvent | None = None) -> None:
+        """Pass the event to all listeners in order; a failing listener is logged and skipped.
+
+        `stored` is the row of a durable event, whose large fields need not be cut again.
+        """
         self.stream_snapshots.record(event)
         if event.wire_name in FINAL_EVENTS:
             self.stream_snapshots.discard(event.task_id)
@@ -107,14 +122,13 @@ class SessionSequencer:
             self._global_sink.emit(event)
         except Exception:
             log.exception("a listener failed on %s", event.wire_name)
-        if not self.listeners:
-            return
-        wire_event = to_wire_event(event)
-        for listener in list(self.listeners):
-            try:
-                listener(wire_event)
-            except Exception:
-                log.exception("a listener failed on %s", event.wire_name)
+        wire_events = to_wire_events(event, stored) if self.listeners or self._watchers else ()
+        for wire_event in wire_events:
+            for listener in [*self._watchers, *self.listeners]:
+                try:
+                    listener(wire_event)
+                except Exception:
+                    log.exception("a listener failed on %s", event.wire_name)
 
     def end_subscriptions(self, last: Event) -> None:
         """Discard all state after the session was deleted, and unsubscribe all listeners after a last event."""
@@ -178,6 +192,13 @@ class SessionSequencer:
         if self._since_trim >= TRIM_INTERVAL_EVENTS:
             self._since_trim = 0
             await self._log.trim(self._session_id, MAX_STORED_EVENTS)
+
+
+def to_wire_events(event: Event, stored: LoggedEvent | None) -> Sequence[WireEvent]:
+    """Return the wire events of an event: one, except for a large chunk."""
+    if isinstance(event, StreamChunk | ReasoningChunk):
+        return chunk_to_wire_events(event)
+    return [to_wire_event(event, stored)]
 
 
 def continues_chunk(last: Event, event: Event) -> bool:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from sophon.events import Event, StreamChunk, StreamReset
+from sophon_hosting.events.json_encoding import json_bytes
+from sophon_hosting.events.large_chunks import MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
 
 SNAPSHOT_RESET_REASON = "joined during the stream; the text so far follows"
@@ -39,20 +41,33 @@ class StreamSnapshots:
         """Discard the reply of a finished task, whose outcome carries the whole text."""
         self._replies.pop(task_id, None)
 
+    def find_text(self, task_id: str, epoch: int) -> str | None:
+        """Return the text so far of a task's reply; None if another epoch is being streamed, or nothing."""
+        reply = self._replies.get(task_id)
+        return self._join(reply) if reply is not None and reply.epoch == epoch else None
+
     def to_wire_events(self, session_id: str) -> list[WireEvent]:
-        """Return a reset and one chunk with the epoch's text for each reply, for a client that joins."""
+        """Return a reset and the chunks of the epoch's text for each reply, for a client that joins.
+
+        A text that is too large for that is one chunk with the beginning and a reference.
+        """
         wire_events: list[WireEvent] = []
+        remaining_bytes = MAX_INLINE_BYTES
         for task_id, reply in self._replies.items():
             if not reply.pieces:
                 continue
-            text = "".join(reply.pieces)
-            reply.pieces = [text]
             reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
-            chunk = StreamChunk(epoch=reply.epoch, text=text)
+            chunk = StreamChunk(epoch=reply.epoch, text=self._join(reply))
             for event in (reset, chunk):
                 event.session_id, event.task_id, event.run_id = session_id, task_id, reply.run_id
-                wire_events.append(to_wire_event(event))
+            wire_events += [to_wire_event(reset), *chunk_to_wire_events(chunk, remaining_bytes)]
+            remaining_bytes -= min(json_bytes(chunk.text), remaining_bytes)
         return wire_events
+
+    @staticmethod
+    def _join(reply: StreamedReply) -> str:
+        reply.pieces = ["".join(reply.pieces)]
+        return reply.pieces[0]
 
     def __len__(self) -> int:
         return len(self._replies)

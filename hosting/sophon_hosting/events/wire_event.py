@@ -1,21 +1,21 @@
 """Wire event: the serialized form of an event, sent to listeners and in replays."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import orjson
-
 from sophon.events import Event
 from sophon.stores.events.contract import LoggedEvent
+from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WireEvent:
     """Event with its wire name and JSON payload; `seq` is None for a transient event.
 
-    All listeners receive the same object; its JSON is encoded once and cached.
+    `data` is what clients receive, its large fields cut (`large_fields`); `whole` has the whole fields, for listeners
+    in this process. All listeners receive the same object; its JSON is encoded once and cached.
     """
 
     name: str
@@ -23,7 +23,13 @@ class WireEvent:
     session_id: str
     task_id: str = ""
     seq: int | None = None
+    uncut: Mapping[str, Any] | None = None
     _text: list[str] = field(default_factory=lambda: [], init=False, repr=False)
+
+    @property
+    def whole(self) -> Mapping[str, Any]:
+        """The payload with whole fields; of an event from the log only the fields that are not large are whole."""
+        return self.data if self.uncut is None else self.uncut
 
     def encode(self) -> str:
         """Return the JSON array of name and payload."""
@@ -36,21 +42,23 @@ class WireEvent:
         return {"event": self.name, "data": dict(self.data)}
 
 
-def encode_json(value: Any) -> str:
-    """Encode JSON data; a lone surrogate, which a model can produce, becomes an escape sequence."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value, separators=(",", ":"))
-
-
 EventListener: TypeAlias = Callable[[WireEvent], None]
 """Callback for events; it is called in order and must not block."""
 
 
-def to_wire_event(event: Event) -> WireEvent:
-    """Return the wire event of an event; a durable event must already have its `seq`."""
-    return WireEvent(event.wire_name, event.to_wire(), event.session_id, event.task_id, event.seq)
+def to_wire_event(event: Event, stored: LoggedEvent | None = None) -> WireEvent:
+    """Return the wire event of an event; a durable event must already have its `seq`.
+
+    `stored` is the row of a durable event, whose large fields were cut before.
+    """
+    if stored is None:
+        whole = event.to_wire()
+        data = cut_payload(whole, event.session_id).data
+        uncut = None if data is whole else whole
+    else:
+        data = {**stored.data, "seq": event.seq}
+        uncut = event.to_wire() if LARGE_FIELD in data else None
+    return WireEvent(event.wire_name, data, event.session_id, event.task_id, event.seq, uncut)
 
 
 def wire_event_from_log(session_id: str, logged: LoggedEvent) -> WireEvent:
@@ -60,4 +68,5 @@ def wire_event_from_log(session_id: str, logged: LoggedEvent) -> WireEvent:
 
 def to_logged_event(event: Event) -> LoggedEvent:
     """Return the event as a row for the event log, which assigns the `seq`."""
-    return LoggedEvent(event.wire_name, event.to_wire(), event.task_id)
+    cut = cut_payload(event.to_wire(), event.session_id)
+    return LoggedEvent(event.wire_name, cut.data, event.task_id, texts=cut.texts)

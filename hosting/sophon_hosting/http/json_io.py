@@ -1,6 +1,7 @@
 """Parsing of request bodies and queries (pydantic), JSON responses (orjson), and keys of request-scoped values."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import orjson
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sophon.errors import InputError
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
-from sophon_hosting.events.wire_event import encode_json
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 
 HOST = web.AppKey("host", Host)
@@ -79,6 +80,23 @@ def parse_query(request: web.Request, model: type[M]) -> M:
 def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     """Return a JSON response."""
     return web.Response(text=encode_json(data), status=status, content_type="application/json", headers=headers)
+
+
+def cacheable_json_response(request: web.Request, data: Any, version: str | None = None) -> web.Response:
+    """Return a JSON response with an ETag, or 304 if the client has that version; it must ask again each time.
+
+    A cached response must not outlive the permission to read it. `version` is the ETag; default: the body's hash.
+    """
+    text = encode_json(data)
+    etag = version or sha256(text.encode()).hexdigest()
+    headers = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Origin"}
+    known = request.if_none_match or ()
+    if any(each.value in (etag, "*") for each in known):
+        response = web.Response(status=304, headers=headers)
+    else:
+        response = web.Response(text=text, content_type="application/json", headers=headers)
+    response.etag = etag
+    return response
 
 
 def error_response(payload: ErrorPayload) -> web.Response:

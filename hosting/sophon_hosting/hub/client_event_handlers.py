@@ -5,9 +5,12 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from sophon.approvals import Decision
-from sophon.errors import SophonError
+from sophon.errors import NotFound, SophonError
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, task_to_json
+from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, take_items, task_to_json
+from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
     CancelTaskPayload,
@@ -27,7 +30,10 @@ AckPayload: TypeAlias = dict[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""
 
 MAX_LIST_ITEMS = 1000
-"""Maximum number of items in a list; further ones are dropped."""
+"""Maximum number of items in a list."""
+
+MAX_LIST_BYTES = 900_000
+"""Maximum JSON size of the items of a list, so that its acknowledgement fits a frame of 1 MB. HTTP returns them all."""
 
 OMITTED_TASK_FIELDS = ("text", "answer")
 """Fields that tasks lack in a list, because they may be long; HTTP returns them per task."""
@@ -93,17 +99,34 @@ async def _decide_approval(client: HubClient, request: DecideApprovalPayload) ->
 
 async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> AckPayload:
     records = await client.authorized_host.list_approvals(all_users=client.is_operator)
-    return {"items": [approval_to_json(record) for record in records[:MAX_LIST_ITEMS]]}
+    items = [await _approval_item(client, record) for record in records[:MAX_LIST_ITEMS]]
+    return _list_payload(items, len(records))
+
+
+async def _approval_item(client: HubClient, record: ApprovalRecord) -> Mapping[str, Any]:
+    """Return an approval with its large fields cut, as in its event."""
+    item = approval_to_json(record)
+    try:
+        return await client.authorized_host.cut_large_fields(record.request.session_id, item)
+    except (NotFound, Forbidden):  # the session was deleted meanwhile
+        return cut_payload(item, record.request.session_id).data
 
 
 async def _list_sessions(client: HubClient, _request: ListSessionsPayload) -> AckPayload:
     sessions = await client.authorized_host.list_sessions(all_users=client.is_operator)
-    return {"items": [session_to_json(session) for session in sessions[:MAX_LIST_ITEMS]]}
+    return _list_payload([session_to_json(session) for session in sessions[:MAX_LIST_ITEMS]], len(sessions))
 
 
 async def _list_tasks(client: HubClient, _request: ListTasksPayload) -> AckPayload:
     views = [task_to_json(run) for run in await client.authorized_host.list_tasks(all_users=client.is_operator)]
-    return {"items": [{key: value for key, value in view.items() if key not in OMITTED_TASK_FIELDS} for view in views]}
+    items = [{key: value for key, value in view.items() if key not in OMITTED_TASK_FIELDS} for view in views]
+    return _list_payload(items, len(items))
+
+
+def _list_payload(items: Sequence[Mapping[str, Any]], count: int) -> AckPayload:
+    """Return the items that fit into an acknowledgement; `more` says that there are others, which HTTP returns."""
+    shown = take_items(items, MAX_LIST_BYTES)
+    return {"items": shown, "more": True} if len(shown) < count else {"items": shown}
 
 
 _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {

@@ -33,8 +33,8 @@ class HubLimits:
     max_buffered_bytes: int = 4 * 1024 * 1024
     """Maximum buffered data for one slow client; beyond it the client is disconnected, and resumes with `last_seq`."""
 
-    max_ack_bytes: int = 2 * 1024 * 1024
-    """Maximum size of one acknowledgement."""
+    max_ack_bytes: int = 1_000_000
+    """Maximum size of one acknowledgement: what every client accepts as a frame."""
 
     max_in_flight_packets: int = 8
     max_in_flight_bytes: int = 64 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge, to_error_payload
-from sophon_hosting.events.wire_event import encode_json
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.client_event_handlers import MAX_EVENT_NAME_CHARACTERS, handle_event
 from sophon_hosting.hub.connected_clients import HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits

@@ -1,7 +1,7 @@
 """The event log's contract: the durable events of each session in order, so that a client can catch up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -10,7 +10,9 @@ from typing import Any, Protocol
 class LoggedEvent:
     """A durable event as it was sent: its name and its payload, plain JSON.
 
-    The store sets `seq` (1, 2, 3 within the session) and `at`.
+    The store sets `seq` (1, 2, 3 within the session) and `at`. `texts` are the large texts by id that the payload
+    refers to in its field `large`, instead of containing them; they are stored with the event, and read with
+    `TextStore`.
     """
 
     name: str
@@ -18,6 +20,7 @@ class LoggedEvent:
     task_id: str = ""
     seq: int = 0
     at: datetime | None = None
+    texts: Mapping[str, str] = field(default_factory=lambda: {}, compare=False)
 
 
 class EventLog(Protocol):

@@ -9,6 +9,7 @@ from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.sessions.records import session_not_found
+from sophon.stores.texts.in_memory import InMemoryTextStore
 
 
 @dataclass(slots=True)
@@ -26,9 +27,10 @@ class _EventList:
 class InMemoryEventLog:
     """The event log of an `InMemoryStore`; see `EventLog`."""
 
-    def __init__(self, clock: Clock, sessions: InMemorySessionStore) -> None:
+    def __init__(self, clock: Clock, sessions: InMemorySessionStore, texts: InMemoryTextStore) -> None:
         self._clock = clock
         self._sessions = sessions
+        self._texts = texts
         self._logs: defaultdict[str, _EventList] = defaultdict(_EventList)
         sessions.on_delete(self._forget)
 
@@ -38,9 +40,11 @@ class InMemoryEventLog:
             raise session_not_found(session_id, self._sessions)
         log, now = self._logs[session_id], self._clock.now()
         log.events += [
-            LoggedEvent(event.name, dict(event.data), event.task_id, seq, now)
+            LoggedEvent(event.name, dict(event.data), event.task_id, seq, now, event.texts)
             for seq, event in enumerate(events, start=log.last + 1)
         ]
+        for event in events:
+            await self._texts.add(session_id, event.texts)
         log.last += len(events)
         return log.last
 
@@ -60,11 +64,18 @@ class InMemoryEventLog:
     async def trim(self, session_id: str, keep: int) -> int:
         """See `EventLog.trim`."""
         log = self._logs.get(session_id)
-        return log.drop(log.last - max(keep, 0)) if log else 0
+        return self._drop(session_id, log.last - max(keep, 0)) if log else 0
 
     async def expire(self, before: datetime) -> int:
         """See `EventLog.expire`."""
-        return sum(log.drop(_last_before(log.events, before)) for log in self._logs.values())
+        return sum(self._drop(each, _last_before(log.events, before)) for each, log in self._logs.items())
+
+    def _drop(self, session_id: str, up_to: int) -> int:
+        log = self._logs[session_id]
+        dropped = log.drop(up_to)
+        if dropped:
+            self._texts.keep_only(session_id, {each for event in log.events for each in event.texts})
+        return dropped
 
     def _forget(self, session_id: str) -> None:
         self._logs.pop(session_id, None)

@@ -12,6 +12,7 @@ from sophon.stores.sessions.sql import session_not_found_error
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import event_logs, events, sessions
+from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
 
 EXPIRE_BATCH_SIZE = 5000
 """Events deleted per transaction; other writers run in between."""
@@ -67,8 +68,17 @@ class SqlEventLog:
         return dropped
 
 
-def add_events(connection: Connection, session_id: str, new: Sequence[LoggedEvent], at: datetime) -> int:
-    """Number events, append them to a session's log and return its last seq. Raises NotFound for an unknown session."""
+def add_events(
+    connection: Connection,
+    session_id: str,
+    new: Sequence[LoggedEvent],
+    at: datetime,
+    text_writer: TextWriter | None = None,
+) -> int:
+    """Number events, append them to a session's log and return its last seq. Raises NotFound for an unknown session.
+
+    `text_writer` is the one that the transaction has used for that session.
+    """
     growth = {"which": session_id, "more": len(new)}
     if not _ADVANCE_SEQ.execute(connection, growth):
         _create_log(connection, session_id)
@@ -80,6 +90,10 @@ def add_events(connection: Connection, session_id: str, new: Sequence[LoggedEven
         {"log": number, "seq": seq, "name": event.name, "task_id": event.task_id, "data": event.data, "at": at}
         for seq, event in enumerate(new, start=last_seq - len(new) + 1)
     ]
+    if any(event.texts for event in new):
+        writer = text_writer or TextWriter(connection, session_id)
+        for text_id, text in [item for event in new for item in event.texts.items()]:
+            writer.insert(text_id, text)
     if rows:
         _INSERT_EVENTS.execute_many(connection, rows)
     return last_seq
@@ -109,4 +123,7 @@ def _expire(connection: Connection, before: datetime) -> int:
 
 
 def _drop(connection: Connection, log: int, up_to: int) -> int:
-    return connection.execute(delete(events).where(events.c.log == log, events.c.seq <= up_to)).rowcount
+    dropped = connection.execute(delete(events).where(events.c.log == log, events.c.seq <= up_to)).rowcount
+    if dropped:
+        drop_unreferenced_texts(connection, log)
+    return dropped

@@ -72,7 +72,7 @@ class Outbox(Protocol):
         ...
 
     async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
-        """Mark an entry as sent: the platform accepted it."""
+        """Mark an entry as sent: the platform accepted it. Its payload is dropped: the session has the text."""
         ...
 
     async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:

@@ -136,8 +136,9 @@ def _add(connection: Connection, new: Sequence[OutboundEntry]) -> int:
 def _apply_transition(
     connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
 ) -> OutboundEntry:
-    entry = transition(_get(connection, entry_id))
-    changes = {
+    before = _get(connection, entry_id)
+    entry = transition(before)
+    changes: dict[str, Any] = {
         "status": entry.status,
         "open": transitions.is_open(entry.status),
         "attempts": entry.attempts,
@@ -146,6 +147,8 @@ def _apply_transition(
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
     }
+    if entry.payload is not before.payload:
+        changes["payload"] = entry.payload
     connection.execute(_UPDATE.values(changes), {"which": entry_id})
     return entry
 

@@ -57,8 +57,8 @@ def mark_sending(entry: OutboundEntry) -> OutboundEntry:
 
 
 def mark_sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
-    """Return the entry after `Outbox.mark_sent`."""
-    return _transition(entry, "sent", platform_id=platform_id, not_before=None)
+    """Return the entry after `Outbox.mark_sent`; its payload, which nobody needs any more, is dropped."""
+    return _transition(entry, "sent", platform_id=platform_id, not_before=None, payload={})
 
 
 def mark_refused(entry: OutboundEntry, retry_at: datetime, error: str) -> OutboundEntry:

@@ -41,6 +41,7 @@ from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sessions.sql import add_records, create_session, find_session
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import inbound, runs
+from sophon.stores.texts.sql import TextWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class SqlRunStore:
         """See `RunStore.list_unfinished`."""
         query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
         return await self._database.read(
-            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
+            lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
         )
 
     async def list(
@@ -136,7 +137,7 @@ class SqlRunStore:
             if value is not None:
                 query = query.where(column == value)
         return await self._database.read(
-            lambda connection: [statements.run_from_row(row) for row in connection.execute(query)]
+            lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
         )
 
 
@@ -146,7 +147,7 @@ def _accept(
     source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
     known = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, source) if source else None
     if known is not None:
-        return AcceptResult(statements.run_from_row(known), created=False)
+        return AcceptResult(statements.run_from_row(connection, known), created=False)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)
     if session_owner is not None:
@@ -178,17 +179,20 @@ def _begin(connection: Connection, run_id: str, at: datetime) -> BeginResult:
 
 
 def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
-    updated = statements.UPDATE_CHECKPOINT.execute(connection, {"which": run_id, "running": "running", "state": state})
-    if not updated and statements.SELECT_NUMBER.fetch_row(connection, {"which": run_id}) is None:
+    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+    if found is None:
         raise _not_found(connection, run_id)
-    return bool(updated)
+    encoded = TextWriter(connection, found[0]).encode(state)
+    values = {"which": run_id, "running": "running", "state": encoded}
+    return bool(statements.UPDATE_CHECKPOINT.execute(connection, values))
 
 
 def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
     found = _get(connection, run_id)
     run = suspend_run(found, state, waiting_for)
     if run is not found:
-        changes = {"status": run.status, "checkpoint": run.checkpoint, "waiting_for": run.waiting_for}
+        checkpoint = TextWriter(connection, run.session_id).encode(run.checkpoint)
+        changes = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
         connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
     return run
 
@@ -200,7 +204,9 @@ def _finish(connection: Connection, run_id: str, write: _Finish) -> FinishResult
     session_id, finished_at = found
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
-    outcome = write.outcome
+    outcome, writer = write.outcome, TextWriter(connection, session_id)
+    # Before the outcome, whose text consists of their texts.
+    recorded = add_records(connection, session_id, write.records, owner="", text_writer=writer) if write.records else 0
     statements.UPDATE_FINISH.execute(
         connection,
         {
@@ -209,16 +215,15 @@ def _finish(connection: Connection, run_id: str, write: _Finish) -> FinishResult
             "new_finished_at": write.at,
             "new_checkpoint": None,
             "new_waiting_for": (),
-            "new_response": outcome.response,
+            "new_response": writer.encode(outcome.response),
             "new_error": statements.error_to_json(outcome.error),
         },
     )
-    recorded = add_records(connection, session_id, write.records, owner="") if write.records else 0
     add_entries(connection, write.outbound)
     events = write.events(recorded)
     if not events:
         return FinishResult(True, select_last_seq(connection, session_id), recorded)
-    return FinishResult(True, add_events(connection, session_id, events, write.at), recorded)
+    return FinishResult(True, add_events(connection, session_id, events, write.at, writer), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:
@@ -229,7 +234,7 @@ def _request_cancel(connection: Connection, run_id: str) -> Run:
 def _change_owner(connection: Connection, run_id: str, owner: str) -> Run:
     previous = _get(connection, run_id)
     run = give_to(previous, owner)
-    values = {"owner": run.owner, "checkpoint": run.checkpoint}
+    values = {"owner": run.owner, "checkpoint": TextWriter(connection, run.session_id).encode(run.checkpoint)}
     connection.execute(update(runs).where(statements.BY_ID).values(values), {"which": run_id})
     taken = inbound.alias()
     is_taken = exists().where(
@@ -249,7 +254,7 @@ def _get(connection: Connection, run_id: str) -> Run:
 
 def _find(connection: Connection, run_id: str) -> Run | None:
     found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
-    return None if found is None else statements.run_from_row(found)
+    return None if found is None else statements.run_from_row(connection, found)
 
 
 def _count_ahead(connection: Connection, run_id: str) -> int:

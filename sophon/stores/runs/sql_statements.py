@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import inbound, runs
+from sophon.stores.texts.sql import TextReader
 
 BY_ID = runs.c.id == bindparam("which")
 # In the order of Run's fields.
@@ -89,9 +90,11 @@ def error_to_json(error: RunError | None) -> dict[str, str] | None:
     return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
 
 
-def run_from_row(values: Sequence[Any]) -> Run:
-    """Return the run from the columns of `COLUMNS`."""
-    *facts, waiting_for, response, error, cancel_requested = values
+def run_from_row(connection: Connection, values: Sequence[Any]) -> Run:
+    """Return the run from the columns of `COLUMNS`, with its large texts."""
+    *facts, checkpoint, waiting_for, response, error, cancel_requested = values
+    texts = TextReader(connection, facts[1])
     failure = RunError(**error) if error is not None else None
-    fields: list[Any] = [*facts, tuple(waiting_for), response, failure, bool(cancel_requested)]
+    read = [texts.decode(checkpoint), tuple(waiting_for), texts.decode(response)]
+    fields: list[Any] = [*facts, *read, failure, bool(cancel_requested)]
     return Run(*fields)

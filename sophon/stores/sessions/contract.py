@@ -96,8 +96,20 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
-        """Return the records after a seq, in order. Raises NotFound."""
+    async def list_records(
+        self,
+        session_id: str,
+        after: int = 0,
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+    ) -> list[SessionRecord]:
+        """Return the records after a seq, in order. Raises NotFound.
+
+        With `before` those before that seq, of which the last ones are returned if there are too many: at most `limit`,
+        and only one more than fits if they have more than `max_bytes` of JSON together.
+        """
         ...
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:

@@ -16,6 +16,7 @@ from sophon.stores.sessions.records import (
     copy_record,
     is_conversational,
     session_not_found,
+    take_up_to_bytes,
 )
 
 
@@ -82,9 +83,21 @@ class InMemorySessionStore:
             session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
         return _summary(session_id, session)
 
-    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+    async def list_records(
+        self,
+        session_id: str,
+        after: int = 0,
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+    ) -> list[SessionRecord]:
         """See `SessionStore.list_records`."""
-        return [copy_record(record) for record in self._get(session_id).log[max(after, 0) :]]
+        log = self._get(session_id).log
+        selected = log[max(after, 0) : None if before is None else max(before - 1, 0)]
+        ordered = selected if before is None else selected[::-1]
+        page = list(take_up_to_bytes(ordered[: None if limit is None else max(limit, 0)], max_bytes))
+        return [copy_record(record) for record in (page if before is None else page[::-1])]
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """See `SessionStore.list`."""

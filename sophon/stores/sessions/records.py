@@ -1,10 +1,11 @@
 """Rules for session records that every store shares: numbering, validation, conversion."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
 from sophon.errors import InputError, NotFound
+from sophon.messages import to_canonical_json
 from sophon.stores.sessions.contract import Compaction, SessionRecord
 
 
@@ -29,6 +30,23 @@ def compaction_from_record(record: SessionRecord) -> Compaction | None:
     if record.kind != "compaction" or record.message is None:
         return None
     return Compaction(record.message, int(record.data["covers"]))
+
+
+def take_up_to_bytes(records: Iterable[SessionRecord], max_bytes: int | None) -> Iterator[SessionRecord]:
+    """Yield records until they have `max_bytes` of JSON together; the last one may exceed it."""
+    remaining = max_bytes
+    for record in records:
+        yield record
+        if remaining is not None:
+            remaining -= json_bytes(record)
+            if remaining <= 0:
+                return
+
+
+def json_bytes(record: SessionRecord) -> int:
+    """Return the size of a record's message and data as JSON."""
+    message = record.message.to_json() if record.message is not None else None
+    return len(to_canonical_json(message)) + len(to_canonical_json(record.data))
 
 
 def is_conversational(record: SessionRecord) -> bool:

@@ -5,16 +5,23 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import Connection, Row, RowMapping, bindparam, delete, func, insert, literal, select, update
 
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.sessions.contract import Compaction, History, SessionRecord, SessionSummary
-from sophon.stores.sessions.records import assign_seqs, check_fork_position, is_conversational, session_not_found
+from sophon.stores.sessions.records import (
+    assign_seqs,
+    check_fork_position,
+    is_conversational,
+    session_not_found,
+    take_up_to_bytes,
+)
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import attempts, records, sessions
+from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
@@ -42,9 +49,6 @@ _SELECT_CONVERSATION = (
     .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
     .order_by(records.c.seq)
 )
-_SELECT_RECORDS = (
-    select(records).where(records.c.session == bindparam("session"), records.c.seq > bindparam("after"))
-).order_by(records.c.seq)
 
 
 class SqlSessionStore:
@@ -72,9 +76,19 @@ class SqlSessionStore:
             return found
         return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
 
-    async def list_records(self, session_id: str, after: int = 0) -> list[SessionRecord]:
+    async def list_records(
+        self,
+        session_id: str,
+        after: int = 0,
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+        max_bytes: int | None = None,
+    ) -> list[SessionRecord]:
         """See `SessionStore.list_records`."""
-        return await self._database.read(partial(_records, session_id=session_id, after=after))
+        return await self._database.read(
+            partial(_records, session_id=session_id, after=after, before=before, limit=limit, max_bytes=max_bytes)
+        )
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """See `SessionStore.list`."""
@@ -112,19 +126,29 @@ class SqlSessionStore:
         await self._database.write(partial(_delete, session_id=session_id))
 
 
-def add_records(connection: Connection, session_id: str, new: Sequence[SessionRecord], owner: str) -> int:
-    """Append stamped records to a session, creating it if needed; return its last seq."""
+def add_records(
+    connection: Connection,
+    session_id: str,
+    new: Sequence[SessionRecord],
+    owner: str,
+    text_writer: TextWriter | None = None,
+) -> int:
+    """Append stamped records to a session, creating it if needed; return its last seq.
+
+    `text_writer` is the one that the transaction uses for that session.
+    """
     visible = [is_conversational(record) for record in new]
     number, last_seq = _advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
     before = last_seq - len(new)
+    writer = text_writer or TextWriter(connection, session_id)
     rows = [
         {
             "session": number,
             "seq": before + record.seq,
             "kind": record.kind,
             "run_id": record.run_id,
-            "message": record.message.to_json() if record.message else None,
-            "data": record.data,
+            "message": writer.encode(record.message.to_json()) if record.message else None,
+            "data": writer.encode(record.data),
             "said": is_visible,
             "at": record.at,
         }
@@ -163,14 +187,18 @@ def _history(connection: Connection, session_id: str) -> History:
     session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
     if session is None:
         return History([])
+    texts = TextReader(connection, session_id)
     messages: list[Message] = []
     newest = None
     for row in connection.execute(_SELECT_CONVERSATION, {"session": session.number}):
         if row.kind == "message":
-            messages.append(Message.from_json(row.message))
+            messages.append(Message.from_json(texts.decode(row.message)))
         else:
             newest = row
-    compaction = Compaction(Message.from_json(newest.message), int(newest.data["covers"])) if newest else None
+    compaction = None
+    if newest is not None:
+        summary = Message.from_json(texts.decode(newest.message))
+        compaction = Compaction(summary, int(newest.data["covers"]))
     return History(messages, compaction, session.model)
 
 
@@ -199,19 +227,31 @@ def _insert_session(connection: Connection, facts: Mapping[str, Any]) -> int:
     return int(key[0])
 
 
-def _records(connection: Connection, session_id: str, after: int) -> list[SessionRecord]:
+def _records(
+    connection: Connection,
+    session_id: str,
+    after: int,
+    before: int | None,
+    limit: int | None,
+    max_bytes: int | None,
+) -> list[SessionRecord]:
     session = _find(connection, session_id)
-    return [
-        SessionRecord(
-            row.kind,
-            row.run_id,
-            Message.from_json(row.message) if row.message is not None else None,
-            row.data,
-            row.seq,
-            row.at,
-        )
-        for row in connection.execute(_SELECT_RECORDS, {"session": session.number, "after": after})
-    ]
+    query = select(records).where(records.c.session == session.number, records.c.seq > after)
+    if before is not None:
+        query = query.where(records.c.seq < before)
+    query = query.order_by(records.c.seq if before is None else records.c.seq.desc())
+    if limit is not None:
+        query = query.limit(max(limit, 0))
+    texts = TextReader(connection, session_id)
+    # One at a time, so that no more texts are read than the page has room for.
+    read = (_to_record(row, texts) for row in connection.execute(query).mappings())
+    page = list(take_up_to_bytes(read, max_bytes))
+    return page if before is None else page[::-1]
+
+
+def _to_record(row: RowMapping, texts: TextReader) -> SessionRecord:
+    message = Message.from_json(texts.decode(row["message"])) if row["message"] is not None else None
+    return SessionRecord(row["kind"], row["run_id"], message, texts.decode(row["data"]), row["seq"], row["at"])
 
 
 def _update_column(connection: Connection, session_id: str, column: str, value: str | None) -> None:
@@ -234,6 +274,7 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
     copied = [column for column in records.c if column is not records.c.session]
     log = select(literal(number), *copied).where(kept)
     connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
+    copy_texts(connection, source.number, number)
 
 
 def _delete(connection: Connection, session_id: str) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -15,6 +16,26 @@ _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")
 _ESCAPED = re.compile("\x1a([0-9a-f]{4})")
 _STDLIB_PREFIX = " "
 """Prefix of JSON that only Python's own parser reads back exactly; orjson's output never begins with a space."""
+SPLIT_PREFIX = "\t"
+"""Prefix of a value without its large texts; no other JSON begins with a tab."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedJson:
+    """A value that is JSON text already; `JsonText` writes it unchanged."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SplitJson:
+    """A stored value whose large texts are in rows of their own; see `sophon.stores.texts.sql.TextReader`.
+
+    `references` are the arguments of `TextReference`.
+    """
+
+    value: Any
+    references: Sequence[Any]
 
 
 class SafeText(TypeDecorator[str]):
@@ -66,6 +87,8 @@ class JsonText(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         """Serialise; None is NULL."""
+        if isinstance(value, EncodedJson):
+            return value.text
         return None if value is None else dump_json(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
@@ -92,8 +115,16 @@ def dump_json(value: Any) -> str:
         return _STDLIB_PREFIX + json.dumps(value, default=_to_plain)
 
 
+def dump_split_json(value: Any, references: Sequence[Any]) -> str:
+    """Serialise a value without its large texts, and the references to them."""
+    return SPLIT_PREFIX + dump_json([value, references])
+
+
 def load_json(text: str) -> Any:
-    """Invert `dump_json`."""
+    """Invert `dump_json` and `dump_split_json`."""
+    if text.startswith(SPLIT_PREFIX):
+        value, references = load_json(text[len(SPLIT_PREFIX) :])
+        return SplitJson(value, references)
     return json.loads(text) if text.startswith(_STDLIB_PREFIX) else orjson.loads(text)
 
 

@@ -38,6 +38,17 @@ records = Table(
     Column("at", UtcTime, nullable=False),
 )
 
+# Large texts, each stored once per session under the hash of its content. `parts` instead of `text`: the text consists
+# of pieces and of other texts of the session.
+texts = Table(
+    "texts",
+    metadata,
+    Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("text", SafeText),
+    Column("parts", JsonText),
+)
+
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
 # a reservation is compared with one row, however many attempts are stored.
 spending = Table(

@@ -2,7 +2,8 @@ import pytest
 
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon_hosting.events.replay import MAX_REPLAY_BYTES, MAX_REPLAY_EVENTS, read_missed_events, select_newest
+from sophon_hosting.events.large_fields import referenced_text_id
+from sophon_hosting.events.replay import MAX_REPLAY_BYTES, MAX_REPLAY_EVENTS, read_missed_events, replay_bytes
 
 
 def logged(count: int, size: int = 0) -> list[LoggedEvent]:
@@ -47,11 +48,24 @@ async def test_a_long_absence_gets_the_newest_and_is_told_so(store: Store) -> No
 
 
 async def test_a_replay_fits_into_a_frame_that_every_client_takes(store: Store) -> None:
-    await store.events.append("s", logged(10, size=MAX_REPLAY_BYTES // 4))
+    await store.events.append("s", logged(40, size=30_000))
     joined = await read_missed_events(store.events, "s", 0)
-    assert ([frame.seq for frame in joined.events], joined.is_partial) == ([8, 9, 10], True)
+    assert ([frame.seq for frame in joined.events], joined.is_partial) == (list(range(12, 41)), True)
+    assert replay_bytes(joined.events) <= MAX_REPLAY_BYTES
 
 
-def test_one_event_is_given_however_large() -> None:
-    rows = logged(3, size=50)
-    assert [row.data["n"] for row in select_newest(rows, 10)] == [3]
+async def test_a_single_event_that_does_not_fit_is_left_out_and_the_client_advances(store: Store) -> None:
+    await store.events.append("s", logged(2, size=1000))
+    joined = await read_missed_events(store.events, "s", 0, max_bytes=500)
+    assert ([*joined.events], joined.seq, joined.is_partial) == ([], 2, True)
+    again = await read_missed_events(store.events, "s", joined.seq, max_bytes=500)
+    assert ([*again.events], again.seq, again.is_partial) == ([], 2, False)
+
+
+async def test_a_large_event_of_an_earlier_version_is_cut_and_its_text_can_be_fetched(store: Store) -> None:
+    text = "x" * 3_000_000
+    await store.events.append("s", [LoggedEvent("task_completed", {"text": text, "session_id": "s"})])
+    joined = await read_missed_events(store.events, "s", 0, store.texts)
+    data = joined.events[0].data
+    assert data["text"] == "x" * 4000
+    assert await store.texts.get("s", referenced_text_id(data, "text")) == text

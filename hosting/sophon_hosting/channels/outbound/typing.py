@@ -112,7 +112,7 @@ class TypingAndPreview:
         if epoch > display.epoch or frame.name == "stream_reset":
             display.epoch, display.text = epoch, ""
         if frame.name == "stream_chunk" and epoch == display.epoch:
-            display.text += str(frame.data["text"])
+            display.text += str(frame.whole["text"])
 
     async def _run_display(self, run_id: str, display: _TurnDisplay) -> None:
         try:

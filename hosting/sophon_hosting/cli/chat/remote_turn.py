@@ -22,6 +22,7 @@ from sophon.tools.tool import Risk
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import TurnChoices
 from sophon_hosting.cli.remote.host_client import HostError
+from sophon_hosting.cli.remote.large_fields import LargeFieldLoader
 from sophon_hosting.cli.remote.socketio_connection import HostConnection
 
 INVALID_ARGUMENTS = "invalid_arguments"
@@ -43,6 +44,7 @@ class RemoteTurnClient:
         write_notice: Callable[[str], None],
     ) -> None:
         self._url, self._auth = url, {"token": token} if token else {}
+        self._token = token
         self._gate, self._on_event, self._write_notice = gate, on_event, write_notice
 
     async def check_connection(self) -> None:
@@ -60,25 +62,30 @@ class RemoteTurnClient:
             self._url, self._auth, on_disconnect=lambda: self._write_notice("connection lost; reconnecting")
         )
         await connection.open()
+        large_fields = LargeFieldLoader(self._url, self._token)
         task_id = ""
         try:
             accepted = await connection.call("send_message", _send_message_payload(text, choices))
             task_id, connection.session_id = accepted["task_id"], accepted["session_id"]
-            return await self._follow_events(connection, task_id)
+            return await self._follow_events(connection, large_fields, task_id)
         except asyncio.CancelledError:
             if task_id:
                 await asyncio.shield(connection.try_call("cancel_task", {"task_id": task_id}))
             raise
         finally:
             await asyncio.shield(connection.close())
+            await asyncio.shield(large_fields.close())
 
-    async def _follow_events(self, connection: HostConnection, task_id: str) -> Response:
+    async def _follow_events(
+        self, connection: HostConnection, large_fields: LargeFieldLoader, task_id: str
+    ) -> Response:
         received = NewEventFilter()
         prompts: dict[str, asyncio.Task[None]] = {}
         try:
             while True:
                 name, data = await connection.events.get()
-                event = event_from_wire(name, data) if data.get("task_id") == task_id else None
+                whole = await large_fields.load(name, data) if data.get("task_id") == task_id else None
+                event = event_from_wire(name, whole) if whole is not None else None
                 event = received.new_part(event) if event is not None else None
                 if event is None:
                     continue
@@ -143,6 +150,8 @@ class NewEventFilter:
                 return None
             self._epoch, self._length = event.epoch, 0
         if isinstance(event, StreamChunk):
+            if event.offset > self._length:  # a chunk before it is missing; the end of the turn has the whole text
+                return None
             new_text = event.text[max(self._length - event.offset, 0) :]
             self._length = max(self._length, event.offset + len(event.text))
             if not new_text:

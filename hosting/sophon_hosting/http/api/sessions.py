@@ -1,15 +1,18 @@
 """`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json
+from sophon.errors import NotFound
+from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json, take_items
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
+    cacheable_json_response,
     get_authorized_host,
     json_response,
     parse_body,
@@ -22,6 +25,11 @@ from sophon_hosting.rendering.session_markdown import session_to_markdown
 PageLimit = Annotated[int, Field(ge=1, le=1000)]
 PageOffset = Annotated[int, Field(ge=0, le=2**31)]
 SeqNumber = Annotated[int, Field(ge=0, le=2**53)]
+
+MAX_PAGE_BYTES = 1_000_000
+"""JSON size from which a page of messages or events ends, whatever its limit; at least one item is returned."""
+
+MAX_SEQ_DIGITS = 15
 
 
 FILE_EXTENSIONS = {"json": "json", "markdown": "md", "text": "txt"}
@@ -44,9 +52,13 @@ class EventPageQuery(RequestQuery):
 
 
 class MessagePageQuery(EventPageQuery):
-    """Query of a page of messages: the first after a seq, or with `before` the last before one; in ascending order."""
+    """Query of a page of messages: the first after a seq, or with `before` the last before one; in ascending order.
+
+    `cut`: large fields are cut, as in events.
+    """
 
     before: SeqNumber | None = None
+    cut: bool = False
 
     @model_validator(mode="after")
     def _check_direction(self) -> Self:
@@ -96,6 +108,8 @@ def session_routes() -> list[web.RouteDef]:
         web.patch(item, update_session),
         web.delete(item, delete_session),
         web.get(f"{item}/messages", list_messages),
+        web.get(f"{item}/messages/{{message_id}}", get_message),
+        web.get(f"{item}/texts/{{text_id}}", get_text),
         web.get(f"{item}/events", list_session_events),
         web.get(f"{item}/export", export_session),
         web.post(f"{item}/fork", fork_session),
@@ -135,23 +149,40 @@ async def delete_session(request: web.Request) -> web.Response:
 
 async def list_messages(request: web.Request) -> web.Response:
     """Return a page of the session's records: messages with their tool calls, and outcomes of failed turns."""
-    query = parse_query(request, MessagePageQuery)
-    records = await get_authorized_host(request).list_records(_session_id(request), query.after)
-    if query.before is None:
-        page = records[: query.limit]
-    else:
-        records = [record for record in records if record.seq < query.before]
-        page = records[-query.limit :]
-    items = [record_to_json(_session_id(request), each) for each in page]
-    return json_response({"items": items, "more": len(records) > len(page)})
+    query, session_id = parse_query(request, MessagePageQuery), _session_id(request)
+    authorized_host = get_authorized_host(request)
+    page = await authorized_host.list_records(
+        session_id, query.after, before_seq=query.before, limit=query.limit, max_bytes=MAX_PAGE_BYTES
+    )
+    items: list[Mapping[str, Any]] = [record_to_json(session_id, each) for each in page]
+    if query.cut:
+        items = [await authorized_host.cut_large_fields(session_id, each) for each in items]
+    more = bool(page) and await _has_more(request, page, query)
+    return json_response({"items": items, "more": more})
+
+
+async def get_message(request: web.Request) -> web.Response:
+    """Return one record, by its message id or seq, as in the list."""
+    session_id = _session_id(request)
+    seq = _parse_message_id(request.match_info["message_id"], session_id)
+    record = await get_authorized_host(request).get_record(session_id, seq)
+    return cacheable_json_response(request, record_to_json(session_id, record))
+
+
+async def get_text(request: web.Request) -> web.Response:
+    """Return a large text, to which an event or a message refers."""
+    text_id = request.match_info["text_id"]
+    text = await get_authorized_host(request).get_text(_session_id(request), text_id)
+    return cacheable_json_response(request, {"text": text}, text_id)
 
 
 async def list_session_events(request: web.Request) -> web.Response:
     """Return the durable events after a seq, in the format of Socket.IO."""
     query = parse_query(request, EventPageQuery)
     rows = await get_authorized_host(request).list_events(_session_id(request), query.after, query.limit + 1)
-    page = [logged_event_to_json(_session_id(request), row) for row in rows[: query.limit]]
-    return json_response({"items": page, "more": len(rows) > query.limit})
+    events = [logged_event_to_json(_session_id(request), row) for row in rows[: query.limit]]
+    page = take_items(events, MAX_PAGE_BYTES)
+    return json_response({"items": page, "more": len(rows) > len(page)})
 
 
 async def export_session(request: web.Request) -> web.Response:
@@ -180,6 +211,22 @@ async def fork_session(request: web.Request) -> web.Response:
     body = await parse_body(request, ForkBody)
     copy = await get_authorized_host(request).fork_session(_session_id(request), body.session_id, up_to_seq=body.upto)
     return json_response(session_to_json(copy), 201)
+
+
+async def _has_more(request: web.Request, page: Sequence[SessionRecord], query: MessagePageQuery) -> bool:
+    """Return whether there are records beyond the page, in its direction."""
+    session_id, authorized_host = _session_id(request), get_authorized_host(request)
+    if query.before is None:
+        return bool(await authorized_host.list_records(session_id, page[-1].seq, limit=1))
+    return page[0].seq > query.after + 1
+
+
+def _parse_message_id(message_id: str, session_id: str) -> int:
+    """Return the seq of a record's id, `{session_id}:{seq}`, or of a seq alone. Raises NotFound."""
+    seq = message_id.removeprefix(f"{session_id}:")
+    if not (seq.isascii() and seq.isdigit() and 0 < len(seq) <= MAX_SEQ_DIGITS):
+        raise NotFound("message", message_id)
+    return int(seq)
 
 
 def _session_id(request: web.Request) -> str:

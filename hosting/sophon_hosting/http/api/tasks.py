@@ -49,6 +49,14 @@ class TaskListQuery(RequestQuery):
     everything: bool = False
 
 
+class StreamQuery(RequestQuery):
+    """Query of a streamed text: its epoch, and the positions between which it is returned, in characters."""
+
+    epoch: Annotated[int, Field(ge=0)]
+    start: Annotated[int, Field(ge=0)] = 0
+    end: Annotated[int, Field(ge=0)] | None = None
+
+
 def task_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
     item = "/api/tasks/{task_id}"
@@ -58,6 +66,7 @@ def task_routes() -> list[web.RouteDef]:
         web.get("/api/tasks", list_tasks),
         web.get(item, get_task),
         web.get(f"{item}/events", list_task_events),
+        web.get(f"{item}/stream", get_streamed_text),
         web.post(f"{item}/cancel", cancel_task),
     ]
 
@@ -99,6 +108,13 @@ async def list_task_events(request: web.Request) -> web.Response:
         items += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
         after = rows[-1].seq
     return json_response({"items": items})
+
+
+async def get_streamed_text(request: web.Request) -> web.Response:
+    """Return a part of the text that is being streamed; null once the task or that epoch of its reply has ended."""
+    query = parse_query(request, StreamQuery)
+    text = await get_authorized_host(request).get_streamed_text(_task_id(request), query.epoch)
+    return json_response({"text": None if text is None else text[query.start : query.end]})
 
 
 async def cancel_task(request: web.Request) -> web.Response:

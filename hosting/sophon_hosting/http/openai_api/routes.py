@@ -11,7 +11,8 @@ from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, Task
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.events.wire_event import WireEvent, encode_json
+from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host, json_response, parse_body
 from sophon_hosting.http.openai_api.completion_format import (
     AUTO_MODEL,
@@ -117,7 +118,7 @@ class _CompletionTask:
             received = await self._next_event()
             if received.task_id != self.task_id:
                 continue
-            event = event_from_wire(received.name, received.data)
+            event = event_from_wire(received.name, received.whole)
             if isinstance(event, TaskCompleted | TaskFailed | TaskCancelled):
                 self._finished = True
                 yield event

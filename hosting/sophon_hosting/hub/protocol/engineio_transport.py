@@ -16,7 +16,7 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon_hosting.client_api.client_errors import ErrorPayload
-from sophon_hosting.events.wire_event import encode_json
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_packets import find_payload_problem, is_engineio_packet
 

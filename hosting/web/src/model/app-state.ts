@@ -1,6 +1,7 @@
 // Application state (signals) and the actions of the user.
 import { computed, effect, signal } from "@preact/signals";
 import { download, getJson, ApiError, sendJson } from "../wire/http-api";
+import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
 import type { ApprovalInfo, Arguments, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
 import { forgetToken, storeToken } from "../wire/token-storage";
@@ -195,7 +196,10 @@ export async function refreshHost(): Promise<void> {
 export async function refreshApprovals(): Promise<void> {
   const source = operatorSocket?.connected ? operatorSocket : chatSocket;
   try {
-    if (source !== null) approvals.value = (await source.request<{ items: ApprovalInfo[] }>("list_approvals", {})).items;
+    if (source === null) return;
+    const { items } = await source.request<{ items: ApprovalInfo[] }>("list_approvals", {});
+    for (const item of items) await loadLargeFields(item);
+    approvals.value = items;
   } catch {
     // As above.
   }

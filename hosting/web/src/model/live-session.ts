@@ -1,10 +1,11 @@
 // A session open on the page: its turns, updated by events; older turns are loaded on scrolling up.
 import { signal, type Signal } from "@preact/signals";
 import { getJson, ApiError } from "../wire/http-api";
+import { loadLargeFields } from "../wire/large-texts";
 import type { SocketConnection } from "../wire/socket";
 import type { LogRecord, WireEvent } from "../wire/protocol";
 import { turnsFromRecords } from "./turns-from-records";
-import { applyEvent, isFinished, createTurn, type Turn } from "./turn-reducer";
+import { applyEvent, isFinished, createTurn, streamedWhole, type Turn } from "./turn-reducer";
 
 /** Records per request. */
 const PAGE_SIZE = 200;
@@ -35,7 +36,9 @@ export class LiveSession {
   private lastSeq = 0;
   private animationFrame = 0;
   private joinPromise: Promise<void> | null = null;
-  /** Events received during a join. */
+  /** An event whose large fields are being loaded. */
+  private loading: Promise<void> | null = null;
+  /** Events received during a join, or while a large text is loaded. */
   private heldEvents: WireEvent[] = [];
 
   constructor(
@@ -58,13 +61,26 @@ export class LiveSession {
   }
 
   private processEvent(event: WireEvent): void {
-    if (this.joinPromise !== null) return void this.heldEvents.push(event);
+    if (this.joinPromise !== null || this.loading !== null) return void this.heldEvents.push(event);
     const seq = event.data.seq;
     if (seq !== undefined) {
       if (seq <= this.lastSeq) return; // duplicate
       if (seq > this.lastSeq + 1 && this.state.value === "open") return void this.join(); // gap in the sequence
       this.lastSeq = seq;
     }
+    if (event.data.large === undefined) return this.applyEvent(event);
+    this.loading = this.loadAndApply(event).finally(() => {
+      this.loading = null;
+      if (this.joinPromise === null) this.releaseHeldEvents();
+    });
+  }
+
+  /** Loads the large fields of an event, unless the page has them from the stream, and applies it. */
+  private async loadAndApply(event: WireEvent): Promise<void> {
+    const turn = this.turnsByTask.get(event.data.task_id)?.turn;
+    await loadLargeFields(event.data, (large, head) => (turn === undefined ? null : streamedWhole(turn, large, head)));
+    // A chunk without its text would leave a gap; the end of the turn has the whole.
+    if (event.event === "stream_chunk" && event.data.large?.["text"] !== undefined) return;
     this.applyEvent(event);
   }
 
@@ -75,7 +91,14 @@ export class LiveSession {
 
   async loadOlder(): Promise<void> {
     const first = this.turns.value.find(({ turn }) => turn.firstRecord > 0)?.turn.firstRecord;
-    const page = await getJson<{ items: LogRecord[]; more: boolean }>(`${this.path}/messages`, { before: first ?? 2 ** 50, limit: PAGE_SIZE });
+    const page = await this.loadRecords(first ?? 2 ** 50);
+    // A page also ends with its size: with a large answer it may begin in the middle of its only turn.
+    while (page.more && turnsFromRecords(page.items).length < 2) {
+      const older = await this.loadRecords(page.items[0]!.seq);
+      page.items.unshift(...older.items);
+      page.more = older.more;
+    }
+    for (const record of page.items) await loadLargeFields(record);
     const loaded = turnsFromRecords(page.items);
     // The first turn may be incomplete; the next page has it whole, unless it is the only turn of this page.
     if (page.more && loaded.length > 1) loaded.shift();
@@ -85,11 +108,16 @@ export class LiveSession {
     this.hasOlder.value = page.more;
   }
 
+  private loadRecords(before: number): Promise<{ items: LogRecord[]; more: boolean }> {
+    return getJson(`${this.path}/messages`, { before, limit: PAGE_SIZE, cut: true });
+  }
+
   private get path(): string {
     return `/api/sessions/${encodeURIComponent(this.id)}`;
   }
 
   private async replay(): Promise<void> {
+    if (this.loading !== null) await this.loading; // the replay continues after that event
     const first = this.state.value !== "open";
     if (first) this.state.value = "loading";
     try {
@@ -100,7 +128,7 @@ export class LiveSession {
         const { seq } = event.data;
         if (seq !== undefined && seq <= this.lastSeq) continue; // already received: sending a message subscribes to its session
         this.lastSeq = seq ?? this.lastSeq;
-        this.applyEvent(event);
+        await this.loadAndApply(event);
       }
       this.lastSeq = Math.max(this.lastSeq, joined.seq);
       if (first || joined.partial) {
@@ -131,6 +159,7 @@ export class LiveSession {
 
   private releaseHeldEvents(): void {
     this.joinPromise = null;
+    if (this.loading !== null) return;
     const held = this.heldEvents;
     this.heldEvents = [];
     for (const event of held) this.processEvent(event);

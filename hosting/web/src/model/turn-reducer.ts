@@ -1,4 +1,5 @@
 // Reducer of a turn's view state from its events; pure, so that replayed and live events give the same state.
+import type { HasLargeFields, LargeText } from "../wire/large-texts";
 import type { Arguments, ErrorInfo, PlanInfo, Usage, WireEvent } from "../wire/protocol";
 
 export type TurnState = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
@@ -28,6 +29,8 @@ export interface ApprovalItem {
   preview: string;
   /** The complete text if `preview` leaves something out, else empty. */
   fullPreview: string;
+  /** Whether a part of what is to be approved could not be loaded. */
+  isCut: boolean;
   editable: boolean;
   /** Whether the person who asked may only reject it. */
   needsOperator: boolean;
@@ -93,6 +96,8 @@ export interface Turn {
   streamed: string;
   /** Characters of the text received in this epoch, in code points like the host's `offset`. */
   receivedCharacters: number;
+  /** The whole text, if the answer is only its beginning. */
+  largeText: LargeText | null;
   items: Item[];
   models: string[];
   usage: Usage;
@@ -121,6 +126,7 @@ export function createTurn(id: string): Turn {
     answer: "",
     streamed: "",
     receivedCharacters: 0,
+    largeText: null,
     items: [],
     models: [],
     usage: NO_USAGE,
@@ -270,6 +276,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
 function appendChunk(turn: Turn, epoch: number, text: string, offset: number): void {
   if (epoch < turn.epoch || isFinished(turn)) return;
   if (epoch > turn.epoch) resetReply(turn, epoch);
+  if (offset > turn.receivedCharacters) return; // a piece before it is missing; the end of the turn has the whole text
   // Skip text that was received before: after a reconnect the host repeats the reply so far.
   const overlap = turn.receivedCharacters - offset;
   const added = overlap > 0 ? Array.from(text).slice(overlap).join("") : text;
@@ -290,6 +297,17 @@ function setText(turn: Turn, text: string): void {
   turn.streamed = text;
   turn.receivedCharacters = countCharacters(text);
   turn.answer = textAfterItems(turn, text);
+}
+
+/** The whole text as it was streamed, if that is the large text with this beginning; null if it is not. */
+export function streamedWhole(turn: Turn, large: LargeText, head: string): string | null {
+  return turn.receivedCharacters === large.characters && turn.streamed.startsWith(head) ? turn.streamed : null;
+}
+
+/** Replaces the beginning of the answer by the whole, which was loaded. */
+export function completeText(turn: Turn, whole: string): void {
+  turn.largeText = null;
+  setText(turn, whole);
 }
 
 /** Returns what follows the texts that are items, if the whole text begins with them. */
@@ -345,13 +363,15 @@ function isLateReasoning(turn: Turn, piece: { reasoning_id: string; offset: numb
 function finishTurn(
   turn: Turn,
   state: TurnState,
-  data: { text: string; finish_reason: string; usage: Usage; duration_ms: number },
+  data: { text: string; finish_reason: string; usage: Usage; duration_ms: number } & HasLargeFields,
 ): void {
   turn.state = state;
   turn.status = turn.detail = "";
   // A text of an interrupted start that was not made again is no part of the answer.
-  if (data.text !== "") turn.items = turn.items.filter((item) => item.kind !== "text" || data.text.includes(item.text.trim()));
+  const large = data.large?.["text"] ?? null;
+  if (data.text !== "" && large === null) turn.items = turn.items.filter((item) => item.kind !== "text" || data.text.includes(item.text.trim()));
   setText(turn, data.text);
+  turn.largeText = large;
   turn.usage = data.usage;
   turn.durationMs = data.duration_ms;
   turn.finishReason = data.finish_reason;
@@ -393,6 +413,7 @@ function addApproval(turn: Turn, data: Extract<WireEvent, { event: "approval_req
     preview: data.preview,
     // An event that an older host stored has no complete text.
     fullPreview: data.full_preview ?? JSON.stringify(data.arguments, null, 2),
+    isCut: isCut(data),
     editable: data.editable,
     needsOperator: data.needs_operator ?? false,
     expiresAt: data.expires_at,
@@ -400,6 +421,11 @@ function addApproval(turn: Turn, data: Extract<WireEvent, { event: "approval_req
     decidedBy: "",
     reason: "",
   });
+}
+
+/** Whether a part of what an approval shows is missing. */
+export function isCut(data: HasLargeFields): boolean {
+  return Object.keys(data.large ?? {}).length > 0;
 }
 
 function addModelAttempt(turn: Turn, data: Extract<WireEvent, { event: "model_attempt" }>["data"]): void {

@@ -60,7 +60,7 @@ function applyMessage(turn: Turn, record: LogRecord): void {
     const reasoning = record.reasoning?.text ?? "";
     if (reasoning) turn.items.push({ kind: "reasoning", key: `reasoning:${record.seq}`, text: reasoning, isOpen: false });
     if (content && record.tool_calls?.length) turn.items.push({ kind: "text", key: `text:${record.seq}`, text: content });
-    else if (content) turn.answer = content;
+    else if (content) [turn.answer, turn.largeText] = [content, record.large?.["content"] ?? null];
     for (const call of record.tool_calls ?? []) turn.items.push(toolItemFromCall(call));
   }
 }

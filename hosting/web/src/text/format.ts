@@ -37,3 +37,7 @@ export function formatAge(time: string, now = Date.now()): string {
 export function formatCount(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+export function formatBytes(count: number): string {
+  return count < 1_000_000 ? `${Math.ceil(count / 1_000)} kB` : `${(count / 1_000_000).toFixed(1)} MB`;
+}

@@ -41,6 +41,7 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
         </Disclosure>
       )}
       {item.needsOperator && <p class="hint" role="status">{mayApprove ? "Needs an operator: the person who asked cannot approve it." : "Waiting for an operator. You can reject it, but not approve it."}</p>}
+      {item.isCut && <p class="hint" role="alert">A part of this could not be loaded. Reload the page before you approve it.</p>}
       {mayApprove && !shown && <p class="hint">You can approve it after you have opened everything.</p>}
       {mode === "editing" ? (
         <ArgumentsForm tool={item.tool} arguments={item.arguments} onDone={(changed) => void submit("edit", { arguments: changed })} onCancel={() => setMode("open")} />
@@ -64,8 +65,8 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
         </form>
       ) : (
         <div class="buttons">
-          {mayApprove && <button type="button" class="primary" disabled={mode === "sending" || !shown} onClick={() => void submit("approve")}>Approve</button>}
-          {mayApprove && item.editable && <button type="button" disabled={mode === "sending"} onClick={() => setMode("editing")}>Edit…</button>}
+          {mayApprove && <button type="button" class="primary" disabled={mode === "sending" || !shown || item.isCut} onClick={() => void submit("approve")}>Approve</button>}
+          {mayApprove && item.editable && <button type="button" disabled={mode === "sending" || item.isCut} onClick={() => setMode("editing")}>Edit…</button>}
           <button type="button" disabled={mode === "sending"} onClick={() => setMode("rejecting")}>Reject…</button>
         </div>
       )}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { approvals, currentUser, sessionTitle, UNTITLED_SESSION } from "../model/app-state";
 import { routeUrl } from "../model/router";
 import type { ApprovalInfo } from "../wire/protocol";
-import type { ApprovalItem } from "../model/turn-reducer";
+import { isCut, type ApprovalItem } from "../model/turn-reducer";
 import { toOneLine } from "../text/escape-controls";
 import { ApprovalCard } from "./approval-card";
 
@@ -46,6 +46,7 @@ function approvalItemFromInfo(each: ApprovalInfo): ApprovalItem {
     arguments: each.arguments,
     preview: each.preview,
     fullPreview: each.full_preview,
+    isCut: isCut(each),
     editable: each.editable,
     needsOperator: each.needs_operator,
     expiresAt: each.expires_at,

@@ -11,10 +11,11 @@ export function IconButton(props: { icon: IconName; label: string; onClick: () =
   );
 }
 
-export function CopyButton({ text, what }: { text: string; what: string }): JSX.Element {
+export function CopyButton({ text, what, load }: { text: string; what: string; load?: (() => Promise<string>) | undefined }): JSX.Element {
   const [done, setDone] = useState(false);
   const copy = (): void => {
-    void copyToClipboard(text).then((ok) => {
+    const copied = load === undefined ? copyToClipboard(text) : load().then(copyToClipboard, () => false);
+    void copied.then((ok) => {
       setDone(ok);
       setTimeout(() => setDone(false), 1500);
     });

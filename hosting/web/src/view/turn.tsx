@@ -5,10 +5,11 @@ import type { JSX } from "preact";
 import { sendMessage, cancelTask } from "../model/app-state";
 import type { LiveTurn } from "../model/live-session";
 import { describeActivity } from "../model/middleware-labels";
-import { fullText, isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
-import { formatDuration, formatCount, formatTokens, formatUsageCost } from "../text/format";
+import { completeText, fullText, isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
+import { formatBytes, formatDuration, formatCount, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
+import { loadText, type LargeText } from "../wire/large-texts";
 import { ApprovalCard } from "./approval-card";
 import { UserMessage } from "./user-message";
 import { Icon } from "./icons";
@@ -27,7 +28,7 @@ export const TurnView = memo(function TurnView({ live }: { live: LiveTurn }): JS
   return (
     <article class={`turn ${turn.state}`} aria-label={`Turn: ${toOneLine(turn.text, 60)}`}>
       <UserMessage text={turn.text} />
-      {isFinished(turn) ? <FinishedTurn turn={turn} /> : <RunningTurn turn={turn} />}
+      {isFinished(turn) ? <FinishedTurn turn={turn} live={live} /> : <RunningTurn turn={turn} />}
     </article>
   );
 });
@@ -71,22 +72,49 @@ function RunningTurn({ turn }: { turn: Turn }): JSX.Element {
   );
 }
 
-function FinishedTurn({ turn }: { turn: Turn }): JSX.Element {
+function FinishedTurn({ turn, live }: { turn: Turn; live: LiveTurn }): JSX.Element {
   const isShown = shownItems(turn);
   return (
     <div class="reply">
       {turn.items.some(isShown) && <TurnItems turn={turn} only={isShown} />}
       {turn.answer !== "" && <Markdown text={turn.answer} />}
+      {turn.largeText !== null && <ShowAll large={turn.largeText} live={live} />}
       {turn.state === "failed" && <ErrorMessage turn={turn} />}
       {turn.state === "cancelled" && <p class="ending">Stopped. No further actions were taken.</p>}
       {turn.state === "completed" && FINISH_TEXTS[turn.finishReason] && <p class="ending">{FINISH_TEXTS[turn.finishReason]}</p>}
-      <TurnDetails turn={turn} />
+      <TurnDetails turn={turn} live={live} />
     </div>
   );
 }
 
+/** The rest of an answer that is too large to be loaded without being asked for. */
+function ShowAll({ large, live }: { large: LargeText; live: LiveTurn }): JSX.Element {
+  const [state, setState] = useState<"ready" | "loading" | "failed">("ready");
+  const show = (): void => {
+    setState("loading");
+    loadWholeText(live).catch(() => setState("failed"));
+  };
+  return (
+    <p class="ending">
+      <button type="button" class="quiet" disabled={state === "loading"} onClick={show}>
+        Show all ({formatBytes(large.bytes)})
+      </button>
+      {state === "failed" && <span role="alert"> The rest could not be loaded.</span>}
+    </p>
+  );
+}
+
+/** Loads the whole text of a turn, shows it and returns it. */
+async function loadWholeText(live: LiveTurn): Promise<string> {
+  if (live.turn.largeText !== null) {
+    completeText(live.turn, await loadText(live.turn.largeText));
+    live.version.value++;
+  }
+  return fullText(live.turn);
+}
+
 /** Footer of a finished turn: usage summary, and collapsed details of what happened. */
-function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
+function TurnDetails({ turn, live }: { turn: Turn; live: LiveTurn }): JSX.Element {
   const [waterfall, setWaterfall] = useState(false);
   const isShown = shownItems(turn);
   const text = fullText(turn);
@@ -109,7 +137,7 @@ function TurnDetails({ turn }: { turn: Turn }): JSX.Element {
           </>
         )}
       </Disclosure>
-      {text !== "" && <CopyButton text={text} what="answer" />}
+      {text !== "" && <CopyButton text={text} what="answer" load={turn.largeText === null ? undefined : () => loadWholeText(live)} />}
       {(turn.state === "failed" || turn.state === "cancelled") && (
         <IconButton icon="again" label="Try again" onClick={() => sendMessage(turn.text)} />
       )}

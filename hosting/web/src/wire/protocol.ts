@@ -1,5 +1,7 @@
 // Types of the Socket.IO and HTTP payloads that the page uses (docs/protocol.md, docs/api.md).
 
+import type { HasLargeFields } from "./large-texts";
+
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
@@ -32,7 +34,7 @@ export interface PlanInfo {
 
 export type Arguments = Record<string, unknown>;
 
-interface EventIds {
+interface EventIds extends HasLargeFields {
   session_id: string;
   task_id: string;
   run_id: string;
@@ -101,7 +103,7 @@ export interface SessionSummary {
   updated_at: string;
 }
 
-export interface ApprovalInfo {
+export interface ApprovalInfo extends HasLargeFields {
   approval_id: string;
   kind: string;
   session_id: string;
@@ -127,7 +129,7 @@ export interface ToolCallInfo {
 }
 
 /** A stored record of a session: a message, or the outcome of a turn without an answer. */
-export interface LogRecord {
+export interface LogRecord extends HasLargeFields {
   seq: number;
   kind: string;
   task_id: string;
