@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import tracemalloc
 
 import pytest
@@ -36,7 +37,7 @@ def cost(house) -> int:
     costs = [0]
     for connection in house.hub._connections.values():
         line = house.hub._engine_connections[connection.id]
-        queued = sum(len(packet.data or "") for packet in list(line.queue._queue) if packet is not None)
+        queued = sum(map(sys.getsizeof, list(line.queue._queue)))
         costs.append(connection.send_buffer.buffered_bytes + queued + line.unsent_bytes())
     return max(costs)
 
