@@ -20,6 +20,8 @@ ANSWER_CHARACTERS = 250_000
 PIECE = ("The quick brown fox jumps over the lazy dog \N{EN DASH} again, and again. " * 2)[:100]
 PIECES = ANSWER_CHARACTERS // len(PIECE)
 CONCURRENT = 8
+BRIEF = "Be brief"
+"""Message that is answered with one piece."""
 STALLED = 14
 IDLE_SECONDS = 20.0
 """Time after the last answer within which the host has returned what it does not need."""
@@ -27,7 +29,7 @@ IDLE_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Figures:
-    """Resident memory in MB: after the start, at most, and after the host was idle."""
+    """Resident memory in MB: before, at most, and after the host was idle."""
 
     start: float
     peak: float
@@ -55,9 +57,10 @@ async def answer(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
     chunk = json.dumps({"choices": [{"index": 0, "delta": {"content": PIECE}, "finish_reason": None}]})
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": None}
-    end["usage"] = {"prompt_tokens": 9, "completion_tokens": 60_000}
-    for _ in range(PIECES):
+    usage = {"prompt_tokens": 9, "completion_tokens": 60_000}
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+    is_brief = body["messages"][-1]["content"] == BRIEF
+    for _ in range(1 if is_brief else PIECES):
         await response.write(f"data: {chunk}\n\n".encode())
     await response.write(f"data: {json.dumps(end)}\n\ndata: [DONE]\n\n".encode())
     return response
@@ -92,7 +95,7 @@ async def served() -> AsyncIterator[Server]:
             cwd=folder,
             env=environment,
             stdout=asyncio.subprocess.PIPE,
-            stderr=None if os.environ.get("BENCH_STDERR") else asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
         )
         assert process.stdout is not None
         try:
@@ -149,16 +152,13 @@ class Client:
         return connection.transport
 
 
-async def stream(http: ClientSession, url: str, answers: int, *, one_session: bool = False) -> None:
-    """Have so many answers streamed to clients that read them, `CONCURRENT` at a time.
-
-    Each is in a session of its own, or with `one_session` each of the `CONCURRENT` clients keeps to one session.
-    """
+async def stream(http: ClientSession, url: str, answers: int) -> None:
+    """Have so many answers streamed to clients that read them, `CONCURRENT` at a time, each in a new session."""
 
     async def one(number: int) -> None:
         client = await Client.connect(http, url)
         for turn in range(answers // CONCURRENT):
-            session = f"s{number}" if one_session else f"s{number}-{turn}"
+            session = f"s{number}-{turn}"
             await client.ask("join_session", session_id=session)
             await client.ask("send_message", content="Tell me", session_id=session)
             await client.until('42["task_completed"')
@@ -167,13 +167,13 @@ async def stream(http: ClientSession, url: str, answers: int, *, one_session: bo
     await asyncio.gather(*(one(number) for number in range(CONCURRENT)))
 
 
-async def stall(http: ClientSession, url: str) -> None:
-    """A client that joins the sessions of `stream`, reads nothing more, and comes back when the host cuts it off."""
+async def stall(http: ClientSession, url: str, answers: int, number: int) -> None:
+    """A client that joins the sessions of one client of `stream`, reads nothing, and comes back when it is cut off."""
     while True:
         client = await Client.connect(http, url)
         try:
-            for number in range(CONCURRENT):
-                await client.ask("join_session", session_id=f"s{number}")
+            for turn in range(answers // CONCURRENT):
+                await client.ask("join_session", session_id=f"s{number}-{turn}")
             await client.stall()
         finally:
             client.cut()
@@ -182,8 +182,8 @@ async def stall(http: ClientSession, url: str) -> None:
 async def measure_stream(answers: int) -> Figures:
     """Resident memory of a host that streams to clients that read."""
     async with served() as server, ClientSession(connector=TCPConnector(limit=0)) as http:
-        start = server.status("VmRSS")
-        await stream(http, server.url, answers, one_session=bool(os.environ.get("ONE")))
+        start = await warmed_up(server, http)
+        await stream(http, server.url, answers)
         peak = server.status("VmHWM")
         await asyncio.sleep(IDLE_SECONDS)
         return Figures(start, peak, server.status("VmRSS"))
@@ -192,10 +192,11 @@ async def measure_stream(answers: int) -> Figures:
 async def measure_stalled(answers: int) -> Figures:
     """Resident memory of a host of whose clients `STALLED` read nothing."""
     async with served() as server, ClientSession(connector=TCPConnector(limit=0)) as http:
-        start = server.status("VmRSS")
-        stalled = [asyncio.create_task(stall(http, server.url)) for _ in range(STALLED)]
-        await asyncio.sleep(1)
-        await stream(http, server.url, answers, one_session=True)
+        start = await warmed_up(server, http)
+        stalled = [
+            asyncio.create_task(stall(http, server.url, answers, number % CONCURRENT)) for number in range(STALLED)
+        ]
+        await stream(http, server.url, answers)
         peak = server.status("VmHWM")
         for task in stalled:
             task.cancel()
@@ -204,6 +205,31 @@ async def measure_stalled(answers: int) -> Figures:
         return Figures(start, peak, server.status("VmRSS"))
 
 
+async def warmed_up(server: Server, http: ClientSession) -> float:
+    """Resident memory of a host that has loaded the tokenizer and answered once, briefly: the baseline."""
+    client = await Client.connect(http, server.url)
+    await client.ask("join_session", session_id="warm-up")
+    await client.ask("send_message", content=BRIEF, session_id="warm-up")
+    await client.until('42["task_completed"')
+    await asyncio.sleep(IDLE_SECONDS / 2)
+    client.cut()
+    return server.status("VmRSS")
+
+
+async def measure() -> None:
+    """Print both, each beside the memory of the same host before."""
+    for what, work, answers in (
+        ("streaming 400 answers of 250 kB", measure_stream, 400),
+        ("14 clients that read nothing of 150 MB", measure_stalled, 200),
+    ):
+        found = await work(answers)
+        for when, megabytes in (("peak", found.peak), ("after", found.idle)):
+            print(
+                f"{f'memory, {what}, {when}':<58}{megabytes:>10.1f} {'MB':<6}{'the host after one brief answer':<32}"
+                f"{found.start:>9.1f} {'MB':<6}{megabytes / found.start:>7.1f}x"
+            )
+
+
 if __name__ == "__main__":
-    measure = {"stream": measure_stream, "stalled": measure_stalled}[sys.argv[1]]
-    print(asyncio.run(measure(int(sys.argv[2]))))
+    chosen = {"stream": measure_stream, "stalled": measure_stalled}[sys.argv[1]]
+    print(asyncio.run(chosen(int(sys.argv[2]))))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from sophon.events import Event, StreamChunk, StreamReset
+from sophon.joined_text import add_piece
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
 
 SNAPSHOT_RESET_REASON = "joined during the stream; the text so far follows"
@@ -30,7 +31,7 @@ class StreamSnapshots:
         if isinstance(event, StreamChunk):
             reply = self._get_or_create(event.task_id, event.epoch, event.run_id)
             event.offset = reply.length
-            reply.pieces.append(event.text)
+            add_piece(reply.pieces, event.text)
             reply.length += len(event.text)
         elif isinstance(event, StreamReset):
             self._get_or_create(event.task_id, event.epoch, event.run_id)

@@ -11,7 +11,6 @@ from sophon_hosting.hub.protocol.text_message import TextMessage
 from sophon_hosting.hub.sending.event_encoding import MAX_CACHED_BYTES, EventEncoder
 
 
-
 def said(text: str, session_id: str = "s") -> WireEvent:
     return WireEvent("message", {"session_id": session_id, "content": text}, session_id)
 
