@@ -63,7 +63,7 @@ def health_check(port: int) -> list[str]:
     return [sys.executable, *(each.replace("8080", str(port)) for each in rest)]
 
 
-def test_the_health_check_tells_a_host_that_runs_from_none(program) -> None:  # noqa: F811 - a fixture
+def test_the_health_check_tells_a_host_that_runs_from_none(program) -> None:
     serving = program().serve()
     assert subprocess.run(health_check(serving.port), capture_output=True, check=False).returncode == 0
     serving.end(signal.SIGTERM)

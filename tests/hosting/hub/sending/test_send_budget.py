@@ -1,4 +1,4 @@
-"""All clients together: what several wait for counts once, and beyond the budget the largest share is given up first."""
+"""All clients together: what several wait for counts once, and beyond the budget the largest share is cut off first."""
 
 import asyncio
 
