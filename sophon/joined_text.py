@@ -1,8 +1,13 @@
-"""Joining of the texts that a model wrote before and after its tool calls."""
+"""Joining of texts: of the replies before and after tool calls, and of the pieces of a streamed text."""
 
 from collections.abc import Iterable
 
 PARAGRAPH_BREAK = "\n\n"
+
+MAX_SEPARATE_PIECES = 512
+"""Pieces of a streamed text that are kept separately. Each costs about 60 bytes besides its text, so that a long answer
+in pieces of four characters would take fifteen times its size.
+"""
 
 
 def join_texts(texts: Iterable[str]) -> str:
@@ -17,3 +22,10 @@ def join_texts(texts: Iterable[str]) -> str:
 def separator_after(text: str) -> str:
     """Return a blank line; nothing after an empty text, or one that ends with white space of its own."""
     return PARAGRAPH_BREAK if text and not text[-1].isspace() else ""
+
+
+def add_piece(pieces: list[str], piece: str) -> None:
+    """Append a piece of a streamed text; beyond `MAX_SEPARATE_PIECES` they become one."""
+    pieces.append(piece)
+    if len(pieces) > MAX_SEPARATE_PIECES:
+        pieces[:] = ["".join(pieces)]

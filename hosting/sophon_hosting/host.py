@@ -132,6 +132,11 @@ class Host:
         """True between `start` and `shutdown`."""
         self._background_tasks: list[asyncio.Task[None]] = []
 
+    @property
+    def running_turns(self) -> int:
+        """Number of turns that this process runs now."""
+        return len(self._active_runs)
+
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 

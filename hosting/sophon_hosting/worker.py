@@ -66,15 +66,18 @@ class Worker:
 
     async def _consume(self) -> None:
         while True:
-            delivery = await self._queue.take()
-            while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
-                await previous.released.wait()
-            active_run = ActiveRun(delivery.entry.task_id)
-            self._active_runs.add(active_run)
-            # The task created inside inherits the log context.
-            with log_context(task_id=active_run.task_id, session_id=delivery.entry.session_id):
-                active_run.worker_task = asyncio.create_task(self._work(active_run, delivery))
-            await asyncio.wait({active_run.worker_task})
+            await self._consume_delivery(await self._queue.take())
+
+    async def _consume_delivery(self, delivery: Delivery) -> None:
+        """Run a turn. A method of its own, so that a consumer that waits holds nothing of its last turn."""
+        while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
+            await previous.released.wait()
+        active_run = ActiveRun(delivery.entry.task_id)
+        self._active_runs.add(active_run)
+        # The task created inside inherits the log context.
+        with log_context(task_id=active_run.task_id, session_id=delivery.entry.session_id):
+            active_run.worker_task = asyncio.create_task(self._work(active_run, delivery))
+        await asyncio.wait({active_run.worker_task})
 
     async def _work(self, active_run: ActiveRun, delivery: Delivery) -> None:
         can_ack = False

@@ -6,7 +6,7 @@ The chunks of one epoch are the turn's text so far: what the model wrote before 
 from typing import Protocol
 
 from sophon.events import Event, StreamChunk, StreamCompleted, StreamReset
-from sophon.joined_text import join_texts, separator_after
+from sophon.joined_text import add_piece, join_texts, separator_after
 from sophon.messages import Message
 from sophon.models.model import OnText
 from sophon.reply_text import collect_earlier_texts
@@ -53,7 +53,7 @@ def build_stream_listener(turn: StreamingTurn) -> OnText:
             if is_blank(text):
                 return
             text = "".join(blanks)
-        turn.streamed_chunks.append(text)
+        add_piece(turn.streamed_chunks, text)
         if turn.has_listeners:
             turn.emit(StreamChunk(epoch=turn.epoch, text=separator + text))
         separator = ""

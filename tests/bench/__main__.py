@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent, hosted, pages, queueing, webhooks
+from tests.bench import baseline, concurrent, hosted, pages, queueing, resident_memory, webhooks
 from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
 
@@ -180,7 +180,7 @@ def _ask(code: str) -> float:
 
 
 async def main() -> None:
-    """All of it, in about two minutes."""
+    """All of it, in about five minutes."""
     print(f"{'':<58}{'Sophon':>10} {'':<6}{'beside':<32}{'':>9} {'':<6}{'ratio':>8}")
     await added_layer()
     await turns()
@@ -192,6 +192,7 @@ async def main() -> None:
     await hubs()
     await webhooks.measure()
     await pages.measure()
+    await resident_memory.measure()
     imports()
 
 

@@ -1,8 +1,10 @@
 """Joining the texts of a turn's replies."""
 
+import sys
+
 import pytest
 
-from sophon.joined_text import join_texts
+from sophon.joined_text import MAX_SEPARATE_PIECES, add_piece, join_texts
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,12 @@ from sophon.joined_text import join_texts
 )
 def test_texts_are_separated_unless_they_separate_themselves(texts: list[str], joined: str) -> None:
     assert join_texts(texts) == joined
+
+
+def test_many_short_pieces_take_little_more_than_their_text() -> None:
+    pieces: list[str] = []
+    for number in range(50_000):
+        add_piece(pieces, f"{number % 10}abc")
+    assert len(pieces) <= MAX_SEPARATE_PIECES
+    assert sum(map(sys.getsizeof, pieces)) < 200_000 + 60 * MAX_SEPARATE_PIECES
+    assert "".join(pieces) == "".join(f"{number % 10}abc" for number in range(50_000))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from sophon.events import Event, StreamChunk, StreamReset
+from sophon.joined_text import add_piece
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_chunks import MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event
@@ -32,7 +33,7 @@ class StreamSnapshots:
         if isinstance(event, StreamChunk):
             reply = self._get_or_create(event.task_id, event.epoch, event.run_id)
             event.offset = reply.length
-            reply.pieces.append(event.text)
+            add_piece(reply.pieces, event.text)
             reply.length += len(event.text)
         elif isinstance(event, StreamReset):
             self._get_or_create(event.task_id, event.epoch, event.run_id)

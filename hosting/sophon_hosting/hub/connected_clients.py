@@ -9,7 +9,7 @@ from sophon.events import SessionDeleted
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authorized_host import SESSION_TRIES, AuthorizedHost
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.session_scope import to_client_event, to_client_replay
+from sophon_hosting.client_api.session_scope import to_client_replay
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.replay import SessionReplay
 from sophon_hosting.events.wire_event import WireEvent
@@ -75,8 +75,8 @@ class HubClient:
         """Send an event to the client; never waits. A deleted session is no longer subscribed to."""
         if event.name == SessionDeleted.wire_name:
             self.sessions.discard(event.session_id)
-        event = to_client_event(event, self.authorized_host.user.id)
-        self.connection.send_buffer.send_event(self._encoder.encode(event), self.namespace)
+        encoded = self._encoder.encode(event, self.authorized_host.user.id)
+        self.connection.send_buffer.send_event(encoded, self.namespace)
 
     def send_operator_event(self, event: WireEvent) -> None:
         """Send an event of any session if it is one of `OPERATOR_EVENTS`; never waits.

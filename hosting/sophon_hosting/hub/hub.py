@@ -25,10 +25,11 @@ from sophon_hosting.hub.protocol.socketio_server import (
     EngineConnection,
     HubConnectionRefused,
     SocketServer,
-    to_engine_message,
 )
+from sophon_hosting.hub.protocol.text_message import TextMessage
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
+from sophon_hosting.hub.sending.send_budget import SendBudget
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 log = logging.getLogger("sophon")
@@ -84,7 +85,8 @@ class Hub:
             origins=chosen.allowed_origins,
             proxies=TrustedProxies(chosen.trusted_proxies),
         )
-        self._encoder = EventEncoder(to_engine_message)
+        self._encoder = EventEncoder(TextMessage)
+        self._send_budget = SendBudget(self._limits.max_total_buffered_bytes)
         self._dispatcher = PacketDispatcher(self._server, self._limits)
         self._connections: dict[str, HubConnection] = {}
         self._engine_connections: dict[str, EngineConnection] = {}
@@ -153,7 +155,9 @@ class Hub:
             log.warning("disconnecting slow client at %s: %s; it can resume with last_seq", address, reason)
             self._start_task(engine_connection.close())
 
-        send_buffer = SendBuffer(engine_connection, to_engine_message, self._clock, self._limits, disconnect)
+        send_buffer = SendBuffer(
+            engine_connection, TextMessage, self._clock, self._limits, disconnect, self._send_budget
+        )
         connection = self._connections[connection_id] = HubConnection(connection_id, address, send_buffer)
         self._handshakes.start(connection)
 

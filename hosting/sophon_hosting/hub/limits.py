@@ -33,6 +33,11 @@ class HubLimits:
     max_buffered_bytes: int = 4 * 1024 * 1024
     """Maximum buffered data for one slow client; beyond it the client is disconnected, and resumes with `last_seq`."""
 
+    max_total_buffered_bytes: int = 32 * 1024 * 1024
+    """Maximum buffered data for all clients together; beyond it the client with the largest part of it is disconnected.
+    An event for which several clients wait counts once.
+    """
+
     max_ack_bytes: int = 1_000_000
     """Maximum size of one acknowledgement: what every client accepts as a frame."""
 

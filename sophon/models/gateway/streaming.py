@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from sophon.joined_text import add_piece
 from sophon.models.model import OnText
 from sophon.visible_text import is_blank
 
@@ -69,7 +70,7 @@ class StreamTap:
     def __call__(self, text: str) -> None:
         if not text:
             return
-        self.pieces.append(text)
+        add_piece(self.pieces, text)
         try:
             if self._check is not None:
                 self._check()

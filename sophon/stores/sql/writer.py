@@ -77,6 +77,7 @@ class WriterThread:
             if batch:
                 self._commit(batch, _run_job)
                 _resolve(batch)
+            batch = []  # while the thread waits for the next one, it holds the texts of none
         try:
             self._on_close()
         finally:

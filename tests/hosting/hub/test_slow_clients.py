@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import tracemalloc
 
 import pytest
@@ -36,7 +37,7 @@ def cost(house) -> int:
     costs = [0]
     for connection in house.hub._connections.values():
         line = house.hub._engine_connections[connection.id]
-        queued = sum(len(packet.data or "") for packet in list(line.queue._queue) if packet is not None)
+        queued = sum(map(sys.getsizeof, list(line.queue._queue)))
         costs.append(connection.send_buffer.buffered_bytes + queued + line.unsent_bytes())
     return max(costs)
 
@@ -166,3 +167,23 @@ async def test_one_that_says_something_wrong_and_reads_nothing_ends_too(house) -
         await house.clock.advance(5)
         await house.settled(lambda: not house.hub._server.eio.websockets and not house.hub._connections)
         raw.cut()
+
+
+async def test_clients_that_have_stopped_reading_wait_for_the_same_objects(house) -> None:
+    async with house.raw() as one, house.raw() as two:
+        for raw in (one, two):
+            await raw.say('421["join_session",{"session_id":"telegram-5"}]')
+            await raw.next()
+            raw.stop_reading()
+        budget = house.hub._send_budget
+        while budget.used_bytes < MEGABYTE:
+            event = status(0)
+            event.session_id = "telegram-5\u241fada"  # known to its owner as telegram-5
+            house.host.event_bus.emit(event)
+            await asyncio.sleep(0)
+        one_of_two = house.hub.statistics().buffered_bytes / 2
+        assert abs(one_of_two - budget.used_bytes) < 200_000  # what each has in flight
+        for raw in (one, two):
+            raw.cut()
+        await house.settled(lambda: house.hub.statistics().connections == 0)
+    assert budget.used_bytes == 0

@@ -16,6 +16,8 @@ from sophon_hosting.cli.server_settings import create_store_lease, load_server_s
 from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
+from sophon_hosting.process_memory.allocator import configure_allocator
+from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -41,20 +43,27 @@ def run_host(options: GlobalOptions, host: str | None = None, port: int | None =
     given = {"Hub.Host": host, "Hub.Port": port}
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
     settings = load_server_settings(options, log, pairs)
+    configure_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
     site = HostServer(services, os.environ)
+    trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
     with create_store_lease(options, settings) as lock:
         address = bind_address(settings.hub.host, settings.hub.port)
 
         async def opened() -> None:
             await site.start(address)
             tune_garbage_collector()
+            trimmer.start()
             write_lines(host_startup_lines(services, address, warnings))
 
+        async def close(grace_seconds: float) -> None:
+            await trimmer.stop()
+            await site.shutdown(grace_seconds)
+
         with address.socket:
-            return run_until_stopped(opened, site.shutdown, site.host, lock)
+            return run_until_stopped(opened, close, site.host, lock)
 
 
 def host_startup_lines(services: Services, address: ListenAddress, warnings: Sequence[str] = ()) -> list[str]:

@@ -22,6 +22,8 @@ from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.host import Host
 from sophon_hosting.host_server import tune_garbage_collector
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.process_memory.allocator import configure_allocator
+from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
@@ -37,6 +39,7 @@ def worker(ctx: typer.Context, log: LogFormatOption = None) -> None:
 def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     """Run the command and return its exit code. Raises SophonError for errors at start."""
     settings = load_server_settings(options, log)
+    configure_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
@@ -52,15 +55,18 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         prepare=channels.prepare_run,
     )
     afterwards = PostTurnRunner(services, host.event_bus)
+    trimmer = create_memory_trimmer(lambda: host.running_turns > 0, services.clock)
 
     async def opened() -> None:
         await services.open()
         await host.start()
         afterwards.start()
         tune_garbage_collector()
+        trimmer.start()
         write_lines(worker_startup_lines(services, warnings))
 
     async def close(grace_seconds: float) -> None:
+        await trimmer.stop()
         try:
             await host.shutdown(grace_seconds=grace_seconds)
             await afterwards.stop()

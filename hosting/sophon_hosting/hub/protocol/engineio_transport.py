@@ -19,6 +19,7 @@ from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.engineio_packets import find_payload_problem, is_engineio_packet
+from sophon_hosting.hub.protocol.text_message import TextMessage
 
 POLICY_VIOLATION = 1008
 """WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""
@@ -90,10 +91,12 @@ class EngineWebSocket:
             await self._socket.close(code=POLICY_VIOLATION, message=b"not an Engine.IO packet")
         raise OSError("the connection has ended")
 
-    async def send(self, message: str | bytes) -> None:
+    async def send(self, message: TextMessage | str | bytes) -> None:
         """Write a message; waits while the write buffer is full."""
         assert self._socket is not None
-        if isinstance(message, bytes):
+        if isinstance(message, TextMessage):
+            await self._socket.send_frame(message.encoded, web.WSMsgType.TEXT)
+        elif isinstance(message, bytes):
             await self._socket.send_bytes(message)
         else:
             await self._socket.send_str(message)

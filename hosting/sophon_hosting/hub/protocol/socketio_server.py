@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 import engineio  # type: ignore[import-untyped]
-import engineio.packet  # type: ignore[import-untyped]
 import socketio  # type: ignore[import-untyped]
 import socketio.packet  # type: ignore[import-untyped]
 from aiohttp import web
@@ -34,8 +33,6 @@ from sophon_hosting.hub.protocol.engineio_transport import EngineWebSocket, Wsgi
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportAttributeAccessIssue=false
 _EngineServer: Any = engineio.AsyncServer
 _SocketServer: Any = socketio.AsyncServer
-_EnginePacket: Any = engineio.packet.Packet
-_MESSAGE: int = engineio.packet.MESSAGE
 _CONNECT_ERROR: int = socketio.packet.CONNECT_ERROR
 
 
@@ -310,11 +307,6 @@ class SocketServer(_SocketServer):  # type: ignore[misc]
 
     async def _send_packet(self, connection_id: str, packet: Any) -> None:
         self._callbacks.send_packet(connection_id, packet.encode())
-
-
-def to_engine_message(text: str) -> object:
-    """Wrap the text of a Socket.IO packet in an Engine.IO message."""
-    return _EnginePacket(_MESSAGE, data=text)
 
 
 def _json_error(status: str, failure: ErrorPayload) -> dict[str, Any]:

@@ -1,52 +1,64 @@
-"""Encoding of events as Socket.IO packets, once per event for all clients that receive it."""
+"""Encoding of events as Engine.IO messages, once per event for all clients that receive it."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 
+from sophon_hosting.client_api.session_scope import to_client_event, to_client_session_id
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 
 EngineMessageFactory = Callable[[str], object]
-"""Makes an Engine.IO message of packet text; the message object caches its own wire encoding."""
+"""Makes an Engine.IO message of packet text."""
+
+MAX_CACHED_BYTES = 16 * 1024
+"""Size of an event from which it is cached only while it is delivered; a smaller one, until the next event."""
 
 
 class EncodedEvent:
-    """An event with its packet per namespace, encoded on first use and cached."""
+    """An event with its Engine.IO message per namespace, encoded on first use and cached."""
 
-    __slots__ = ("_make_message", "_messages", "_texts", "event", "size")
+    __slots__ = ("_make_message", "_messages", "event", "size")
 
     def __init__(self, event: WireEvent, make_message: EngineMessageFactory) -> None:
         self.event, self._make_message = event, make_message
-        self._texts: dict[str, str] = {}
         self._messages: dict[str, object] = {}
         self.size = sys.getsizeof(event.encode())
         """Approximate memory of the packet in bytes."""
 
-    def packet_text(self, namespace: str) -> str:
-        """Return the Socket.IO packet as text."""
-        text = self._texts.get(namespace)
-        if text is None:
-            text = self._texts[namespace] = encode_event_packet(namespace, self.event.encode())
-        return text
-
     def engine_message(self, namespace: str) -> object:
-        """Return the Engine.IO message that carries the packet."""
+        """Return the Engine.IO message that carries the packet; the same object for all clients of a namespace."""
         message = self._messages.get(namespace)
         if message is None:
-            message = self._messages[namespace] = self._make_message(self.packet_text(namespace))
+            text = encode_event_packet(namespace, self.event.encode())
+            message = self._messages[namespace] = self._make_message(text)
         return message
 
 
 class EventEncoder:
-    """Encoder of events with a cache of one: the event feed delivers an event to all its listeners before the next."""
+    """Encoder of events with a cache of one: the event feed delivers an event to all its listeners before the next.
+
+    The event of a scoped session has one encoding for its owner and one for operators; see `session_scope`.
+    """
 
     def __init__(self, make_message: EngineMessageFactory) -> None:
         self.make_message = make_message
-        self._last: EncodedEvent | None = None
+        self._last: WireEvent | None = None
+        self._encoded: dict[str, EncodedEvent] = {}
+        """Encodings of `_last` by the session id that the user knows."""
 
-    def encode(self, event: WireEvent) -> EncodedEvent:
-        """Return the encoded event; the same object for every client that receives the event."""
-        last = self._last
-        if last is None or last.event is not event:
-            last = self._last = EncodedEvent(event, self.make_message)
-        return last
+    def encode(self, event: WireEvent, user_id: str = "") -> EncodedEvent:
+        """Return the encoded event as a user knows it; the same object for every client that receives the same."""
+        if self._last is not event:
+            self._last, self._encoded = event, {}
+        session_id = to_client_session_id(event.session_id, user_id)
+        encoded = self._encoded.get(session_id)
+        if encoded is None:
+            encoded = self._encoded[session_id] = EncodedEvent(to_client_event(event, user_id), self.make_message)
+            if encoded.size > MAX_CACHED_BYTES:
+                asyncio.get_running_loop().call_soon(self._forget, event)
+        return encoded
+
+    def _forget(self, event: WireEvent) -> None:
+        if self._last is event:
+            self._last, self._encoded = None, {}

@@ -2,12 +2,13 @@
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.protocol.socketio_packets import encode_event_packet
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
+from sophon_hosting.hub.sending.send_budget import BudgetedPacket, SendBudget
 
 REASONING_EVENT = "reasoning_chunk"
 CHUNK_EVENTS = frozenset({"stream_chunk", REASONING_EVENT})
@@ -19,13 +20,8 @@ MAX_SEPARATE_TEXTS = 64
 """Maximum number of texts kept separately; beyond it they are joined, because each string costs about 50 bytes."""
 
 
-class QueuedPacket(Protocol):
-    """Content of one outgoing packet."""
-
-    @property
-    def size(self) -> int:
-        """Memory in bytes until the packet is sent."""
-        ...
+class QueuedPacket(BudgetedPacket, Protocol):
+    """Content of one outgoing packet; `size` is its memory until it is sent."""
 
     def engine_message(self, make_message: EngineMessageFactory) -> object:
         """Return the Engine.IO message that carries the packet, made by `make_message`."""
@@ -33,9 +29,11 @@ class QueuedPacket(Protocol):
 
 
 class TextPacket:
-    """A packet of fixed text."""
+    """A packet of fixed text for one client."""
 
     __slots__ = ("_text", "size")
+
+    shared = None
 
     def __init__(self, text: str) -> None:
         self._text, self.size = text, sys.getsizeof(text)
@@ -45,10 +43,25 @@ class TextPacket:
         return make_message(self._text)
 
 
+class EventPacket:
+    """The packet of an event, encoded once for all clients that receive the event."""
+
+    __slots__ = ("shared", "size")
+
+    def __init__(self, message: object) -> None:
+        self.shared, self.size = message, sys.getsizeof(message)
+
+    def engine_message(self, make_message: EngineMessageFactory) -> object:
+        """Return the Engine.IO message that carries the packet."""
+        return self.shared
+
+
 class MergedChunks:
     """Consecutive chunks of one reply, merged into one packet."""
 
     __slots__ = ("_characters", "_first", "_namespace", "_texts", "size")
+
+    shared = None
 
     def __init__(self, first: EncodedEvent, namespace: str) -> None:
         self._first, self._namespace, self.size = first.event, namespace, first.size
@@ -79,10 +92,11 @@ class MergedChunks:
 
 
 class PacketQueue:
-    """FIFO queue of packets."""
+    """FIFO queue of packets, which counts them in the budget of all clients."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: SendBudget) -> None:
         self._packets: deque[QueuedPacket] = deque()
+        self._budget = budget
         self.size = 0
         """Memory of all packets in bytes."""
 
@@ -90,18 +104,30 @@ class PacketQueue:
         """Append a packet."""
         self._packets.append(packet)
         self.size += packet.size
+        self._budget.hold(packet)
 
     def append_event(self, encoded: EncodedEvent, namespace: str) -> None:
-        """Append an event; a chunk is merged into the last packet if possible. Keeps the text only, not the event."""
+        """Append an event; a chunk is merged into the last packet if possible. Keeps the message only, not the
+        event.
+        """
         if encoded.event.name not in CHUNK_EVENTS:
-            self.append(TextPacket(encoded.packet_text(namespace)))
+            self.append(EventPacket(encoded.engine_message(namespace)))
             return
         last = self._packets[-1] if self._packets else None
         previous_size = last.size if last is not None else 0
         if isinstance(last, MergedChunks) and last.try_append(encoded, namespace):
             self.size += last.size - previous_size
+            self._budget.resize(last.size - previous_size)
         else:
             self.append(MergedChunks(encoded, namespace))
+
+    def clear(self) -> None:
+        """Drop all packets."""
+        self.pop_batch(len(self._packets), self.size)
+
+    def sum_shares(self, share_of: Callable[[BudgetedPacket], float]) -> float:
+        """Return the sum of `share_of` over all packets."""
+        return sum(map(share_of, self._packets))
 
     def pop_batch(self, max_packets: int, max_bytes: int) -> Sequence[QueuedPacket]:
         """Remove and return the first packets, as many as fit but at least one; empty if the queue is empty."""
@@ -111,6 +137,7 @@ class PacketQueue:
             packet = self._packets.popleft()
             remaining -= packet.size
             self.size -= packet.size
+            self._budget.release(packet)
             batch.append(packet)
         return batch
 

@@ -11,6 +11,7 @@ from sophon.clock import Clock
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
 from sophon_hosting.hub.sending.packet_queue import PacketQueue, QueuedPacket
+from sophon_hosting.hub.sending.send_budget import BudgetedPacket, SendBudget
 
 
 class PacketTransport(Protocol):
@@ -30,7 +31,8 @@ class SendBuffer:
     """Send buffer of one connection; sends packets in order.
 
     While nothing is queued, a packet goes directly to Engine.IO: no task, no delay. `on_too_slow` is called with the
-    reason when more than `HubLimits.max_buffered_bytes` are queued, or when the client accepts nothing for
+    reason when more than `HubLimits.max_buffered_bytes` are queued, when `budget`, which all buffers share, is exceeded
+    and this buffer has the largest part of it, or when the client accepts nothing for
     `HubLimits.stall_timeout_seconds`; the buffer is closed then.
     """
 
@@ -41,10 +43,13 @@ class SendBuffer:
         clock: Clock,
         limits: HubLimits,
         on_too_slow: Callable[[str], None],
+        budget: SendBudget | None = None,
     ) -> None:
         self._transport, self._make_message, self._clock, self._limits = transport, make_message, clock, limits
         self._on_too_slow = on_too_slow
-        self._queued = PacketQueue()
+        self._budget = budget or SendBudget(limits.max_total_buffered_bytes)
+        self._budget.add_buffer(self)
+        self._queued = PacketQueue(self._budget)
         self._held: PacketQueue | None = None
         # In flight: passed to Engine.IO since its queue was last seen empty.
         self._in_flight_packets = self._in_flight_bytes = 0
@@ -78,15 +83,16 @@ class SendBuffer:
 
     def hold(self) -> None:
         """Hold back new packets until `release`."""
-        self._held = PacketQueue()
+        self._held = PacketQueue(self._budget)
 
     def release(self, first: QueuedPacket | None = None) -> None:
         """Send `first`, then the held packets, and stop holding."""
-        held, self._held = self._held or PacketQueue(), None
+        held, self._held = self._held, None
         if first is not None:
             self.send_packet(first)
-        for packet in held.pop_batch(len(held), held.size):
-            self.send_packet(packet)
+        if held is not None:
+            for packet in held.pop_batch(len(held), held.size):
+                self.send_packet(packet)
 
     def flush(self) -> None:
         """Pass all queued packets to Engine.IO regardless of the limits; for the end of a connection."""
@@ -96,9 +102,22 @@ class SendBuffer:
     def close(self) -> None:
         """Drop queued packets and ignore new ones."""
         self.is_closed = True
-        self._queued, self._held = PacketQueue(), None
+        self._queued.clear()
+        if self._held is not None:
+            self._held.clear()
+            self._held = None
+        self._budget.remove_buffer(self)
         if self._sender is not None and self._sender is not asyncio.current_task():
             self._sender.cancel()
+
+    def give_up(self, reason: str) -> None:
+        """Drop what is queued and report that the client is too slow."""
+        self.close()
+        self._on_too_slow(reason)
+
+    def compute_share(self, share_of: Callable[[BudgetedPacket], float]) -> float:
+        """Return the sum of `share_of` over all queued packets, held ones included."""
+        return self._queued.sum_shares(share_of) + (self._held.sum_shares(share_of) if self._held else 0)
 
     @property
     def _tail(self) -> PacketQueue:
@@ -110,7 +129,9 @@ class SendBuffer:
         if self._held is None and self._sender is None:
             self._sender = asyncio.create_task(self._send_queued())
         if self.buffered_bytes > self._limits.max_buffered_bytes:
-            self._give_up(f"{self.buffered_bytes:,} bytes are buffered")
+            self.give_up(f"{self.buffered_bytes:,} bytes are buffered")
+        else:
+            self._budget.enforce()
 
     def _may_send_now(self, size: int) -> bool:
         """Return whether a new packet may bypass the queue; it must not overtake queued packets."""
@@ -135,7 +156,7 @@ class SendBuffer:
         try:
             while len(self._queued):
                 if not await self._drained():
-                    self._give_up(f"it accepted no data for {limits.stall_timeout_seconds:g} s")
+                    self.give_up(f"it accepted no data for {limits.stall_timeout_seconds:g} s")
                     return
                 self._in_flight_packets = self._in_flight_bytes = 0
                 for packet in self._queued.pop_batch(limits.max_in_flight_packets, limits.max_in_flight_bytes):
@@ -155,7 +176,3 @@ class SendBuffer:
                     return False
             else:
                 return True
-
-    def _give_up(self, reason: str) -> None:
-        self.close()
-        self._on_too_slow(reason)

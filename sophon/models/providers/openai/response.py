@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import orjson
 
 from sophon.errors import BadRequest, ProviderUnavailable
+from sophon.joined_text import add_piece
 from sophon.messages import Usage
 from sophon.models.model import AttemptOutput, ModelRequest, ModelResponse
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
@@ -115,7 +116,7 @@ class ResponseAccumulator:
 
     def _note(self, produced: str) -> None:
         if produced:
-            self.output.pieces.append(produced)
+            add_piece(self.output.pieces, produced)
 
     def _join_surrogates(self, text: str) -> str:
         """Join surrogate pairs that were split between two chunks; return the text."""
@@ -126,7 +127,7 @@ class ResponseAccumulator:
             text = self._tags.feed(text)
             self.reasoning.add_text(self._tags.take_reasoning())
         if text:
-            self._pieces.append(text)
+            add_piece(self._pieces, text)
         return text
 
 
