@@ -13,9 +13,10 @@ from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.tools.registry import ToolRegistry
-from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
@@ -132,7 +133,9 @@ class ApprovalService:
     async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
         """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
         self._events.emit(build_resolution_event(request, decision))
-        await self._queue.put(QueueEntry(task_id_from_request(request), request.session_id, "resume"))
+        run = await self._store.runs.find(task_id_from_request(request))
+        if run is not None:  # None: its session was deleted meanwhile
+            await self._queue.put(build_queue_entry(run, "resume"))
 
 
 def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Decision, *, asker: str) -> None:
