@@ -37,9 +37,9 @@ class Host:
 
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default; with `several_users` one of them may fill
     `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
-    `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound entries that are
-    committed with a run's outcome; `prepare` is awaited before each start of a run. The context manager opens the
-    services, recovers unfinished runs, runs, and shuts down at exit.
+    `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
+    entries that are committed with a run's outcome; `prepare` is awaited before each start of a run. The context
+    manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(

@@ -38,16 +38,9 @@ class Lane:
         """Whether the lane has no state and can be discarded."""
         return not self.waiting and self.in_flight is None and self.holder is None
 
-    @property
-    def deliverable(self) -> int:
-        """Number of waiting items that a hold does not exclude."""
-        return len(self.waiting) if self.holder is None else int(self.holder in self.waiting)
-
     def next_item(self) -> QueueItem | None:
         """Return the item that is delivered next, when nothing is in flight; None if there is none."""
-        if self.holder is not None:
-            return self.waiting.get(self.holder)
-        return next(iter(self.waiting.values())) if self.waiting else None
+        return next(iter(self.waiting.values()), None) if self.holder is None else self.waiting.get(self.holder)
 
     def index_of(self, task_id: str) -> int:
         """Return the number of items of the lane that are delivered before a waiting one."""
@@ -171,18 +164,18 @@ class LaneScheduler:
     def _update(self, session_id: str, lane: Lane) -> None:
         """List the lane under the owner of its next item after a change, and discard an empty lane."""
         item = lane.next_item()
-        owner = lane.owner if item is None else item.entry.owner
-        if owner != lane.owner:
-            self._list(session_id, lane, 0)
-            lane.owner = owner
-        self._list(session_id, lane, lane.deliverable)
-        if lane.is_empty:
+        count = len(lane.waiting) if lane.holder is None else int(item is not None)
+        if item is not None and item.entry.owner != lane.owner:
+            if lane.count:
+                self._list(session_id, lane, 0)
+            lane.owner = item.entry.owner
+        if count or lane.count:
+            self._list(session_id, lane, count)
+        if not count and lane.is_empty:
             del self._lanes[session_id]
 
     def _list(self, session_id: str, lane: Lane, count: int) -> None:
         """List the lane with so many deliverable items under its owner."""
-        if not (count or lane.count):
-            return
         owner = lane.owner
         lanes = self._lanes_by_owner.get(owner)
         if lanes is None:

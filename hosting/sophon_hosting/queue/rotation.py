@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 
+_NOT_LISTED = object()
+
 
 class Rotation:
     """Round-robin order of members (owners, or the sessions of one owner), each with a number of entries.
@@ -16,8 +18,8 @@ class Rotation:
     __slots__ = ("_above", "_counts", "busy", "ready")
 
     def __init__(self) -> None:
-        self.ready: OrderedDict[str, None] = OrderedDict()
-        self.busy: OrderedDict[str, None] = OrderedDict()
+        self.ready: OrderedDict[str, object] = OrderedDict()
+        self.busy: OrderedDict[str, object] = OrderedDict()
         self._counts: dict[str, int] = {}
         # At index n: the number of members with more than n entries.
         self._above: list[int] = []
@@ -31,16 +33,29 @@ class Rotation:
 
     def update(self, member: str, count: int, *, is_ready: bool) -> None:
         """Set the number of entries of a member and whether it is ready; a member without entries is removed."""
-        self._resize(self._counts.get(member, 0), count)
+        before = self._counts.get(member, 0)
+        if count == before + 1:
+            if before == len(self._above):
+                self._above.append(1)
+            else:
+                self._above[before] += 1
+        elif count == before - 1:
+            self._above[count] -= 1
+            if not self._above[-1]:
+                self._above.pop()
+        else:
+            self._resize(before, count)
         if not count:
-            self._counts.pop(member, None)
-            self.ready.pop(member, None)
-            self.busy.pop(member, None)
+            if before:
+                del self._counts[member]
+                if self.ready.pop(member, _NOT_LISTED) is _NOT_LISTED:
+                    del self.busy[member]
             return
         self._counts[member] = count
         listed, other = (self.ready, self.busy) if is_ready else (self.busy, self.ready)
         if member not in listed:
-            other.pop(member, None)
+            if before:
+                del other[member]
             listed[member] = None
 
     def move_to_end(self, member: str) -> None:
@@ -53,8 +68,10 @@ class Rotation:
 
         `will_be_ready` is used for a member that is not ready: whether it goes behind the ready members or behind all.
         """
+        if len(self._counts) == (member in self._counts):
+            return 0
         own = self._counts.get(member, 0)
-        earlier_rounds = sum(self._above[:index]) - min(own, index)
+        earlier_rounds = sum(self._above[:index]) - min(own, index) if index else 0
         if index >= len(self._above):
             return earlier_rounds
         others = self._above[index] - (own > index)
@@ -82,7 +99,10 @@ class Rotation:
 
     def _count_above(self, members: Iterable[str], excluded: str, index: int) -> int:
         """Return how many of the members, without `excluded`, have more than `index` entries."""
-        return sum(self._counts[each] > index for each in members if each != excluded)
+        counts, total = self._counts, 0
+        for each in members:
+            total += counts[each] > index and each != excluded
+        return total
 
     def _count_until(self, members: Iterable[str], last: str, index: int) -> int:
         """Return how many of the members before `last` have more than `index` entries."""

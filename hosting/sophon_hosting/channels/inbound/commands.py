@@ -102,7 +102,9 @@ class ChatCommandHandler:
             log.error("a task could not be stopped: %s", error)
 
     async def _show_status(self, request: ChatCommandRequest) -> str:
-        lines = [f"{_format_status(run)}: {run.text[:60]}" for run in await self._unfinished_runs(request)]
+        position = self._host.queue.position
+        runs = await self._unfinished_runs(request)
+        lines = [f"{_format_status(run, await position(run.id))}: {run.text[:60]}" for run in runs]
         statistics = await self._host.queue.statistics()
         lines = lines or ["Nothing is running in this conversation."]
         return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are in use."])
@@ -171,5 +173,6 @@ def _started_after(run: Run, message: InboundMessage) -> bool:
     return message.is_late and run.created_at is not None and run.created_at > message.sent_at
 
 
-def _format_status(run: Run) -> str:
-    return {"queued": "waits", "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)
+def _format_status(run: Run, position: int | None) -> str:
+    waits = f"waits, {position} ahead" if position else "waits"
+    return {"queued": waits, "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)
