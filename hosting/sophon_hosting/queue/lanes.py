@@ -143,8 +143,8 @@ class LaneScheduler:
     def position_at_end(self, entry: QueueEntry) -> int:
         """Return the position that an entry would have if it was added at the end of its lane now."""
         lane = self._lanes.get(entry.session_id)
-        is_first = lane is None or lane.holder == entry.task_id
-        return self._count_before(entry, lane, 0 if is_first else len(lane.waiting))
+        index = 0 if lane is None or lane.holder == entry.task_id else len(lane.waiting)
+        return self._count_before(entry, lane, index)
 
     def _count_before(self, entry: QueueEntry, lane: Lane | None, index: int) -> int:
         owner = lane.owner if lane is not None and lane.count else entry.owner
