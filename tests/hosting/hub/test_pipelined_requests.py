@@ -94,6 +94,7 @@ async def test_a_cancellation_is_not_delayed_by_one_large_answer(house, limits) 
         async with asyncio.timeout(20):
             while not await cancelled():
                 await asyncio.sleep(0)
+        raw.cut()
 
 
 async def test_a_client_whose_requests_wait_is_not_closed_for_a_late_pong(house) -> None:
@@ -108,3 +109,4 @@ async def test_a_client_whose_requests_wait_is_not_closed_for_a_late_pong(house)
         engine_socket.last_ping = 1.0  # long ago
         assert await engine_socket.check_ping_timeout()
         assert engine_socket.last_ping > 1.0
+        raw.cut()
