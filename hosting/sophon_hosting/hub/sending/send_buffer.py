@@ -88,13 +88,10 @@ class SendBuffer:
         self.has_waiting_request = True
         try:
             while not self.is_closed and self._queued_answer_bytes + self._passed_answer_bytes > max_bytes:
-                if self._sender is not None:
-                    self._drain_progress.clear()
-                    await self._drain_progress.wait()
-                elif await self._drained():
-                    self._passed_answer_bytes = 0
-                else:
-                    self._give_up_stalled()
+                if self._sender is None:
+                    self._sender = asyncio.create_task(self._send_queued())
+                self._drain_progress.clear()
+                await self._drain_progress.wait()
         finally:
             self.has_waiting_request = False
 
@@ -163,7 +160,7 @@ class SendBuffer:
     async def _send_queued(self) -> None:
         limits = self._limits
         try:
-            while len(self._queued):
+            while len(self._queued) or self._passed_answer_bytes:
                 if not await self._drained():
                     self._give_up_stalled()
                     return

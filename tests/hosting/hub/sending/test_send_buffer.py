@@ -227,8 +227,9 @@ async def test_a_client_that_reads_nothing_while_its_request_waits_is_given_up(s
     assert (waiting.done(), len(sender.reasons)) == (True, 1)
 
 
-async def test_closing_ends_the_wait_of_a_request(sender) -> None:
-    sender.say(*"abcd")
+@pytest.mark.parametrize("events", ["", "abcd"])
+async def test_closing_ends_the_wait_of_a_request(sender, events: str) -> None:
+    sender.say(*events)
     answer(sender, "x" * 500)
     waiting = asyncio.create_task(sender.outbox.wait_for_answers(400))
     await sender.turns()
