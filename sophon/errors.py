@@ -191,18 +191,24 @@ class PriceUnknown(BudgetExceeded):
 
 
 class QueueFull(SophonError):
-    """The queue is at capacity; the rejected task is not stored.
+    """The queue is at capacity, or one owner holds its share of it; the rejected task is not stored.
 
-    `capacity` is in tasks. `retry_after_seconds` is a whole number, an estimate of when a slot becomes free.
+    `capacity` is in tasks. `retry_after_seconds` is a whole number, an estimate of when the owner may send again.
+    `owner_waiting` is the number of the owner's waiting tasks if it has reached its share while slots are free for
+    others; None if there is no slot.
     """
 
     code = "queue_full"
 
-    def __init__(self, capacity: int, retry_after_seconds: int) -> None:
-        self.capacity, self.retry_after_seconds = capacity, retry_after_seconds
-        super().__init__(
-            f"the queue is full: {capacity} of {capacity} tasks are waiting; try again in {retry_after_seconds} s"
+    def __init__(self, capacity: int, retry_after_seconds: int, *, owner_waiting: int | None = None) -> None:
+        self.capacity, self.retry_after_seconds, self.owner_waiting = capacity, retry_after_seconds, owner_waiting
+        reason = (
+            f"the queue is full: {capacity} of {capacity} tasks are waiting"
+            if owner_waiting is None
+            else f"your share of the queue is full: {owner_waiting} of your tasks are waiting, and the other slots are "
+            "kept for others"
         )
+        super().__init__(f"{reason}; try again in {retry_after_seconds} s")
 
 
 class ToolError(SophonError):

@@ -1,22 +1,20 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from sophon.chain.pipeline import Pipeline
-from sophon.errors import InputError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
-from sophon.stores.runs.contract import AcceptResult, InboundKey, Run
-from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
+from sophon_hosting.runs.acceptance import MessageAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
@@ -25,7 +23,7 @@ from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
-from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
+from sophon_hosting.runs.recovery import RunRecovery
 from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.worker import Worker
@@ -34,48 +32,14 @@ CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """Request to accept a message as a run.
-
-    `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
-    `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
-    trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
-    """
-
-    text: str
-    session_id: str | None = None
-    owner: str = ""
-    channel: str = "local"
-    account: str = ""
-    external_id: str | None = None
-    origin: Mapping[str, Any] = field(default_factory=lambda: {})
-    stream: bool = False
-    model: str | None = None
-    planning: str | None = None
-    max_iterations: int | None = None
-    trace: str | None = None
-    instructions: str | None = None
-    session_owner: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskReceipt:
-    """Result of `accept`. `position` counts the waiting tasks ahead; `created` is False for a repeated message."""
-
-    task_id: str
-    session_id: str
-    position: int
-    created: bool
-
-
 class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
-    `queue` is a `MemoryQueue` of `Queue.Capacity` by default. `approvers` are the operators: they may decide besides
-    the owner of a run, and with `several_users` a Critical call of who is no operator needs one of them.
-    `build_outbound` builds the outbound entries that are committed with a run's outcome; `prepare` is awaited before
-    each start of a run. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
+    `queue` is a `MemoryQueue` of `Queue.Capacity` by default; with `several_users` one of them may fill
+    `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
+    `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
+    entries that are committed with a run's outcome; `prepare` is awaited before each start of a run. The context
+    manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(
@@ -90,11 +54,12 @@ class Host:
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self.services, self.chain = services, chain
-        self.queue: TaskQueue = queue or MemoryQueue(services.settings.queue.capacity, clock=services.clock)
+        self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
         self.event_bus = EventBus(store.events, services.clock, services.events, store.sessions, store.texts)
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.cancel)
+        self._acceptance = MessageAcceptance(services, self.queue, self.event_bus, self._deletion.gate)
         outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
@@ -140,15 +105,16 @@ class Host:
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
-        Raises QueueFull before anything is written, InputError for an empty message, an unknown planning mode or
-        a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not (or
-        no longer) of `session_owner`. Completes even if the caller is cancelled.
+        A message whose key was accepted before is never refused: it gets the receipt of its task, also while the queue
+        is full. Raises QueueFull before anything is written, InputError for an empty message, an unknown planning mode
+        or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not
+        (or no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
-        run = self._run_of(message)
-        key = None
-        if message.external_id is not None:
-            key = InboundKey(message.channel, message.account, message.external_id)
-        return await asyncio.shield(asyncio.ensure_future(self._accept(run, key, message.session_owner)))
+        return await asyncio.shield(asyncio.ensure_future(self._acceptance.accept(message)))
+
+    async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
+        """Return the receipt of the message that was accepted with this key; None if there is none."""
+        return await self._acceptance.find_accepted(key)
 
     async def cancel(self, task_id: str) -> Run:
         """Cancel a task and return its run, which may still be stopping if that takes longer than
@@ -230,43 +196,5 @@ class Host:
         finally:
             await self.services.close()
 
-    async def _accept(self, run: Run, key: InboundKey | None, session_owner: str | None) -> TaskReceipt:
-        async with self._deletion.gate.accepting(run.session_id):
-            return await self._accept_and_enqueue(run, key, session_owner)
 
-    async def _accept_and_enqueue(self, run: Run, key: InboundKey | None, session_owner: str | None) -> TaskReceipt:
-        with self.queue.reserve() as slot:
-            accepted: AcceptResult = await self.services.store.runs.accept(run, key, session_owner=session_owner)
-            stored = accepted.run
-            if accepted.created and session_owner is not None:
-                self.event_bus.drop_listeners_of_others(stored.session_id, session_owner)
-            position = await self.queue.position(stored.id) or 0
-            if accepted.created:
-                # Emit before `put`: a worker may start at once, and its events must follow this one.
-                position = (await self.queue.statistics()).waiting
-                self.event_bus.emit(build_task_queued_event(stored, position))
-                position = await slot.put(QueueEntry(stored.id, stored.session_id))
-        return TaskReceipt(stored.id, stored.session_id, position, accepted.created)
-
-    def _run_of(self, message: RunRequest) -> Run:
-        if not message.text.strip():
-            raise InputError("the message is empty")
-        if message.model is not None:
-            self.services.gateway.find(message.model)
-        options: dict[str, Any] = {
-            "stream": message.stream,
-            "model": message.model,
-            "planning": parse_planning_mode(message.planning),
-            "max_iterations": check_max_iterations(message.max_iterations, self.services.settings),
-            "trace": message.trace,
-            **({"instructions": message.instructions} if message.instructions else {}),
-        }
-        return Run(
-            id=self.services.clock.new_id(),
-            session_id=message.session_id or self.services.clock.new_id(),
-            owner=message.owner,
-            channel=message.channel,
-            origin={**({"account": message.account} if message.account else {}), **message.origin},
-            text=message.text,
-            options=options,
-        )
+__all__ = ["CANCEL_TIMEOUT_SECONDS", "Host", "RunRequest", "TaskReceipt"]

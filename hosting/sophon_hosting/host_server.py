@@ -98,12 +98,13 @@ class HostServer:
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.set_event_sink(self.metrics)
+        is_shared = has_several_users(services.settings) or bool(self.channels.channels)
         self.host = Host(
             services,
             build_configured_chain(services),
-            queue=build_queue(services),
+            queue=build_queue(services, is_shared=is_shared),
             approvers=access.operator_ids | self.channels.approvers,
-            several_users=has_several_users(services.settings) or bool(self.channels.channels),
+            several_users=is_shared,
             build_outbound=self.channels.replies,
             prepare=self.channels.prepare_run,
         )

@@ -64,6 +64,10 @@ class VirtualClock:
         """Return the current virtual time."""
         return self._start + timedelta(seconds=self._elapsed)
 
+    def jump(self, seconds: float) -> None:
+        """Change `now` alone, forward or backward, as a suspended computer or a correction of its time does."""
+        self._start += timedelta(seconds=seconds)
+
     def monotonic(self) -> float:
         """Return the virtual seconds since the start."""
         return self._elapsed

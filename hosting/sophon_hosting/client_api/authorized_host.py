@@ -9,7 +9,7 @@ from sophon.approvals import Decision
 from sophon.errors import NotFound, SessionTaken
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import Run, RunStatus
+from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
@@ -60,14 +60,19 @@ class AuthorizedHost:
     ) -> TaskReceipt:
         """Do what `send_message` does; the receipt has the stored session id.
 
-        `before_accept` is awaited with the stored session id after the permission check and before anything is written;
-        for a message that was accepted earlier, the receipt may name another session.
+        A message that was accepted earlier gets the receipt of its task at once, also while the queue is full or the
+        host is shutting down; it may name another session. Otherwise `before_accept` is awaited with the stored session
+        id, after the permission check and before anything is written.
         """
+        validate_id("client_message_id", message.client_message_id)
+        if message.client_message_id is not None:
+            key = InboundKey(HUB_CHANNEL, self.user.id, message.client_message_id)
+            if (receipt := await self._host.find_accepted(key)) is not None:
+                return receipt
         if self._host.is_shutting_down:
             raise Unavailable("the host is shutting down; send the message again when it is back")
         if len(message.content) > MAX_CONTENT_CHARACTERS:
             raise TooLarge("the message", len(message.content), MAX_CONTENT_CHARACTERS)
-        validate_id("client_message_id", message.client_message_id)
         for _ in range(SESSION_TRIES - 1):
             with suppress(SessionTaken):  # the session was deleted meanwhile, and its id is somebody else's by now
                 return await self._accept_into_session(message, before_accept)

@@ -91,6 +91,8 @@ def to_error_payload(error: Exception) -> ErrorPayload:
     extra: dict[str, Any] = {}
     if isinstance(error, QueueFull):
         extra["retry_after_seconds"] = error.retry_after_seconds
+        if error.owner_waiting is not None:
+            extra |= {"reason": "share", "waiting": error.owner_waiting}
     if isinstance(error, DecisionRefused) and error.decided_by:
         extra["decided_by"] = error.decided_by
     return ErrorPayload(error.code, _public_message(error), HTTP_STATUS_BY_CODE.get(error.code, 400), extra)

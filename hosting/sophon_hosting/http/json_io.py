@@ -120,13 +120,22 @@ def _validate(model: type[M], data: object, source: str) -> M:
         raise InputError("; ".join(problems)) from None
 
 
+async def is_body_empty(request: web.Request) -> bool:
+    """Read the beginning of a body that is refused unless it is empty. Raises InputError."""
+    return not await _read_chunk(request, 1)
+
+
 async def _read(request: web.Request) -> bytes:
     """Return the whole body, reading at most one byte beyond the limit. Raises TooLarge, InputError."""
     raw = bytearray()
-    try:
-        while len(raw) <= MAX_BODY_BYTES and (chunk := await request.content.read(MAX_BODY_BYTES + 1 - len(raw))):
-            raw += chunk
-    except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
-        raise InputError("the body is incomplete: the connection was closed") from None
+    while len(raw) <= MAX_BODY_BYTES and (chunk := await _read_chunk(request, MAX_BODY_BYTES + 1 - len(raw))):
+        raw += chunk
     check_body_length(len(raw))
     return bytes(raw)
+
+
+async def _read_chunk(request: web.Request, max_bytes: int) -> bytes:
+    try:
+        return await request.content.read(max_bytes)
+    except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
+        raise InputError("the body is incomplete: the connection was closed") from None

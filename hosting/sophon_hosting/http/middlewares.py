@@ -15,7 +15,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.fetch_metadata import is_refused_fetch
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
-from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response
+from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 
@@ -30,6 +30,9 @@ WEBHOOK_PATH = "/webhooks/"
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+
+BINARY_CONTENT_TYPE = "application/octet-stream"
+"""Content type that some clients declare for an empty body, and that no form can send."""
 
 DelayFailure: TypeAlias = Callable[[web.Request, str], Awaitable[None]]
 """Waits before a failed log-in is answered; gets the request and the wrong token."""
@@ -153,8 +156,9 @@ def delay_refused_webhooks(delay_failure: DelayFailure) -> Middleware:
 def require_json() -> Middleware:
     """Return a middleware that requires requests which change something to have a JSON body or none (CSRF protection).
 
-    A foreign page's form can send neither, which protects against browsers that omit the Origin header. The body must
-    be uncompressed and within the size limit. Raises InputError, TooLarge.
+    A foreign page's form can send neither, which protects against browsers that omit the Origin header. An empty body
+    may be declared as `application/octet-stream`, or as anything together with `Authorization`, which a form cannot
+    send. The body must be uncompressed and within the size limit. Raises InputError, TooLarge.
     """
 
     @web.middleware
@@ -164,8 +168,16 @@ def require_json() -> Middleware:
                 raise InputError("the body is compressed; send it uncompressed")
             if request.can_read_body or hdrs.CONTENT_TYPE in request.headers:
                 check_body_length(request.content_length or 0)
-                if request.content_type != "application/json":
-                    raise InputError(f"the content type is {request.content_type}; send application/json")
+                if request.content_type != "application/json" and (
+                    _may_be_foreign_form(request) or not await is_body_empty(request)
+                ):
+                    raise InputError(f"the content type is {request.content_type}; send application/json, or no body")
         return await handler(request)
 
     return middleware
+
+
+def _may_be_foreign_form(request: web.Request) -> bool:
+    """Return whether a form of another page could have sent the request; a malformed content type is taken for one."""
+    declared = request.headers.get(hdrs.CONTENT_TYPE, BINARY_CONTENT_TYPE).partition(";")[0].strip().lower()
+    return declared != BINARY_CONTENT_TYPE and hdrs.AUTHORIZATION not in request.headers

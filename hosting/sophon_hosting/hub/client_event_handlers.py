@@ -41,6 +41,9 @@ OMITTED_TASK_FIELDS = ("text", "answer")
 MAX_EVENT_NAME_CHARACTERS = 100
 """Characters of an unknown event's or namespace's name that an error message repeats."""
 
+LARGE_ANSWER_EVENTS = frozenset({"join_session", "list_approvals", "list_sessions", "list_tasks"})
+"""Requests with answers that may be large: they are served one after the other, at the speed at which clients read."""
+
 STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected", "edit": "edited"}
 """Status of an approval by decision."""
 

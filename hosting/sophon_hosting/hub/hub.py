@@ -158,6 +158,7 @@ class Hub:
         send_buffer = SendBuffer(
             engine_connection, TextMessage, self._clock, self._limits, disconnect, self._send_budget
         )
+        engine_connection.watch_ping(lambda: send_buffer.has_waiting_request)
         connection = self._connections[connection_id] = HubConnection(connection_id, address, send_buffer)
         self._handshakes.start(connection)
 
@@ -168,6 +169,7 @@ class Hub:
             return
         async with connection.receive_lock:
             if not connection.send_buffer.is_closed:
+                self._engine_connections[connection_id].record_activity()
                 await self._dispatcher.dispatch(connection, message)
 
     async def on_namespace_connect(self, connection_id: str, client_id: str, namespace: str, auth: object) -> None:

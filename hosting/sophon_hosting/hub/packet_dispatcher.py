@@ -5,7 +5,7 @@ from typing import Protocol
 
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
-from sophon_hosting.hub.client_event_handlers import MAX_EVENT_NAME_CHARACTERS, handle_event
+from sophon_hosting.hub.client_event_handlers import LARGE_ANSWER_EVENTS, MAX_EVENT_NAME_CHARACTERS, handle_event
 from sophon_hosting.hub.connected_clients import HubClient, HubConnection
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.protocol.socketio_packets import (
@@ -15,7 +15,7 @@ from sophon_hosting.hub.protocol.socketio_packets import (
     parse_packet,
     utf8_length,
 )
-from sophon_hosting.hub.sending.packet_queue import TextPacket
+from sophon_hosting.hub.sending.packet_queue import AnswerPacket, TextPacket
 
 ERROR_EVENT = "error"
 """Event that reports a failure if the client requested no acknowledgement: `code`, `message`, and `event` if known."""
@@ -40,6 +40,9 @@ class PacketDispatcher:
 
     While a handler runs, events to the client are held, so that they follow the acknowledgement: the acknowledgement
     of a join contains the events before them.
+
+    A request waits until the client has read earlier answers: one with a large answer (`LARGE_ANSWER_EVENTS`) for
+    nearly all of them, any other one until less than one answer of maximum size is unsent.
     """
 
     def __init__(self, namespaces: NamespaceHandler, limits: HubLimits) -> None:
@@ -66,6 +69,12 @@ class PacketDispatcher:
 
     async def _handle(self, connection: HubConnection, packet: SocketIoPacket) -> None:
         name, *arguments = packet.data
+        limits = self._limits
+        await connection.send_buffer.wait_for_answers(
+            limits.max_in_flight_bytes if name in LARGE_ANSWER_EVENTS else limits.max_ack_bytes
+        )
+        if connection.send_buffer.is_closed:
+            return
         client = connection.clients.get(packet.namespace)
         if client is None:
             namespace = packet.namespace[:MAX_EVENT_NAME_CHARACTERS]
@@ -91,7 +100,7 @@ class PacketDispatcher:
         size = utf8_length(payload)
         if size > self._limits.max_ack_bytes:
             raise TooLarge("the acknowledgement", size, self._limits.max_ack_bytes, "bytes")
-        return TextPacket(encode_ack_packet(packet.namespace, packet.ack, payload))
+        return AnswerPacket(encode_ack_packet(packet.namespace, packet.ack, payload))
 
     def _send_failure(
         self, connection: HubConnection, packet: SocketIoPacket, failure: ErrorPayload, name: str | None = None

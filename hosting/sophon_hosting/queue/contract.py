@@ -12,8 +12,14 @@ States of a task and their transitions:
                └─retry_dead_letter─ dead letter
 
 Each session has a lane: at most one delivery in flight, the other entries behind it in order of acceptance. Lanes run
-in parallel, scheduled round-robin: a lane that has just delivered goes behind all other ready lanes. A lane held by a
-task delivers only that task, so that later messages wait for a suspended turn.
+in parallel. A lane held by a task delivers only that task, so that later messages wait for a suspended turn.
+
+Owners take turns, and so do the lanes of one owner (round-robin over owners, and inside over lanes): an owner that has
+just been served goes behind all other owners with a ready lane, a lane that has delivered behind the other ready lanes
+of its owner. An owner with a ready lane therefore waits for at most one delivery of each other owner. A lane is served
+in the turn of the owner of its next entry; a session in which several people write is one lane.
+
+Admission is shared too: where several owners send, one of them cannot fill the queue (`Queue.OwnerShare`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,11 +37,15 @@ NackResult: TypeAlias = Literal["waiting", "dead", "stale"]
 
 @dataclass(frozen=True, slots=True)
 class QueueEntry:
-    """Entry of the queue; the run's row in the store holds the rest. A task belongs to one session."""
+    """Entry of the queue; the run's row in the store holds the rest. A task belongs to one session.
+
+    `owner` is the id of the user for whom it waits; entries with the same owner share one turn and one share.
+    """
 
     task_id: str
     session_id: str
     kind: EntryKind = "run"
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,7 @@ class ReservedSlot:
 
     It ends by `put` or `release`. As a context manager it is released at exit unless `put` was called:
 
-        with queue.reserve() as slot:
+        with queue.reserve(run.owner) as slot:
             await store.accept(...)
             position = await slot.put(entry)
 
@@ -142,16 +152,18 @@ class TaskQueue(Protocol):
         """Release the resources of `open`; waiting entries persist if the technology is persistent."""
         ...
 
-    def reserve(self) -> ReservedSlot:
-        """Reserve a slot. Raises QueueFull if waiting entries and slots together have reached the capacity.
+    def reserve(self, owner: str = "") -> ReservedSlot:
+        """Reserve a slot for an entry of the owner.
 
+        Raises QueueFull if waiting entries and slots together have reached the capacity, or if the owner holds its
+        share of them. Entries that entered beyond the capacity (recovery) count: new ones wait until they have drained.
         Decided within the process, without I/O, so that a crashed host leaves no slot behind. A queue shared by several
         hosts uses the newest count it knows and may slightly exceed its capacity.
         """
         ...
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
-        """Enqueue an entry and return its position: the number of waiting entries accepted before it.
+        """Enqueue an entry and return its position, as `position` does.
 
         Raises QueueFull like `reserve`. Never refused are a `resume`, a call with `force` (recovery), and a task that
         the queue already holds. A known task gets no second entry: a waiting entry or dead letter stays and becomes a
@@ -162,7 +174,9 @@ class TaskQueue(Protocol):
         ...
 
     async def take(self) -> Delivery:
-        """Wait for the next entry, from the lane that has been ready longest. A cancelled call takes nothing."""
+        """Wait for the next entry: of the owner whose turn it is, and of the lane of that owner that has been ready
+        longest. A cancelled call takes nothing.
+        """
         ...
 
     async def ack(self, delivery: Delivery) -> bool:
@@ -199,11 +213,15 @@ class TaskQueue(Protocol):
         ...
 
     async def position(self, task_id: str) -> int | None:
-        """Return the number of waiting entries accepted before the task; None if the task does not wait.
+        """Return how many waiting entries are delivered before the task if nothing changes; None if it does not wait.
 
-        It is no execution order: lanes alternate and can be held. A task that was given back keeps its time of
-        acceptance; a resumed or retried one gets a new time.
+        An estimate for one worker: tasks in flight count as done, and entries that a held lane keeps back count for
+        nobody else. Later messages of other owners can still be delivered before it, each owner's once per turn.
         """
+        ...
+
+    async def estimate_position(self, entry: QueueEntry) -> int:
+        """Return the position that `put` would return for a new `run`."""
         ...
 
     async def pause(self) -> None:

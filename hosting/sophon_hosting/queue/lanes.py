@@ -1,10 +1,10 @@
-"""Lanes: per-session FIFO queues with holds, and round-robin scheduling of the ready lanes."""
+"""Lanes: per-session FIFO queues with holds; owners are served in turn, and so are the lanes of one owner."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from sophon_hosting.queue.contract import QueueEntry
-from sophon_hosting.queue.position_index import Ticket
+from sophon_hosting.queue.rotation import Rotation
 
 
 @dataclass(slots=True, eq=False)
@@ -12,56 +12,63 @@ class QueueItem:
     """Entry with its queue state. `since` is the monotonic time when it began to wait or, in flight, was delivered."""
 
     entry: QueueEntry
-    ticket: Ticket
-    since: float
+    since: float = 0.0
     deliveries: int = 0
 
 
 class Lane:
     """FIFO lane of one session, with at most one item in flight; while `holder` is set, only that task is delivered.
 
-    An OrderedDict removes entries from the middle and returns them to the front in O(1).
+    `owner` and `count` are what the scheduler has listed: the owner in whose turn the lane is served, which is that of
+    its next item, and the number of its deliverable items. An OrderedDict removes entries from the middle and returns
+    them to the front in O(1).
     """
 
-    __slots__ = ("holder", "in_flight", "waiting")
+    __slots__ = ("count", "holder", "in_flight", "owner", "waiting")
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[str, QueueItem] = OrderedDict()
         self.in_flight: QueueItem | None = None
         self.holder: str | None = None
+        self.owner = ""
+        self.count = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether the lane has no state and can be discarded."""
         return not self.waiting and self.in_flight is None and self.holder is None
 
-    def peek(self) -> QueueItem | None:
-        """Return the item that the lane would deliver now, or None."""
-        if self.in_flight is not None or not self.waiting:
-            return None
-        if self.holder is not None:
-            return self.waiting.get(self.holder)
-        return next(iter(self.waiting.values()))
+    def next_item(self) -> QueueItem | None:
+        """Return the item that is delivered next, when nothing is in flight; None if there is none."""
+        return next(iter(self.waiting.values()), None) if self.holder is None else self.waiting.get(self.holder)
+
+    def index_of(self, task_id: str) -> int:
+        """Return the number of items of the lane that are delivered before a waiting one."""
+        if task_id == self.holder or next(reversed(self.waiting)) != task_id:
+            return 0 if task_id == self.holder else list(self.waiting).index(task_id)
+        return len(self.waiting) - 1
 
 
 class LaneScheduler:
-    """Round-robin scheduler over the lanes of all sessions; every operation takes O(1).
+    """Two-level round-robin scheduler: over the owners with a ready lane, and over the ready lanes of each owner.
 
-    A lane is appended to the ready lanes whenever it becomes ready, also after each of its deliveries: between two
-    tasks of one session, every other ready session is served once.
+    An owner that has just been served goes behind all other ready owners, and a lane that has delivered behind the
+    other ready lanes of its owner: between two tasks of one owner, every other ready owner is served once. Operations
+    take O(1), a change of a hold O(items of the lane).
     """
 
-    __slots__ = ("_lanes", "_ready", "held_count")
+    __slots__ = ("_lanes", "_lanes_by_owner", "_owners", "held_count")
 
     def __init__(self) -> None:
         self._lanes: dict[str, Lane] = {}
-        self._ready: OrderedDict[str, Lane] = OrderedDict()
+        self._owners = Rotation()
+        self._lanes_by_owner: dict[str, Rotation] = {}
         self.held_count = 0
 
     @property
     def has_ready_lane(self) -> bool:
         """Whether `take` would return an item."""
-        return bool(self._ready)
+        return bool(self._owners.ready)
 
     def find_in_flight(self, session_id: str) -> QueueItem | None:
         """Return the session's item in flight, or None."""
@@ -78,7 +85,9 @@ class LaneScheduler:
 
     def move_to_front(self, item: QueueItem) -> None:
         """Move a waiting item before the others of its session."""
-        self._lanes[item.entry.session_id].waiting.move_to_end(item.entry.task_id, last=False)
+        lane = self._lanes[item.entry.session_id]
+        lane.waiting.move_to_end(item.entry.task_id, last=False)
+        self._update(item.entry.session_id, lane)
 
     def discard(self, item: QueueItem) -> None:
         """Remove a waiting item without delivering it."""
@@ -87,15 +96,18 @@ class LaneScheduler:
         self._update(item.entry.session_id, lane)
 
     def take(self) -> QueueItem | None:
-        """Return the next item of the longest-ready lane and mark it as in flight; None if no lane is ready."""
-        if not self._ready:
+        """Return the next item of the owner whose turn it is and mark it as in flight; None if no lane is ready."""
+        if not self._owners.ready:
             return None
-        session_id, lane = next(iter(self._ready.items()))
-        item = lane.peek()
-        assert item is not None, f"lane {session_id!r} is marked ready but has nothing to deliver"
+        owner = next(iter(self._owners.ready))
+        session_id = next(iter(self._lanes_by_owner[owner].ready))
+        lane = self._lanes[session_id]
+        item = lane.next_item()
+        assert item is not None, f"lane {session_id!r} is listed as ready but has nothing to deliver"
         del lane.waiting[item.entry.task_id]
         lane.in_flight = item
         self._update(session_id, lane)
+        self._owners.move_to_end(owner)
         return item
 
     def finish(self, item: QueueItem) -> None:
@@ -123,6 +135,26 @@ class LaneScheduler:
         self._update(session_id, lane)
         return True
 
+    def position(self, item: QueueItem) -> int:
+        """Return how many items are delivered before a waiting one if nothing changes; see `TaskQueue.position`."""
+        lane = self._lanes[item.entry.session_id]
+        return self._count_before(item.entry, lane, lane.index_of(item.entry.task_id))
+
+    def position_at_end(self, entry: QueueEntry) -> int:
+        """Return the position that an entry would have if it was added at the end of its lane now."""
+        lane = self._lanes.get(entry.session_id)
+        index = 0 if lane is None or lane.holder == entry.task_id else len(lane.waiting)
+        return self._count_before(entry, lane, index)
+
+    def _count_before(self, entry: QueueEntry, lane: Lane | None, index: int) -> int:
+        owner = lane.owner if lane is not None and lane.count else entry.owner
+        will_be_ready = lane is None or lane.in_flight is None
+        lanes = self._lanes_by_owner.get(owner)
+        rank = index
+        if lanes is not None:
+            rank += lanes.count_before(entry.session_id, index, will_be_ready=will_be_ready)
+        return rank + self._owners.count_before(owner, rank, will_be_ready=will_be_ready)
+
     def _get_or_create_lane(self, session_id: str) -> Lane:
         lane = self._lanes.get(session_id)
         if lane is None:
@@ -130,10 +162,27 @@ class LaneScheduler:
         return lane
 
     def _update(self, session_id: str, lane: Lane) -> None:
-        """Update the ready lanes after a change, and discard an empty lane."""
-        if lane.peek() is None:
-            self._ready.pop(session_id, None)
-        else:
-            self._ready.setdefault(session_id, lane)
-        if lane.is_empty:
+        """List the lane under the owner of its next item after a change, and discard an empty lane."""
+        item = lane.next_item()
+        count = len(lane.waiting) if lane.holder is None else int(item is not None)
+        if item is not None and item.entry.owner != lane.owner:
+            if lane.count:
+                self._list(session_id, lane, 0)
+            lane.owner = item.entry.owner
+        if count or lane.count:
+            self._list(session_id, lane, count)
+        if not count and lane.is_empty:
             del self._lanes[session_id]
+
+    def _list(self, session_id: str, lane: Lane, count: int) -> None:
+        """List the lane with so many deliverable items under its owner."""
+        owner = lane.owner
+        lanes = self._lanes_by_owner.get(owner)
+        if lanes is None:
+            lanes = self._lanes_by_owner[owner] = Rotation()
+        lanes.update(session_id, count, is_ready=lane.in_flight is None)
+        total = self._owners.count(owner) + count - lane.count
+        self._owners.update(owner, total, is_ready=bool(lanes.ready))
+        lane.count = count
+        if not total:
+            del self._lanes_by_owner[owner]

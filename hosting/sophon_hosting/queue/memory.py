@@ -1,18 +1,19 @@
 """In-memory task queue for a single-process host; after a restart it is refilled from the store."""
 
-import asyncio
 import itertools
 from collections import OrderedDict
 from dataclasses import replace
+from functools import partial
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import QueueFull
+from sophon_hosting.queue.admission import OwnerCounts
 from sophon_hosting.queue.consumers import WaitingConsumers
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.dead_letters import DeadLetters
 from sophon_hosting.queue.drain_rate import DrainRate
+from sophon_hosting.queue.drains import PendingDrains
 from sophon_hosting.queue.lanes import LaneScheduler, QueueItem
-from sophon_hosting.queue.position_index import PositionIndex
 
 DEFAULT_CAPACITY = 100
 """Default bound of the waiting entries. Source: reference/sophon.md 5.15."""
@@ -24,8 +25,9 @@ DEFAULT_MAX_DELIVERIES = 5
 class MemoryQueue:
     """In-memory `TaskQueue`. It needs no delivery leases, because its consumers live in the same process.
 
-    `capacity` bounds the waiting entries, `max_deliveries` the deliveries of an entry before it becomes a dead letter.
-    Every operation takes O(1), those that read or change a position O(log n). Only `take` and `drain` wait; all others
+    `capacity` bounds the waiting entries, `owner_share` (above 0, at most 1) the part of it that one owner may hold
+    while nobody else waits, `max_deliveries` the deliveries of an entry before it becomes a dead letter. Operations
+    take O(1), those that return a position O(owners + sessions of the owner). Only `take` and `drain` wait; all others
     complete without suspending, so cancellation cannot interrupt them. Dead letters are kept until they are removed or
     retried. For one event loop; not thread-safe.
     """
@@ -35,6 +37,7 @@ class MemoryQueue:
         capacity: int = DEFAULT_CAPACITY,
         *,
         max_deliveries: int = DEFAULT_MAX_DELIVERIES,
+        owner_share: float = 1.0,
         clock: Clock | None = None,
     ) -> None:
         if capacity < 1 or max_deliveries < 1:
@@ -47,14 +50,15 @@ class MemoryQueue:
         self._paused = False
         self._reserved = 0
         self._scheduler = LaneScheduler()
-        self._positions = PositionIndex()
         self._drain_rate = DrainRate()
         self._consumers = WaitingConsumers()
         # In the order in which they began to wait; the first one is the oldest.
         self._waiting: OrderedDict[str, QueueItem] = OrderedDict()
+        # Waiting entries and reserved slots.
+        self._owners = OwnerCounts(capacity, owner_share)
         self._in_flight: dict[int, QueueItem] = {}
         self._dead_letters = DeadLetters()
-        self._drain_waiters: set[asyncio.Future[bool]] = set()
+        self._drains = PendingDrains()
 
     async def open(self) -> None:
         """Do nothing."""
@@ -62,16 +66,17 @@ class MemoryQueue:
     async def close(self) -> None:
         """Do nothing."""
 
-    def reserve(self) -> ReservedSlot:
+    def reserve(self, owner: str = "") -> ReservedSlot:
         """Reserve a slot. Raises QueueFull."""
-        self._check_capacity()
+        self._check_admission(owner)
         self._reserved += 1
-        return ReservedSlot(self._admit, self._end_reservation)
+        self._owners.add(owner)
+        return ReservedSlot(self._admit, partial(self._end_reservation, owner))
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull, except for forced, `resume` and known entries."""
         if not (force or entry.kind == "resume" or self._is_known(entry)):
-            self._check_capacity()
+            self._check_admission(entry.owner)
         return await self._admit(entry)
 
     async def take(self) -> Delivery:
@@ -79,8 +84,7 @@ class MemoryQueue:
         while self._paused or (item := self._scheduler.take()) is None:
             await self._consumers.wait()
         self._wake()
-        del self._waiting[item.entry.task_id]
-        self._positions.mark_inactive(item.ticket)
+        self._stop_waiting(item)
         item.since = self._clock.monotonic()
         item.deliveries += 1
         self._delivered += 1
@@ -93,7 +97,6 @@ class MemoryQueue:
         item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return False
-        self._positions.remove(item.ticket)
         self._drain_rate.record_completion(self._clock.monotonic() - item.since)
         self._finish(item)
         return True
@@ -109,7 +112,6 @@ class MemoryQueue:
         if outcome == "dead":
             self._add_dead_letter(item)
         else:
-            self._positions.mark_waiting(item.ticket)
             self._start_waiting(item, front=True)
         self._finish(item)
         return outcome
@@ -133,9 +135,13 @@ class MemoryQueue:
         return self._discard_waiting(task_id) is not None or self._dead_letters.remove(task_id) is not None
 
     async def position(self, task_id: str) -> int | None:
-        """Return the number of waiting entries accepted before the task; None if it does not wait."""
+        """Return the number of entries that are delivered before the task; None if it does not wait."""
         item = self._waiting.get(task_id)
-        return None if item is None else self._positions.count_waiting_before(item.ticket)
+        return None if item is None else self._scheduler.position(item)
+
+    async def estimate_position(self, entry: QueueEntry) -> int:
+        """Return the position that a new `run` would get."""
+        return self._scheduler.position_at_end(entry)
 
     async def pause(self) -> None:
         """Stop delivering until `resume`."""
@@ -144,7 +150,7 @@ class MemoryQueue:
     async def resume(self) -> None:
         """Deliver again; aborts a waiting drain."""
         self._paused = False
-        self._end_drains(drained=False)
+        self._drains.end(drained=False)
         self._wake()
 
     async def drain(self) -> bool:
@@ -152,12 +158,7 @@ class MemoryQueue:
         self._paused = True
         if not self._in_flight:
             return True
-        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._drain_waiters.add(waiter)
-        try:
-            return await waiter
-        finally:
-            self._drain_waiters.discard(waiter)
+        return await self._drains.wait()
 
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
@@ -186,14 +187,16 @@ class MemoryQueue:
             oldest_waiting_seconds=self._clock.monotonic() - oldest.since if oldest else 0.0,
         )
 
-    def _check_capacity(self) -> None:
-        excess = len(self._waiting) + self._reserved - self._capacity + 1
-        if excess > 0:
-            active = 0 if self._paused else len(self._in_flight)
-            raise QueueFull(self._capacity, self._drain_rate.estimate_retry_after_seconds(active, excess))
+    def _check_admission(self, owner: str) -> None:
+        if self._owners.has_room(owner):
+            return
+        active = 0 if self._paused else len(self._in_flight)
+        seconds = self._drain_rate.estimate_retry_after_seconds(active, self._owners.needed_departures(owner))
+        raise QueueFull(self._capacity, seconds, owner_waiting=self._owners.over_share(owner))
 
-    def _end_reservation(self) -> None:
+    def _end_reservation(self, owner: str) -> None:
         self._reserved -= 1
+        self._owners.remove(owner)
 
     def _is_known(self, entry: QueueEntry) -> bool:
         return entry.task_id in self._waiting or entry.task_id in self._dead_letters or self._is_in_flight(entry)
@@ -208,7 +211,7 @@ class MemoryQueue:
             if entry.kind == "resume":
                 item.entry = replace(item.entry, kind="resume")
                 self._scheduler.move_to_front(item)
-            return self._positions.count_waiting_before(item.ticket)
+            return self._scheduler.position(item)
         if entry.task_id in self._dead_letters:
             self._dead_letters.merge(entry)
             return 0
@@ -217,25 +220,29 @@ class MemoryQueue:
         return self._append(entry)
 
     def _append(self, entry: QueueEntry) -> int:
-        item = QueueItem(entry, self._positions.append(), since=0.0)
+        item = QueueItem(entry)
         self._start_waiting(item, front=entry.kind == "resume")
         self._wake()
-        return self._positions.count_waiting_before(item.ticket)
+        return self._scheduler.position(item)
 
     def _start_waiting(self, item: QueueItem, *, front: bool) -> None:
         item.since = self._clock.monotonic()
         self._waiting[item.entry.task_id] = item
+        self._owners.add(item.entry.owner)
         self._scheduler.add(item, front=front)
 
+    def _stop_waiting(self, item: QueueItem) -> None:
+        del self._waiting[item.entry.task_id]
+        self._owners.remove(item.entry.owner)
+
     def _discard_waiting(self, task_id: str) -> QueueItem | None:
-        item = self._waiting.pop(task_id, None)
+        item = self._waiting.get(task_id)
         if item is not None:
+            self._stop_waiting(item)
             self._scheduler.discard(item)
-            self._positions.remove(item.ticket)
         return item
 
     def _add_dead_letter(self, item: QueueItem) -> None:
-        self._positions.remove(item.ticket)
         self._scheduler.release_lane(item.entry.session_id, item.entry.task_id)
         self._dead_letters.add(item.entry, item.deliveries, self._clock.now())
 
@@ -243,13 +250,8 @@ class MemoryQueue:
         self._scheduler.finish(item)
         self._wake()
         if not self._in_flight:
-            self._end_drains(drained=True)
+            self._drains.end(drained=True)
 
     def _wake(self) -> None:
         if self._scheduler.has_ready_lane and not self._paused:
             self._consumers.wake_one()
-
-    def _end_drains(self, *, drained: bool) -> None:
-        for waiter in self._drain_waiters:
-            if not waiter.done():
-                waiter.set_result(drained)

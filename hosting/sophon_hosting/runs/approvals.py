@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
+from sophon.deadline import Deadline, next_check_seconds
 from sophon.errors import NotFound, SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
@@ -13,9 +14,10 @@ from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.tools.registry import ToolRegistry
-from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
@@ -57,6 +59,7 @@ class ApprovalService:
         self._events = events if events is not None else NullEventSink()  # an empty event bus is falsy
         self._policy = policy
         self._lock = asyncio.Lock()
+        self._deadlines: dict[str, Deadline] = {}
 
     async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
         """Record a person's decision and resume the run; only the first decision counts.
@@ -78,32 +81,38 @@ class ApprovalService:
         await self._announce(record.request, attributed)
         return stored
 
-    async def expire_due(self) -> datetime | None:
-        """Apply `Approval.OnTimeout` to expired requests; return the next expiry, or None if there is none."""
+    async def expire_due(self) -> float | None:
+        """Apply `Approval.OnTimeout` to expired requests; return the seconds until the next expiry, None without one.
+
+        A request expires at its time of the wall clock, and after a jump backward when its time is over.
+        """
         expiry_decision = timeout_decision(self._settings)
         if expiry_decision.verdict == "suspend":
             return None
         now = self._clock.now()
-        upcoming: list[datetime] = []
+        previous, self._deadlines = self._deadlines, {}
+        upcoming: list[float] = []
         for record in await self._store.approvals.list():
-            expires_at = record.request.expires_at
+            approval_id, expires_at = record.request.id, record.request.expires_at
             if expires_at is None:
                 continue
-            if expires_at > now:
-                upcoming.append(expires_at)
+            deadline = previous.get(approval_id) or Deadline.of(expires_at, self._clock)
+            remaining = deadline.remaining_seconds(self._clock)
+            if remaining > 0:
+                self._deadlines[approval_id] = deadline
+                upcoming.append(remaining)
                 continue
-            stored = await self._store.approvals.decide(record.request.id, expiry_decision, now)
+            stored = await self._store.approvals.decide(approval_id, expiry_decision, now)
             await self._announce(record.request, stored.decision or expiry_decision)
         return min(upcoming, default=None)
 
     async def run_expiry_loop(self, gate: StoreApprovalGate) -> None:
-        """Call `expire_due` at every expiry, until cancelled."""
+        """Call `expire_due` at every expiry, and often enough to notice a jump of the clock, until cancelled."""
         while True:
             gate.new_request_event.clear()
-            due = await self.expire_due()
-            seconds = (due - self._clock.now()).total_seconds() if due is not None else None
+            remaining = await self.expire_due()
             try:
-                async with self._clock.timeout(seconds):
+                async with self._clock.timeout(None if remaining is None else next_check_seconds(remaining)):
                     await gate.new_request_event.wait()
             except TimeoutError:
                 continue
@@ -132,7 +141,9 @@ class ApprovalService:
     async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
         """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
         self._events.emit(build_resolution_event(request, decision))
-        await self._queue.put(QueueEntry(task_id_from_request(request), request.session_id, "resume"))
+        run = await self._store.runs.find(task_id_from_request(request))
+        if run is not None:  # None: its session was deleted meanwhile
+            await self._queue.put(build_queue_entry(run, "resume"))
 
 
 def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Decision, *, asker: str) -> None:

@@ -4,9 +4,10 @@ import logging
 
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
-from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import has_decision
 
 log = logging.getLogger("sophon")
@@ -51,6 +52,6 @@ class RunReconciler:
         elif active_run is not None or await self._queue.position(run.id) is not None:
             return
         elif run.status == "queued":
-            await self._queue.put(QueueEntry(run.id, run.session_id), force=True)
+            await self._queue.put(build_queue_entry(run), force=True)
         elif run.status == "suspended" and await has_decision(self._services.store, run):
-            await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
+            await self._queue.put(build_queue_entry(run, "resume"))

@@ -8,8 +8,9 @@ from sophon.services import Services
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
+from sophon_hosting.runs.queue_entries import build_queue_entry
 
 log = logging.getLogger("sophon")
 
@@ -39,22 +40,23 @@ class RunRecovery:
     async def _recover_run(self, run: Run) -> bool:
         await self._event_bus.load_run_events(run)
         if not self._event_bus.has_emitted(run, "task_queued"):
-            self._event_bus.emit(build_task_queued_event(run, 0))
+            position = await self._queue.estimate_position(build_queue_entry(run)) if run.status == "queued" else 0
+            self._event_bus.emit(build_task_queued_event(run, position))
         fails = self._services.settings.agent_execution.recovery == "Fail"
         if run.cancel_requested:
             await self._terminator.cancel_inactive(run)
         elif run.status == "queued":
-            await self._queue.put(QueueEntry(run.id, run.session_id), force=True)
+            await self._queue.put(build_queue_entry(run), force=True)
         elif run.status == "suspended":
             await self._queue.hold_lane(run.session_id, run.id)
             if await has_decision(self._services.store, run):
-                await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
+                await self._queue.put(build_queue_entry(run, "resume"))
         elif fails:
             await self._terminator.fail_inactive(
                 run, RunAborted("interrupted", "the host stopped while this task was running")
             )
         else:
-            await self._queue.put(QueueEntry(run.id, run.session_id, "resume"))
+            await self._queue.put(build_queue_entry(run, "resume"))
             return True
         return False
 

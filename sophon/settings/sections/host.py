@@ -12,6 +12,7 @@ from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
     Duration,
+    FiniteNumber,
     Flag,
     PlatformId,
     WebUrl,
@@ -44,6 +45,13 @@ class QueueSettings(SettingsSection):
         default=100,
         ge=1,
         description="Maximum number of waiting tasks; beyond it a message is rejected with `queue_full`.",
+    )
+    owner_share: FiniteNumber = Field(
+        default=0.75,
+        gt=0,
+        le=1,
+        description="Part of Capacity that one user may fill while nobody else waits; with others waiting, less. With "
+        "one user and no channel, all of it.",
     )
     url: SecretUrl | None = Field(default=None, description="URL of an external queue; not supported by this version.")
 

@@ -208,6 +208,10 @@ class RunStore(Protocol):
         """Return one run; None if it does not exist."""
         ...
 
+    async def find_by_key(self, key: InboundKey) -> Run | None:
+        """Return the run that was accepted with a de-duplication key; None if there is none."""
+        ...
+
     async def count_ahead(self, run_id: str) -> int:
         """Return how many queued runs were accepted before it; 0 if it is not queued."""
         ...

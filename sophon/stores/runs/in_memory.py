@@ -145,6 +145,11 @@ class InMemoryRunStore:
         """See `RunStore.find`."""
         return self._rows.get(run_id)
 
+    async def find_by_key(self, key: InboundKey) -> Run | None:
+        """See `RunStore.find_by_key`."""
+        run_id = self._inbound.get(key)
+        return None if run_id is None else self._rows[run_id]
+
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
         if self._get(run_id).status != "queued":

@@ -1,7 +1,7 @@
 """SQL run store: a row per run, and a row per inbound message that was accepted with a key."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -112,6 +112,10 @@ class SqlRunStore:
         """See `RunStore.find`."""
         return await self._database.read(partial(_find, run_id=run_id))
 
+    async def find_by_key(self, key: InboundKey) -> Run | None:
+        """See `RunStore.find_by_key`."""
+        return await self._database.read(partial(_find_by_key, key=key))
+
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
         return await self._database.read(partial(_count_ahead, run_id=run_id))
@@ -144,10 +148,9 @@ class SqlRunStore:
 def _accept(
     connection: Connection, run: Run, key: InboundKey | None, session_owner: str | None, at: datetime
 ) -> AcceptResult:
-    source = {"channel": key.channel, "account": key.account, "external_id": key.external_id} if key else None
-    known = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, source) if source else None
+    known = _find_by_key(connection, key) if key is not None else None
     if known is not None:
-        return AcceptResult(statements.run_from_row(connection, known), created=False)
+        return AcceptResult(known, created=False)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)
     if session_owner is not None:
@@ -156,8 +159,8 @@ def _accept(
     statements.INSERT_RUN.execute(connection, statements.row_from_run(run, at))
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
-    if source:
-        statements.INSERT_INBOUND_KEY.execute(connection, {**source, "run": inserted[0]})
+    if key is not None:
+        statements.INSERT_INBOUND_KEY.execute(connection, {**asdict(key), "run": inserted[0]})
     return AcceptResult(accept_run(run, inserted[0], at), created=True)
 
 
@@ -254,6 +257,11 @@ def _get(connection: Connection, run_id: str) -> Run:
 
 def _find(connection: Connection, run_id: str) -> Run | None:
     found = statements.SELECT_RUN.fetch_record(connection, {"which": run_id})
+    return None if found is None else statements.run_from_row(connection, found)
+
+
+def _find_by_key(connection: Connection, key: InboundKey) -> Run | None:
+    found = statements.SELECT_BY_INBOUND_KEY.fetch_record(connection, asdict(key))
     return None if found is None else statements.run_from_row(connection, found)
 
 

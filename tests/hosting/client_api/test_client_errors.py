@@ -18,6 +18,12 @@ from sophon_hosting.runs.approvals import DecisionRefused
         (DecisionRefused("expired", "late"), "expired", 409, {}),
         (TooLarge("it", 2, 1), "too_large", 413, {}),
         (QueueFull(100, 7), "queue_full", 429, {"retry_after_seconds": 7}),
+        (
+            QueueFull(100, 7, owner_waiting=75),
+            "queue_full",
+            429,
+            {"retry_after_seconds": 7, "reason": "share", "waiting": 75},
+        ),
         (Unavailable("stopping"), "unavailable", 503, {}),
         (InputError("empty"), "input", 400, {}),
     ],

@@ -1,4 +1,5 @@
 import gzip
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -157,6 +158,40 @@ async def test_a_form_changes_nothing_even_without_an_origin(serve, kind: str, c
 async def test_a_request_without_a_body_needs_no_kind_of_it(olga: httpx.AsyncClient) -> None:
     assert (await olga.post("/api/queue/pause")).json()["paused"] is True
     assert (await olga.post("/api/queue/resume", json={})).json()["paused"] is False
+
+
+async def no_chunks() -> AsyncIterator[bytes]:
+    """A chunked body without a chunk."""
+    return
+    yield
+
+
+@pytest.mark.parametrize("kind", [None, "application/octet-stream", "application/json"])
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_an_empty_body_is_accepted_where_nothing_is_needed(serve, kind: str | None, chunked: bool) -> None:
+    api = await serve(users=False)
+    client = await api.open(None, **({"Content-Type": kind} if kind else {}))
+    options = {"content": no_chunks()} if chunked else {}
+    assert (await client.post("/api/queue/pause", **options)).status_code == 200
+    options = {"content": no_chunks()} if chunked else {}
+    assert (await client.post("/api/tasks", **options)).json()["error"]["message"] == "content: Field required"
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain"])
+async def test_a_client_with_a_token_may_declare_an_empty_body_as_it_likes(olga, kind: str) -> None:
+    headers = {"Content-Type": kind}
+    assert (await olga.post("/api/queue/pause", headers=headers)).status_code == 200
+    assert (await olga.post("/api/queue/resume", headers=headers, content=b"x=1")).status_code == 400
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_that_is_not_empty_must_be_json(olga, chunked: bool) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    content = chunks() if chunked else b"{}"
+    answer = await olga.post("/api/queue/pause", content=content, headers={"Content-Type": "application/octet-stream"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input")
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])

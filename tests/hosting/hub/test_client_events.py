@@ -103,6 +103,21 @@ async def test_a_full_queue_says_when_to_come_back_and_leaves_nothing(house, set
     assert len((await ada.done("list_sessions"))["items"]) == house.hub.statistics().sessions == 2
 
 
+@pytest.mark.parametrize("settings", [{"Queue": {"Capacity": 1}}])
+async def test_messages_sent_again_by_several_clients_to_a_full_queue_get_their_task(house, settings) -> None:
+    await house.host.pause()
+    phone, tablet = await house.peer(), await house.peer()
+    payload = {"content": "hello", "session_id": "s", "client_message_id": "m1"}
+    asked = [peer.ask("send_message", payload) for peer in (phone, tablet) for _ in range(15)]
+    answers = await asyncio.gather(*asked)
+    assert {answer.get("task_id") for answer in answers} == {(await phone.done("send_message", payload))["task_id"]}
+    assert (await phone.refused("send_message", {"content": "new"}))["code"] == "queue_full"
+    house.host.is_shutting_down = True
+    assert (await tablet.done("send_message", payload))["task_id"] == answers[0]["task_id"]
+    await house.host.resume()
+    assert await tablet.ended(answers[0]["task_id"]) == "HELLO"
+
+
 async def test_a_second_client_of_the_user_hears_what_it_joined(house) -> None:
     phone, tablet = await house.peer(), await house.peer()
     joined = await tablet.done("join_session", {"session_id": "s"})

@@ -9,9 +9,11 @@ from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
 
-Construct = Callable[[int, int, VirtualClock], TaskQueue]
+Construct = Callable[..., TaskQueue]
 QUEUES: dict[str, Construct] = {
-    "memory": lambda capacity, max_deliveries, clock: MemoryQueue(capacity, max_deliveries=max_deliveries, clock=clock)
+    "memory": lambda capacity, max_deliveries, clock, owner_share=1.0: MemoryQueue(
+        capacity, max_deliveries=max_deliveries, owner_share=owner_share, clock=clock
+    )
 }
 PATIENCE_SECONDS = 5
 """A test that would hang fails instead; one that passes never waits for this."""
@@ -31,8 +33,8 @@ def construct(request: pytest.FixtureRequest) -> Construct:
 async def make_queue(construct: Construct, clock: VirtualClock) -> AsyncIterator[Callable[..., Awaitable[TaskQueue]]]:
     made: list[TaskQueue] = []
 
-    async def make(capacity: int = 100, max_deliveries: int = 5) -> TaskQueue:
-        made.append(construct(capacity, max_deliveries, clock))
+    async def make(capacity: int = 100, max_deliveries: int = 5, owner_share: float = 1.0) -> TaskQueue:
+        made.append(construct(capacity, max_deliveries, clock, owner_share))
         await made[-1].open()
         return made[-1]
 

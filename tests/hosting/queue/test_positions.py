@@ -1,4 +1,4 @@
-"""What every queue promises about what is ahead, about the same task put twice, and about removal."""
+"""What every queue promises about the order that it tells, about the same task put twice, and about removal."""
 
 import pytest
 
@@ -18,11 +18,32 @@ async def positions(queue, *tasks: str) -> list[int | None]:
     return [await queue.position(task) for task in tasks]
 
 
-async def test_the_position_is_how_many_that_wait_were_accepted_before(queue, take):
-    for ahead, task in enumerate(("a1", "b1", "a2", "c1")):
-        assert await queue.put(run(task)) == ahead
+async def delivered(queue, take, count: int) -> list[str]:
+    """The next deliveries, one worker."""
+    tasks = []
+    for _ in range(count):
+        delivery = await take(queue)
+        tasks.append(delivery.entry.task_id)
+        await queue.ack(delivery)
+    return tasks
+
+
+async def test_the_position_is_how_many_are_delivered_before(queue, take):
+    assert [await queue.put(run(task)) for task in ("a1", "b1", "a2", "c1")] == [0, 1, 2, 2]
+    assert await positions(queue, "a1", "b1", "c1", "a2", "x1") == [0, 1, 2, 3, None]
+    assert await delivered(queue, take, 4) == ["a1", "b1", "c1", "a2"]
+
+
+async def test_the_position_is_known_before_the_entry_is_there(queue):
+    for task in ("a1", "a2", "b1"):
+        assert await queue.estimate_position(run(task)) == await queue.put(run(task))
+
+
+async def test_a_task_in_flight_counts_as_done(queue, take):
+    for task in ("a1", "b1", "a2"):
+        await queue.put(run(task))
     await take(queue)
-    assert await positions(queue, "a1", "b1", "a2", "c1", "x1") == [None, 0, 1, 2, None]
+    assert await positions(queue, "a1", "b1", "a2") == [None, 0, 1]
 
 
 async def test_a_removed_entry_is_ahead_of_nobody(queue):
@@ -32,28 +53,29 @@ async def test_a_removed_entry_is_ahead_of_nobody(queue):
     assert await positions(queue, "a1", "b1", "c1") == [0, None, 1]
 
 
-async def test_what_is_given_back_keeps_the_moment_of_its_acceptance(queue, take):
+async def test_what_is_given_back_is_behind_those_who_were_ready(queue, take):
     await queue.put(run("a1"))
     delivery = await take(queue)
     await queue.put(run("b1"))
     await queue.nack(delivery)
-    assert await positions(queue, "a1", "b1") == [0, 1]
+    assert await positions(queue, "b1", "a1") == [0, 1]
+    assert await delivered(queue, take, 2) == ["b1", "a1"]
 
 
-async def test_what_stands_in_a_held_lane_is_counted(queue):
+async def test_what_a_held_lane_keeps_back_is_ahead_of_nobody(queue):
     await queue.hold_lane("a", "a0")
     await queue.put(run("a1"))
-    assert await queue.put(run("b1")) == 1
+    assert await queue.put(run("b1")) == 0
 
 
 async def test_positions_hold_through_thousands_of_tasks(queue, take):
     await queue.hold_lane("a", "a0")
     await queue.put(run("a1"))
     for n in range(3000):
-        assert await queue.put(QueueEntry(f"t{n}", "b")) == 1
+        assert await queue.put(QueueEntry(f"t{n}", "b")) == 0
         await queue.ack(await take(queue))
-    assert await queue.put(run("c1")) == 1
-    assert await queue.position("a1") == 0
+    assert await queue.put(run("c1")) == 0
+    assert await queue.position("a1") == 1
 
 
 async def test_a_task_put_twice_is_one_entry_with_one_position(queue, take):

@@ -13,7 +13,9 @@ from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import Delivery, QueueEntry, ReservedSlot
 
 CAPACITY, MAX_DELIVERIES = 4, 2
-SESSIONS = "abc"
+SESSIONS = "abcd"
+OWNERS = {"a": "x", "b": "x", "d": "y"}
+"""Owners of the sessions; in `c` two write."""
 TASKS = [session + str(n) for session in SESSIONS for n in range(4)]
 
 tasks = st.sampled_from(TASKS)
@@ -21,11 +23,18 @@ kinds = st.sampled_from(["run", "run", "resume"])
 picks = st.integers(0, 10)
 
 
+def owner_of(task: str) -> str:
+    return OWNERS.get(task[0]) or ("y" if int(task[1]) < 2 else "z")
+
+
+def entry_of(task: str, kind: str) -> QueueEntry:
+    return QueueEntry(task, task[0], kind, owner_of(task))
+
+
 @dataclass(eq=False)
 class Item:
     task: str
     kind: str
-    ticket: int
     count: int = 0
 
     @property
@@ -35,17 +44,22 @@ class Item:
 
 @dataclass
 class Model:
-    """`waiting` holds all that wait, by lane in the order of the lane; `ready` the sessions in turn."""
+    """`waiting` holds all that wait, by lane in the order of the lane.
+
+    `ready` has the owners in turn, each with its ready sessions in turn; `busy` those whose sessions have a task in
+    flight, in the order in which that began.
+    """
 
     waiting: list[Item] = field(default_factory=list)
     running: list[Item] = field(default_factory=list)
     dead: list[Item] = field(default_factory=list)
     holders: dict[str, str] = field(default_factory=dict)
     ready: list[str] = field(default_factory=list)
+    busy: list[str] = field(default_factory=list)
+    lanes: dict[str, tuple[list[str], list[str]]] = field(default_factory=dict)
     takers: int = 0
     places: int = 0
     paused: bool = False
-    tickets: int = 0
 
     def full(self) -> bool:
         return len(self.waiting) + self.places >= CAPACITY
@@ -71,38 +85,72 @@ class Model:
         return self.enter(task, kind)
 
     def enter(self, task: str, kind: str) -> int | None:
-        self.tickets += 1
-        self.waiting.insert(0 if kind == "resume" else len(self.waiting), Item(task, kind, self.tickets))
+        self.waiting.insert(0 if kind == "resume" else len(self.waiting), Item(task, kind))
         self.settle()
         return self.position(task)
 
-    def position(self, task: str) -> int | None:
-        mine = self.find(self.waiting, task)
-        return None if mine is None else sum(1 for other in self.waiting if other.ticket < mine.ticket)
-
-    def next(self, session: str) -> Item | None:
-        if any(item.session == session for item in self.running):
-            return None
+    def lane(self, session: str) -> list[Item]:
+        """What the lane would deliver, one after the other."""
         lane = [item for item in self.waiting if item.session == session]
         if session in self.holders:
             lane = [item for item in lane if item.task == self.holders[session]]
-        return lane[0] if lane else None
+        return lane
+
+    def is_running(self, session: str) -> bool:
+        return any(item.session == session for item in self.running)
+
+    def position(self, task: str) -> int | None:
+        """Play what would be delivered before the task, as if one worker was there and all that runs was done."""
+        mine = self.find(self.waiting, task)
+        if mine is None:
+            return None
+        session = mine.session
+        lanes = {each: [item.task for item in self.lane(each)] for each in SESSIONS}
+        owner = next((each for each, lanes in self.lanes.items() if session in lanes[0] + lanes[1]), owner_of(task))
+        if task not in lanes[session]:  # a hold keeps it back: as if it ended now
+            lanes[session] = [item.task for item in self.waiting if item.session == session]
+        behind_busy = self.is_running(session)
+        owners = place(self.ready, self.busy, owner, behind_busy=behind_busy)
+        turns = {each: ready + busy for each, (ready, busy) in self.lanes.items()}
+        turns[owner] = place(*self.lanes.get(owner, ([], [])), session, behind_busy=behind_busy)
+        for count in range(1000):
+            owner = owners.pop(0)
+            session = turns[owner].pop(0)
+            if lanes[session].pop(0) == task:
+                return count
+            turns[owner] += [session] if lanes[session] else []
+            owners += [owner] if turns[owner] else []
+        raise AssertionError(task)
 
     def settle(self) -> None:
-        self.ready = [session for session in self.ready if self.next(session)]
-        self.ready += [session for session in SESSIONS if self.next(session) and session not in self.ready]
+        """Bring the turns up to date: who became ready or busy stands behind the others."""
+        now: dict[str, tuple[list[str], list[str]]] = {}
+        for session in SESSIONS:
+            if lane := self.lane(session):
+                now.setdefault(owner_of(lane[0].task), ([], []))[self.is_running(session)].append(session)
+        before = self.lanes
+        self.lanes = {
+            owner: (merge(before.get(owner, ([], []))[0], ready), merge(before.get(owner, ([], []))[1], busy))
+            for owner, (ready, busy) in now.items()
+        }
+        self.ready = merge(self.ready, [owner for owner in now if now[owner][0]])
+        self.busy = merge(self.busy, [owner for owner in now if not now[owner][0]])
 
     def deliver(self) -> list[Item]:
         """What the takers who wait get."""
         delivered = []
         while self.takers and self.ready and not self.paused:
-            item = self.next(self.ready[0])
+            owner = self.ready[0]
+            item = self.lane(self.lanes[owner][0][0])[0]
             self.waiting.remove(item)
             item.count += 1
             self.running.append(item)
             delivered.append(item)
             self.takers -= 1
             self.settle()
+            if owner in self.ready:
+                self.ready.remove(owner)
+                self.ready.append(owner)
         return delivered
 
     def nack(self, item: Item) -> str:
@@ -119,6 +167,19 @@ class Model:
             self.waiting.insert(0, item)
         self.settle()
         return "dead" if dies else "waiting"
+
+
+def merge(before: list[str], now: list[str]) -> list[str]:
+    """What is still there in its order, then what is new."""
+    return [each for each in before if each in now] + [each for each in now if each not in before]
+
+
+def place(ready: list[str], busy: list[str], one: str, *, behind_busy: bool) -> list[str]:
+    """Both in turn; `one` stands where it is, or behind the ready ones, or behind all."""
+    if one in ready or (behind_busy and one in busy):
+        return ready + busy
+    others = [each for each in busy if each != one]
+    return [*ready, *others, one] if behind_busy else [*ready, one, *others]
 
 
 class QueueAndModel(RuleBasedStateMachine):
@@ -156,7 +217,7 @@ class QueueAndModel(RuleBasedStateMachine):
 
     @rule(task=tasks, kind=kinds, force=st.booleans())
     def put(self, task: str, kind: str, force: bool) -> None:
-        entry = QueueEntry(task, task[0], kind)
+        entry = entry_of(task, kind)
         refused = self.model.full() and not (force or kind == "resume" or self.model.here(task))
         if refused:
             with pytest.raises(QueueFull):
@@ -180,7 +241,7 @@ class QueueAndModel(RuleBasedStateMachine):
         place = self.places.pop()
         self.model.places -= 1
         if used:
-            position = self.ask(place.put(QueueEntry(task, task[0], kind)))
+            position = self.ask(place.put(entry_of(task, kind)))
             assert position == self.model.put(task, kind)
         place.release()
         self.compare_deliveries()
@@ -290,6 +351,16 @@ class QueueAndModel(RuleBasedStateMachine):
     def positions_agree(self) -> None:
         for task in TASKS:
             assert self.ask(self.queue.position(task)) == self.model.position(task)
+
+    @invariant()
+    def a_position_can_be_known_before(self) -> None:
+        for task in TASKS:
+            if self.model.here(task):
+                continue
+            self.model.waiting.append(Item(task, "run"))
+            expected = self.model.position(task)
+            self.model.waiting.pop()
+            assert self.ask(self.queue.estimate_position(entry_of(task, "run"))) == expected
 
     @invariant()
     def the_dead_agree(self) -> None:

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from sophon import Decision
 from sophon.errors import InputError, NotFound, QueueFull
-from sophon.events import TaskCompleted
+from sophon.events import TaskCompleted, TaskQueued
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.turn_factory import build_turn
 
@@ -67,6 +68,115 @@ async def test_a_full_queue_refuses_before_anything_is_written(world) -> None:
     assert refused.value.retry_after_seconds > 0
     assert len(await world.store.runs.list()) == 1
     assert [session.id for session in await world.store.sessions.list()] == ["s"]
+
+
+async def test_an_accepted_message_sent_again_to_a_full_queue_gets_its_task(world) -> None:
+    host = world.host({"Queue": {"Capacity": 1}})
+    first = await world.send(host, "hello", external_id="m1")
+    again = await world.send(host, "hello", external_id="m1")
+    assert (again.task_id, again.session_id, again.created) == (first.task_id, first.session_id, False)
+    with pytest.raises(QueueFull):
+        await world.send(host, "hello", external_id="m2")
+
+
+async def test_a_message_sent_again_and_again_at_once_is_accepted_once_into_the_last_slot(world) -> None:
+    host = world.host({"Queue": {"Capacity": 1}})
+    receipts = await asyncio.gather(*(world.send(host, "hello", external_id="m1") for _ in range(10)))
+    assert len({receipt.task_id for receipt in receipts}) == 1
+    assert sum(receipt.created for receipt in receipts) == 1
+
+
+async def test_a_message_sent_again_takes_no_slot_from_a_new_one(world) -> None:
+    host = world.host({"Queue": {"Capacity": 2}})
+    await world.send(host, "hello", external_id="m1")
+    repeats = [world.send(host, "hello", external_id="m1") for _ in range(5)]
+    *_, new = await asyncio.gather(*repeats, world.send(host, "new", "t", external_id="m2"))
+    assert new.created
+
+
+async def test_a_message_sent_again_after_its_model_is_gone_gets_its_task(world) -> None:
+    first = await world.send(world.host(), "hello", external_id="m1")
+    again = await world.send(world.host(), "hello", external_id="m1", model="gone")
+    assert again.task_id == first.task_id
+
+
+async def test_after_a_restart_with_more_runs_than_slots_all_are_there_and_new_messages_wait(world) -> None:
+    before = world.host({"Queue": {"Capacity": 6}})
+    firsts = [await world.send(before, f"hello {n}", f"s{n}", external_id=f"m{n}") for n in range(6)]
+    host = world.host({"Queue": {"Capacity": 2}})
+    await host.pause()
+    await host.start()
+    receipts = [await world.send(host, f"hello {n}", f"s{n}", external_id=f"m{n}") for n in range(6)]
+    assert [receipt.task_id for receipt in receipts] == [receipt.task_id for receipt in firsts]
+    assert [receipt.position for receipt in receipts] == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(QueueFull):
+        await world.send(host, "new", "t", external_id="new")
+    await host.resume()
+    for receipt in firsts:
+        assert (await world.ended(receipt)).status == "completed"
+    assert (await world.send(host, "new", "t", external_id="new")).created
+
+
+async def test_with_several_users_one_cannot_fill_the_queue_for_another(world) -> None:
+    host = world.host({"Queue": {"Capacity": 10}}, several_users=True)
+    for n in range(8):
+        await world.send(host, "hello", f"a{n}", "ada")
+    with pytest.raises(QueueFull, match="your share of the queue is full"):
+        await world.send(host, "hello", "a8", "ada")
+    receipt = await world.send(host, "hello", "b", "bob")
+    assert (receipt.created, receipt.position) == (True, 1)
+
+
+async def test_one_user_alone_may_fill_the_queue(world) -> None:
+    host = world.host({"Queue": {"Capacity": 10}})
+    for n in range(10):
+        await world.send(host, "hello", f"a{n}")
+    assert (await host.queue.statistics()).waiting == 10
+
+
+async def test_the_told_position_is_that_of_the_receipt_and_the_order_of_the_turns(world) -> None:
+    host = world.host(several_users=True)
+    sent = [("a1", "ada"), ("a2", "ada"), ("a3", "ada"), ("b1", "bob")]
+    receipts = [await world.send(host, "hello", session, owner) for session, owner in sent]
+    assert [receipt.position for receipt in receipts] == [0, 1, 2, 1]
+    for receipt in receipts:
+        await host.event_bus.flush(receipt.session_id)
+    assert [event.position for event in world.events.of(TaskQueued)] == [0, 1, 2, 1]
+
+
+async def test_a_suspended_task_resumes_though_the_queue_is_full(world) -> None:
+    host = world.host({"Queue": {"Capacity": 1}}, several_users=True)
+    await host.start()
+    receipt = await world.send(host, "Pay Bob")
+    approval = await world.suspended(host, receipt)
+    await host.pause()
+    await world.send(host, "hello", "t", "eve")
+    with pytest.raises(QueueFull):
+        await world.send(host, "hello", "u", "bob")
+    await host.approvals.decide(approval, Decision.approve(), "ada")
+    await host.resume()
+    assert (await world.ended(receipt)).status == "completed"
+    assert world.paid == ["Bob"]
+
+
+async def test_a_deleted_session_gives_back_the_share_of_its_owner(world) -> None:
+    host = world.host({"Queue": {"Capacity": 10}}, several_users=True)
+    await host.pause()
+    await host.start()
+    for _ in range(8):
+        await world.send(host, "hello", "a", "ada")
+    with pytest.raises(QueueFull):
+        await world.send(host, "hello", "a", "ada")
+    await host.delete_session("a")
+    assert (await host.queue.statistics()).waiting == 0
+    assert (await world.send(host, "hello", "a", "ada")).position == 0
+
+
+async def test_a_cancelled_task_makes_room_for_its_owner(world) -> None:
+    host = world.host({"Queue": {"Capacity": 1}})
+    first = await world.send(host, "hello", "a")
+    assert (await host.cancel(first.task_id)).status == "cancelled"
+    assert (await world.send(host, "hello", "b")).created
 
 
 async def test_a_sender_that_goes_away_leaves_a_whole_task(world) -> None:

@@ -106,6 +106,27 @@ async def test_halted_by_time_the_turn_is_rejected(world) -> None:
     assert run.response["finish_reason"] == "rejected"
 
 
+async def test_an_approval_expires_soon_after_the_computer_wakes_up(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    await world.suspended(host, receipt)
+    world.clock.jump(8 * 3600)
+    await world.clock.advance(30)
+    assert (await world.ended(receipt)).status == "completed"
+    [record] = await world.store.approvals.list(open_only=False)
+    assert record.decision is not None
+    assert record.decision.verdict == "reject"
+
+
+async def test_an_approval_expires_when_its_time_is_over_though_the_clock_was_set_back(world, host: Host) -> None:
+    receipt = await world.send(host, "Pay Bob")
+    await world.suspended(host, receipt)
+    world.clock.jump(-24 * 3600)
+    await world.clock.advance(299)
+    assert (await world.run(receipt)).status == "suspended"
+    await world.clock.advance(1)
+    assert (await world.ended(receipt)).status == "completed"
+
+
 async def test_a_parked_turn_waits_until_somebody_decides(world) -> None:
     host = world.host({"Approval": {"OnTimeout": "Park"}})
     await host.start()

@@ -105,8 +105,9 @@ class ChatCommandHandler:
             log.error("a task could not be stopped: %s", error)
 
     async def _show_status(self, request: ChatCommandRequest) -> str:
+        position = self._host.queue.position
         lines = [
-            f"{_format_status(run)}: {to_single_line(unfence_text(run.text), 60)}"
+            f"{_format_status(run, await position(run.id))}: {to_single_line(unfence_text(run.text), 60)}"
             for run in await self._unfinished_runs(request)
         ]
         statistics = await self._host.queue.statistics()
@@ -180,5 +181,6 @@ def _started_after(run: Run, message: InboundMessage) -> bool:
     return message.is_late and run.created_at is not None and run.created_at > message.sent_at
 
 
-def _format_status(run: Run) -> str:
-    return {"queued": "waits", "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)
+def _format_status(run: Run, position: int | None) -> str:
+    waits = f"waits, {position} ahead" if position else "waits"
+    return {"queued": waits, "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)

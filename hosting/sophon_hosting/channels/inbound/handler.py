@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
@@ -33,11 +32,16 @@ from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 
 log = logging.getLogger("sophon")
 
-QUEUE_FULL_NOTICE_INTERVAL = timedelta(seconds=60)
+QUEUE_FULL_NOTICE_INTERVAL_SECONDS = 60.0
 """Minimum interval between two queue-full notices in a chat. Source: reference/channels.md, rule 6."""
 
 QUEUE_FULL_MESSAGE = "🚦 The queue is full, and your message was not accepted. Try again in a minute."
 """Reply to a message that the full queue rejected."""
+SHARE_FULL_MESSAGE = (
+    "🚦 {error.owner_waiting} of your messages are waiting already, and this one was not accepted. "
+    "Try again in {error.retry_after_seconds} seconds."
+)
+"""Reply to a message of a person whose share of the queue is full."""
 PAIRING_MESSAGE = (
     "I do not know you yet. Give this code to the operator of this host, within an hour: {code}\n"
     "(sophon pairing approve {code})"
@@ -74,7 +78,7 @@ class InboundHandler:
         self._unreadable_notices = UnreadableNotices(writer, host.services.clock)
         self._lookup = MessageLookup(host.services.store)
         self._receipts = DeliveryReceiptHandler(channel, chat_state, writer, self._lookup)
-        self._queue_full_notices: dict[str, datetime] = {}
+        self._queue_full_notices: dict[str, float] = {}
         self._accepts_events = True
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:
@@ -181,8 +185,9 @@ class InboundHandler:
         place = message.location
         try:
             receipt = await self._accept(message)
-        except QueueFull:
-            await self._send_queue_full_notice(message, QUEUE_FULL_MESSAGE, f"full:{self._event_name(message)}")
+        except QueueFull as error:
+            text = QUEUE_FULL_MESSAGE if error.owner_waiting is None else SHARE_FULL_MESSAGE.format(error=error)
+            await self._send_queue_full_notice(message, text, f"full:{self._event_name(message)}")
         except InputError as error:
             await self._writer.write_notice(
                 place.key, f"bad:{self._event_name(message)}", f"⚠️ {error}", message.message_id
@@ -228,12 +233,14 @@ class InboundHandler:
             return await self._accept(message)
 
     async def _send_queue_full_notice(self, message: InboundMessage, text: str, name: str) -> None:
-        now, chat = self._host.services.clock.now(), message.location.key
+        now, chat = self._host.services.clock.monotonic(), message.location.key
         last_notice = self._queue_full_notices.get(chat)
-        if last_notice is None or now - last_notice >= QUEUE_FULL_NOTICE_INTERVAL:
+        if last_notice is None or now - last_notice >= QUEUE_FULL_NOTICE_INTERVAL_SECONDS:
             await self._writer.write_notice(chat, name, text, message.message_id)
             self._queue_full_notices = {
-                each: at for each, at in self._queue_full_notices.items() if now - at < QUEUE_FULL_NOTICE_INTERVAL
+                each: at
+                for each, at in self._queue_full_notices.items()
+                if now - at < QUEUE_FULL_NOTICE_INTERVAL_SECONDS
             } | {chat: now}
 
     async def _handle_press(self, press: ButtonPress) -> None:

@@ -1,6 +1,7 @@
 """Runs one turn on a host over Socket.IO: sends the message, renders events, answers approvals, reconnects."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
@@ -65,7 +66,7 @@ class RemoteTurnClient:
         large_fields = LargeFieldLoader(self._url, self._token)
         task_id = ""
         try:
-            accepted = await connection.call("send_message", _send_message_payload(text, choices))
+            accepted = await connection.call_until_answered("send_message", _send_message_payload(text, choices))
             task_id, connection.session_id = accepted["task_id"], accepted["session_id"]
             return await self._follow_events(connection, large_fields, task_id)
         except asyncio.CancelledError:
@@ -161,7 +162,9 @@ class NewEventFilter:
 
 
 def _send_message_payload(text: str, choices: TurnChoices) -> Mapping[str, Any]:
+    """Return the payload; its `client_message_id` lets it be sent again if the connection is lost before the answer."""
     payload: dict[str, Any] = {"content": text, "session_id": choices.session, "stream": choices.stream}
+    payload["client_message_id"] = secrets.token_hex(10)
     if choices.model is not None:
         payload["model"] = choices.model
     if choices.planning is not None:

@@ -45,12 +45,13 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     warnings += [f"  {warning}" for warning in protect_process(services)]
     # The channels build the outbound entries of runs that end here; only `serve` connects them to their platforms.
     channels = ChannelSupervisor(services, create_channels(services, os.environ))
+    is_shared = has_several_users(settings) or bool(channels.channels)
     host = Host(
         services,
         build_configured_chain(services),
-        queue=build_queue(services),
+        queue=build_queue(services, is_shared=is_shared),
         approvers=find_operators(settings.hub) | channels.approvers,
-        several_users=has_several_users(settings) or bool(channels.channels),
+        several_users=is_shared,
         build_outbound=channels.replies,
         prepare=channels.prepare_run,
     )

@@ -15,6 +15,9 @@ RESPONSE_TIMEOUT_SECONDS = 30
 
 ReceivedEvent = tuple[str, Mapping[str, Any]]
 
+NO_ANSWER = "no_answer"
+"""Error code of a `HostError` for a call without an answer."""
+
 
 class HostConnection:
     """Socket.IO connection that reconnects automatically, and then replays the missed events of `session_id`.
@@ -27,6 +30,7 @@ class HostConnection:
         self._client: Any = socketio.AsyncClient(handle_sigint=False)  # socketio has no type hints
         self._connect_error: Mapping[str, Any] = {}
         self._was_connected = False
+        self._connected = asyncio.Event()
         self._closing = False
         self._notify_disconnect = on_disconnect
         self.session_id: str | None = None
@@ -58,10 +62,24 @@ class HostConnection:
         try:
             response: Any = await self._client.call(event, dict(payload), timeout=RESPONSE_TIMEOUT_SECONDS)
         except socketio.exceptions.SocketIOError as error:
-            raise HostError("no_answer", f"the host at {self._url} does not answer: {error}") from error
+            raise HostError(NO_ANSWER, f"the host at {self._url} does not answer: {error}") from error
         if not response["ok"]:
             raise HostError(response["error"]["code"], response["error"]["message"])
         return cast(Mapping[str, Any], response)
+
+    async def call_until_answered(self, event: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Do what `call` does, and once more after a reconnection if no answer arrived; for idempotent events."""
+        try:
+            return await self.call(event, payload)
+        except HostError as error:
+            if error.code != NO_ANSWER:
+                raise
+            try:
+                async with asyncio.timeout(RESPONSE_TIMEOUT_SECONDS):
+                    await self._connected.wait()
+            except TimeoutError:
+                raise error from None
+        return await self.call(event, payload)
 
     async def try_call(self, event: str, payload: Mapping[str, Any]) -> None:
         """Send an event; log an error instead of raising it."""
@@ -84,6 +102,7 @@ class HostConnection:
         if self._was_connected and self.session_id is not None:
             asyncio.get_running_loop().create_task(self._replay_missed(self.session_id))
         self._was_connected = True
+        self._connected.set()
 
     async def _replay_missed(self, session: str) -> None:
         joined = await self.call("join_session", {"session_id": session, "last_seq": self._last_seq})
@@ -91,6 +110,7 @@ class HostConnection:
             self._enqueue(each["event"], each["data"])
 
     def _on_disconnect(self, reason: str = "") -> None:
+        self._connected.clear()
         if not self._closing:
             self._notify_disconnect()
 

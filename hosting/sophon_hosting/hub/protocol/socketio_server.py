@@ -8,6 +8,7 @@ them.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, Protocol, cast
@@ -94,6 +95,28 @@ class EngineConnection:
         websocket = self._engine.websockets.get(self._id)
         transport = websocket.transport if websocket else None
         return transport.get_write_buffer_size() if transport else 0
+
+    def record_activity(self) -> None:
+        """Record a message as a sign of life: the pong of the client may stand behind more of them."""
+        if self._socket.last_ping:
+            self._socket.last_ping = time.time()
+
+    def watch_ping(self, has_waiting_request: Callable[[], bool]) -> None:
+        """Judge the client by what it reads, not by its pong, while requests wait or data is being written.
+
+        The reader does not get to the pong while a request waits, and the ping stands behind the data. Then
+        `HubLimits.stall_timeout_seconds` limits the time in which the client reads nothing.
+        """
+        check, unsent = self._socket.check_ping_timeout, 0
+
+        async def check_ping_timeout() -> bool:
+            nonlocal unsent
+            before, unsent = unsent, self.unsent_bytes()
+            if has_waiting_request() or unsent < before:
+                self.record_activity()
+            return cast(bool, await check())
+
+        self._socket.check_ping_timeout = check_ping_timeout
 
     async def close(self) -> None:
         """Close the connection; `SocketServerCallbacks.on_connection_closed` follows. Sends no Socket.IO disconnect

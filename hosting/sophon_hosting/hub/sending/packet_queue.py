@@ -56,6 +56,12 @@ class EventPacket:
         return self.shared
 
 
+class AnswerPacket(TextPacket):
+    """The acknowledgement of a client's request: the client asked for it, so its size is no sign of a slow client."""
+
+    __slots__ = ()
+
+
 class MergedChunks:
     """Consecutive chunks of one reply, merged into one packet."""
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sophon.clock import Clock
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.sending.event_encoding import EncodedEvent, EngineMessageFactory
-from sophon_hosting.hub.sending.packet_queue import PacketQueue, QueuedPacket
+from sophon_hosting.hub.sending.packet_queue import AnswerPacket, PacketQueue, QueuedPacket
 from sophon_hosting.hub.sending.send_budget import BudgetedPacket, SendBudget
 
 
@@ -33,7 +33,8 @@ class SendBuffer:
     While nothing is queued, a packet goes directly to Engine.IO: no task, no delay. `on_too_slow` is called with the
     reason when more than `HubLimits.max_buffered_bytes` are queued, when `budget`, which all buffers share, is exceeded
     and this buffer has the largest part of it, or when the client accepts nothing for
-    `HubLimits.stall_timeout_seconds`; the buffer is closed then.
+    `HubLimits.stall_timeout_seconds`; the buffer is closed then. Answers to the client's own requests do not count for
+    the first of these: `wait_for_answers` delays further requests instead.
     """
 
     def __init__(
@@ -53,8 +54,13 @@ class SendBuffer:
         self._held: PacketQueue | None = None
         # In flight: passed to Engine.IO since its queue was last seen empty.
         self._in_flight_packets = self._in_flight_bytes = 0
+        # Answers that are queued here, and those passed to Engine.IO since it was last seen drained.
+        self._queued_answer_bytes = self._passed_answer_bytes = 0
+        self._drain_progress = asyncio.Event()
         self._sender: asyncio.Task[None] | None = None
         self.is_closed = False
+        self.has_waiting_request = False
+        """Whether a request waits in `wait_for_answers`; it ends when the client reads on or has stalled."""
 
     @property
     def buffered_bytes(self) -> int:
@@ -76,10 +82,23 @@ class SendBuffer:
         if self.is_closed:
             return
         if self._held is None and self._may_send_now(packet.size):
-            self._pass_on(packet.engine_message(self._make_message), packet.size)
+            self._pass_packet_on(packet)
         else:
+            self._queued_answer_bytes += packet.size if isinstance(packet, AnswerPacket) else 0
             self._tail.append(packet)
             self._after_queuing()
+
+    async def wait_for_answers(self, max_bytes: int) -> None:
+        """Wait until at most `max_bytes` of answers are unsent, or the buffer is closed: back-pressure on requests."""
+        self.has_waiting_request = True
+        try:
+            while not self.is_closed and self._queued_answer_bytes + self._passed_answer_bytes > max_bytes:
+                if self._sender is None:
+                    self._sender = asyncio.create_task(self._send_queued())
+                self._drain_progress.clear()
+                await self._drain_progress.wait()
+        finally:
+            self.has_waiting_request = False
 
     def hold(self) -> None:
         """Hold back new packets until `release`."""
@@ -97,7 +116,7 @@ class SendBuffer:
     def flush(self) -> None:
         """Pass all queued packets to Engine.IO regardless of the limits; for the end of a connection."""
         for packet in self._queued.pop_batch(len(self._queued), self._queued.size):
-            self._pass_on(packet.engine_message(self._make_message), packet.size)
+            self._pass_packet_on(packet)
 
     def close(self) -> None:
         """Drop queued packets and ignore new ones."""
@@ -107,6 +126,8 @@ class SendBuffer:
             self._held.clear()
             self._held = None
         self._budget.remove_buffer(self)
+        self._queued_answer_bytes = self._passed_answer_bytes = 0
+        self._drain_progress.set()
         if self._sender is not None and self._sender is not asyncio.current_task():
             self._sender.cancel()
 
@@ -128,8 +149,9 @@ class SendBuffer:
         """Start the sender task if needed, and disconnect a client whose buffer is full."""
         if self._held is None and self._sender is None:
             self._sender = asyncio.create_task(self._send_queued())
-        if self.buffered_bytes > self._limits.max_buffered_bytes:
-            self.give_up(f"{self.buffered_bytes:,} bytes are buffered")
+        event_bytes = self.buffered_bytes - self._queued_answer_bytes
+        if event_bytes > self._limits.max_buffered_bytes:
+            self.give_up(f"{event_bytes:,} bytes are buffered")
         else:
             self._budget.enforce()
 
@@ -151,18 +173,26 @@ class SendBuffer:
         self._in_flight_bytes += size
         self._transport.queue.put_nowait(message)
 
+    def _pass_packet_on(self, packet: QueuedPacket) -> None:
+        if isinstance(packet, AnswerPacket):
+            self._passed_answer_bytes += packet.size
+        self._pass_on(packet.engine_message(self._make_message), packet.size)
+
     async def _send_queued(self) -> None:
         limits = self._limits
         try:
-            while len(self._queued):
+            while len(self._queued) or self._passed_answer_bytes:
                 if not await self._drained():
                     self.give_up(f"it accepted no data for {limits.stall_timeout_seconds:g} s")
                     return
-                self._in_flight_packets = self._in_flight_bytes = 0
+                self._in_flight_packets = self._in_flight_bytes = self._passed_answer_bytes = 0
                 for packet in self._queued.pop_batch(limits.max_in_flight_packets, limits.max_in_flight_bytes):
-                    self._pass_on(packet.engine_message(self._make_message), packet.size)
+                    self._queued_answer_bytes -= packet.size if isinstance(packet, AnswerPacket) else 0
+                    self._pass_packet_on(packet)
+                self._drain_progress.set()
         finally:
             self._sender = None
+            self._drain_progress.set()
 
     async def _drained(self) -> bool:
         """Wait until Engine.IO's queue is empty; return False if the client accepts no data within the timeout."""

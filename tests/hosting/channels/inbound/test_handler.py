@@ -13,6 +13,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Attachment, ButtonPress, ChatLocation, InboundMessage, OutboundMessage, Person
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
+from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
 
 GROUP = ChatLocation("-20", "group")
@@ -85,6 +86,23 @@ async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_q
     running.brain.gate.set()
     await running.channel.wait_for_text("You said: second")
     assert not any("not accepted" in text for text in running.channel.sent_texts())
+
+
+async def test_messages_delivered_again_after_a_kill_that_overfills_the_queue_are_answered_once(start) -> None:
+    running = await start()
+    await running.host.pause()
+    messages = [await running.channel.deliver_message(text) for text in ("one", "two", "three")]
+    await running.end()
+    seen = await running.store.channel_state.list(PROCESSED_KIND)
+    assert len(seen) == 3
+    for note in seen:  # as if killed before these were written
+        await running.store.channel_state.remove(note.channel, note.account, note.kind, note.key)
+    again = await start(store=running.store, capacity=1)
+    for message in messages:
+        await again.channel.deliver(message)
+    await again.channel.wait_for_text("You said: three")
+    assert not any("not accepted" in text for text in again.channel.sent_texts())
+    assert len(await again.store.runs.list()) == 3
 
 
 async def test_a_stranger_gets_the_code_though_the_host_failed_before_it_was_told(start) -> None:

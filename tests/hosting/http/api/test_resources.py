@@ -274,3 +274,31 @@ async def test_a_title_is_one_line_without_invisible_characters(
     await ada.post("/api/tasks", json={"content": "hello", "session_id": "s"})
     assert (await ada.patch("/api/sessions/s", json={"title": given})).json()["title"] == title
     assert (await ada.patch("/api/sessions/s", json={"title": "\u200b\x00"})).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/api/tasks", "/api/sessions/s/messages"])
+async def test_a_message_sent_again_to_a_full_queue_gets_its_task(api, ada: httpx.AsyncClient, path: str) -> None:
+    await api.host.pause()
+    body = {"content": "hello", "client_message_id": "1"}
+    first = await ada.post(path, json=body)
+    full = first
+    while full.status_code != 429:
+        full = await ada.post("/api/tasks", json={"content": "more"})
+    again = await ada.post(path, json=body)
+    assert (again.status_code, again.json()["task_id"]) == (200, first.json()["task_id"])
+    api.host.is_shutting_down = True
+    again = await ada.post(path, json=body)
+    assert (again.status_code, again.json()["task_id"]) == (200, first.json()["task_id"])
+    assert (await ada.post(path, json={"content": "new"})).status_code == 503
+    api.host.is_shutting_down = False
+    await api.host.resume()
+
+
+async def test_a_task_is_cancelled_without_a_body(api, ada: httpx.AsyncClient) -> None:
+    await api.host.pause()
+    receipt = await sent(ada)
+    answer = await ada.post(
+        f"/api/tasks/{receipt['task_id']}/cancel", headers={"Content-Type": "application/octet-stream"}
+    )
+    assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
+    await api.host.resume()

@@ -10,7 +10,7 @@ from sophon.testing import VirtualClock
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
-from sophon_hosting.hub.sending.packet_queue import TextPacket
+from sophon_hosting.hub.sending.packet_queue import AnswerPacket, TextPacket
 from sophon_hosting.hub.sending.send_buffer import SendBuffer
 
 LIMITS = HubLimits(max_buffered_bytes=2000, max_in_flight_packets=3, max_in_flight_bytes=400, stall_timeout_seconds=30)
@@ -178,3 +178,61 @@ def test_a_frame_is_encoded_once_for_all_its_listeners() -> None:
     packets = [encoder.encode(frame).engine_message(namespace) for _ in range(100) for namespace in ("/", "/operator")]
     assert made == ['2["message",{"content":"a"}]', '2/operator,["message",{"content":"a"}]']
     assert len({id(packet) for packet in packets}) == 2
+
+
+def answer(sender: Sender, text: str) -> None:
+    sender.outbox.hold()
+    sender.outbox.release(AnswerPacket(text))
+
+
+async def test_a_request_waits_until_the_answers_before_it_were_read(sender) -> None:
+    answer(sender, "a" * 500)
+    waiting = asyncio.create_task(sender.outbox.wait_for_answers(400))
+    await sender.turns()
+    assert (waiting.done(), sender.outbox.has_waiting_request) == (False, True)
+    sender.line.read()
+    await sender.turns()
+    assert (waiting.done(), sender.outbox.has_waiting_request) == (True, False)
+
+
+async def test_live_events_do_not_delay_a_request(sender) -> None:
+    sender.say(*"abcdefgh")
+    await asyncio.wait_for(sender.outbox.wait_for_answers(400), 5)
+
+
+async def test_an_answer_behind_live_events_is_waited_for_too(sender) -> None:
+    sender.say(*"abcdefgh")
+    answer(sender, "x" * 500)
+    waiting = asyncio.create_task(sender.outbox.wait_for_answers(400))
+    batches = await sender.all()
+    assert [text[0] for batch in batches for text in batch] == [*"abcdefgh", "x"]
+    assert waiting.done()
+
+
+async def test_answers_that_a_client_asked_for_do_not_make_it_slow(sender) -> None:
+    sender.say(*"abc")
+    answer(sender, "x" * 5000)
+    sender.say("d" * 1000)
+    assert sender.reasons == []
+    sender.say("e" * 1000)
+    assert "bytes are buffered" in sender.reasons[0]
+
+
+async def test_a_client_that_reads_nothing_while_its_request_waits_is_given_up(sender) -> None:
+    answer(sender, "a" * 500)
+    waiting = asyncio.create_task(sender.outbox.wait_for_answers(400))
+    await sender.turns()
+    await sender.clock.advance(30)
+    await sender.turns()
+    assert (waiting.done(), len(sender.reasons)) == (True, 1)
+
+
+@pytest.mark.parametrize("events", ["", "abcd"])
+async def test_closing_ends_the_wait_of_a_request(sender, events: str) -> None:
+    sender.say(*events)
+    answer(sender, "x" * 500)
+    waiting = asyncio.create_task(sender.outbox.wait_for_answers(400))
+    await sender.turns()
+    sender.outbox.close()
+    await sender.turns()
+    assert waiting.done()

@@ -293,6 +293,18 @@ def test_an_outcome_says_what_came_of_it(status: str, problem: str):
         RunOutcome(status)  # type: ignore[arg-type]
 
 
+async def test_a_run_is_found_by_the_key_it_was_accepted_with(store: Store):
+    await store.runs.accept(message("a"), KEY)
+    await store.runs.accept(message("b"))
+    found = await store.runs.find_by_key(KEY)
+    assert found is not None
+    assert found == await store.runs.get("a")
+    for other in (InboundKey("mail", "bot-1", "42"), InboundKey("telegram", "bot-2", "42")):
+        assert await store.runs.find_by_key(other) is None
+    await store.sessions.delete("s")
+    assert await store.runs.find_by_key(KEY) is None
+
+
 async def test_ahead_counts_the_queued_runs_that_came_before(store: Store):
     await accepted(store, "a", "b", "c", "d")
     await store.runs.begin("a", NOON)

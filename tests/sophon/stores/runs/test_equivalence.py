@@ -90,6 +90,7 @@ class TwoHosts(RuleBasedStateMachine):
         known = InboundKey("telegram", "bot", key) if key is not None else None
         self.same(lambda store: store.runs.accept(new, known))
         self.same(lambda store: store.runs.count_ahead(run))
+        self.same(lambda store: store.runs.find_by_key(known or InboundKey("telegram", "bot", "unknown")))
 
     @rule(run=ids, at=moments, state=states)
     def begin(self, run: str, at: datetime, state: dict[str, Any]) -> None:

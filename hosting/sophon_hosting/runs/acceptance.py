@@ -1,0 +1,143 @@
+"""Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sophon.errors import InputError
+from sophon.services import Services
+from sophon.stores.runs.contract import InboundKey, Run
+from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.runs.queue_entries import build_queue_entry
+from sophon_hosting.runs.recovery import build_task_queued_event
+from sophon_hosting.runs.session_gate import SessionGate
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """Request to accept a message as a run.
+
+    `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
+    `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
+    trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
+    """
+
+    text: str
+    session_id: str | None = None
+    owner: str = ""
+    channel: str = "local"
+    account: str = ""
+    external_id: str | None = None
+    origin: Mapping[str, Any] = field(default_factory=lambda: {})
+    stream: bool = False
+    model: str | None = None
+    planning: str | None = None
+    max_iterations: int | None = None
+    trace: str | None = None
+    instructions: str | None = None
+    session_owner: str | None = None
+
+    @property
+    def inbound_key(self) -> InboundKey | None:
+        """De-duplication key of the message; None without an `external_id`."""
+        return None if self.external_id is None else InboundKey(self.channel, self.account, self.external_id)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReceipt:
+    """Result of `accept`. `position` counts the waiting tasks ahead; `created` is False for a repeated message."""
+
+    task_id: str
+    session_id: str
+    position: int
+    created: bool
+
+
+class MessageAcceptance:
+    """Accepts messages as runs. `gate` keeps a session from being deleted while a message for it is accepted.
+
+    The key of a message is looked up before a queue slot is reserved, and messages with the same key wait for each
+    other. So a message that is sent again is never refused because the queue is full, and takes no slot from another.
+    """
+
+    def __init__(self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate) -> None:
+        self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
+        self._key_locks: dict[InboundKey, _KeyLock] = {}
+
+    async def accept(self, message: RunRequest) -> TaskReceipt:
+        """Do what `Host.accept` does; the caller makes sure that a cancellation does not interrupt it."""
+        key = message.inbound_key
+        if key is None:
+            return await self._accept_new(message, None)
+        async with self._lock_key(key):
+            return await self.find_accepted(key) or await self._accept_new(message, key)
+
+    async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
+        """Return the receipt of the message that was accepted with this key; None if there is none."""
+        run = await self._services.store.runs.find_by_key(key)
+        return None if run is None else await self._repeat_receipt(run)
+
+    async def _accept_new(self, message: RunRequest, key: InboundKey | None) -> TaskReceipt:
+        run = self._run_of(message)
+        async with self._gate.accepting(run.session_id):
+            with self._queue.reserve(run.owner) as slot:
+                accepted = await self._services.store.runs.accept(run, key, session_owner=message.session_owner)
+                stored = accepted.run
+                if not accepted.created:
+                    return await self._repeat_receipt(stored)
+                if message.session_owner is not None:
+                    self._event_bus.drop_listeners_of_others(stored.session_id, message.session_owner)
+                entry = build_queue_entry(stored)
+                # Emit before `put`: a worker may start at once, and its events must follow this one.
+                self._event_bus.emit(build_task_queued_event(stored, await self._queue.estimate_position(entry)))
+                return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
+
+    async def _repeat_receipt(self, run: Run) -> TaskReceipt:
+        return TaskReceipt(run.id, run.session_id, await self._queue.position(run.id) or 0, created=False)
+
+    @asynccontextmanager
+    async def _lock_key(self, key: InboundKey) -> AsyncGenerator[None]:
+        key_lock = self._key_locks.setdefault(key, _KeyLock())
+        key_lock.users += 1
+        try:
+            async with key_lock.lock:
+                yield
+        finally:
+            key_lock.users -= 1
+            if not key_lock.users:
+                del self._key_locks[key]
+
+    def _run_of(self, message: RunRequest) -> Run:
+        if not message.text.strip():
+            raise InputError("the message is empty")
+        if message.model is not None:
+            self._services.gateway.find(message.model)
+        options: dict[str, Any] = {
+            "stream": message.stream,
+            "model": message.model,
+            "planning": parse_planning_mode(message.planning),
+            "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
+            "trace": message.trace,
+            **({"instructions": message.instructions} if message.instructions else {}),
+        }
+        return Run(
+            id=self._services.clock.new_id(),
+            session_id=message.session_id or self._services.clock.new_id(),
+            owner=message.owner,
+            channel=message.channel,
+            origin={**({"account": message.account} if message.account else {}), **message.origin},
+            text=message.text,
+            options=options,
+        )
+
+
+@dataclass(slots=True)
+class _KeyLock:
+    """Lock of one idempotency key; `users` holds it or waits for it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0

@@ -1,0 +1,45 @@
+"""Deadlines by the wall clock that are noticed in time although the clock jumps: suspend, time synchronization.
+
+A sleep is measured by the monotonic clock, which stands still while a computer is suspended and does not follow a
+correction of the time. A single long sleep until a moment of the wall clock therefore ends late.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from sophon.clock import Clock
+
+RECHECK_SECONDS = 30.0
+"""Maximum time without a look at the wall clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Moment `at` of the wall clock, reached at the latest when the time that was left when it was set has passed.
+
+    After a jump forward it is reached at once, after a jump backward not later than without one.
+    """
+
+    at: datetime
+    latest_monotonic: float
+
+    @classmethod
+    def of(cls, at: datetime, clock: Clock) -> Self:
+        """Return the deadline of an aware datetime, set now."""
+        return cls(at, clock.monotonic() + (at - clock.now()).total_seconds())
+
+    def remaining_seconds(self, clock: Clock) -> float:
+        """Return the remaining seconds; 0.0 or less if it is reached."""
+        return min((self.at - clock.now()).total_seconds(), self.latest_monotonic - clock.monotonic())
+
+
+def next_check_seconds(remaining_seconds: float | None) -> float:
+    """Return how long to sleep before the wall clock is looked at again: at most `RECHECK_SECONDS`."""
+    return RECHECK_SECONDS if remaining_seconds is None else min(max(remaining_seconds, 0.0), RECHECK_SECONDS)
+
+
+async def sleep_until(deadline: Deadline, clock: Clock) -> None:
+    """Sleep until a deadline, looking at the wall clock every `RECHECK_SECONDS`."""
+    while (remaining := deadline.remaining_seconds(clock)) > 0:
+        await clock.sleep(next_check_seconds(remaining))

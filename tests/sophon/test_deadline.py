@@ -1,0 +1,56 @@
+"""Deadlines by the wall clock, which jumps forward when a computer wakes up and backward when its time is corrected."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, sleep_until
+from sophon.testing import VirtualClock
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(auto=False)
+
+
+def in_an_hour(clock: VirtualClock) -> Deadline:
+    return Deadline.of(clock.now() + timedelta(hours=1), clock)
+
+
+def test_a_deadline_is_reached_at_its_time(clock) -> None:
+    deadline = in_an_hour(clock)
+    clock.advance(HOUR - 1)
+    assert deadline.remaining_seconds(clock) == 1
+    clock.advance(1)
+    assert deadline.remaining_seconds(clock) <= 0
+
+
+def test_a_jump_forward_reaches_it(clock) -> None:
+    deadline = in_an_hour(clock)
+    clock.jump(2 * HOUR)
+    assert deadline.remaining_seconds(clock) <= 0
+
+
+def test_a_jump_backward_does_not_move_it_away(clock) -> None:
+    deadline = in_an_hour(clock)
+    clock.jump(-24 * HOUR)
+    assert deadline.remaining_seconds(clock) == HOUR
+
+
+@pytest.mark.parametrize(("remaining", "seconds"), [(None, RECHECK_SECONDS), (5.0, 5.0), (-1.0, 0.0), (HOUR, 30.0)])
+def test_the_wall_clock_is_looked_at_often_enough(remaining: float | None, seconds: float) -> None:
+    assert next_check_seconds(remaining) == seconds
+
+
+@pytest.mark.parametrize(("jump", "slept"), [(0.0, HOUR), (2 * HOUR, RECHECK_SECONDS), (-24 * HOUR, HOUR)])
+async def test_a_sleep_ends_in_time(clock, jump: float, slept: float) -> None:
+    sleeping = asyncio.create_task(sleep_until(in_an_hour(clock), clock))
+    await clock.advance(0)
+    clock.jump(jump)
+    await clock.advance(slept - 1)
+    assert not sleeping.done()
+    await clock.advance(1)
+    assert sleeping.done()
