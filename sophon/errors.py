@@ -26,6 +26,7 @@
         ├── Overloaded            529, "overloaded"
         ├── ProviderUnavailable   5xx, network
         ├── ModelTimeout
+        ├── ResponseTooLarge      the reply exceeds AgentExecution.MaxReplyBytes; never retried or failed over
         ├── AuthenticationFailed  401, 403
         ├── ContextOverflow       the request exceeds the context window
         ├── BadRequest            other 4xx
@@ -291,6 +292,22 @@ class ModelTimeout(ModelError):
     """No response within the timeout."""
 
     code = "model_timeout"
+
+
+class ResponseTooLarge(ModelError):
+    """A provider's reply exceeds a limit on its size; it was not read to its end, and is neither retried nor failed over.
+
+    `subject` says what is too large, `limit` is in `unit`.
+    """
+
+    code = "response_too_large"
+
+    def __init__(self, subject: str, limit: int, unit: str = "bytes") -> None:
+        self.subject, self.limit, self.unit = subject, limit, unit
+        super().__init__(
+            f"{subject} is too large: more than {limit:,} {unit}; ask for a shorter answer, or raise "
+            "AgentExecution.MaxReplyBytes"
+        )
 
 
 class AuthenticationFailed(ModelError):

@@ -29,17 +29,20 @@ class Provider:
 
     A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
     time. Without `keys` the models are called without a key (local models). `default_prices` are those of its models
-    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`.
+    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`. The timeouts of an
+    attempt are the gateway's where they are None.
     """
 
     __slots__ = (
         "_qualified_infos",
         "active",
+        "attempt_timeout_seconds",
         "attempts",
         "breaker",
         "default_prices",
         "failures",
         "id",
+        "idle_timeout_seconds",
         "keys",
         "last_error",
         "models",
@@ -53,6 +56,9 @@ class Provider:
         priority: int = 1,
         active: bool = True,
         keys: ApiKeyPool | None = None,
+        *,
+        attempt_timeout_seconds: float | None = None,
+        idle_timeout_seconds: float | None = None,
     ) -> None:
         if not models:
             raise ValueError(f"provider {id!r} has no models; name at least one")
@@ -61,6 +67,8 @@ class Provider:
         self.priority = priority
         self.active = active
         self.keys = keys
+        self.attempt_timeout_seconds = attempt_timeout_seconds
+        self.idle_timeout_seconds = idle_timeout_seconds
         self.default_prices: tuple[float, float] | None = None
         self.breaker = CircuitBreaker()
         self.attempts = 0
