@@ -36,6 +36,7 @@ Constructors take facts, store them as attributes and build the message: fact, v
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sophon.security import RedactedError, redact
@@ -249,7 +250,8 @@ class PlanError(SophonError):
 class ModelError(SophonError):
     """Base class of provider errors; the gateway converts every provider exception and keeps it as the cause.
 
-    `retry_after` is the provider's delay in seconds. `visible` is true if streamed text had already been shown when
+    `retry_after` is the provider's delay in seconds; `unavailable_until` is when the provider, or a key of it, is used
+    again, if the gateway gave up because that is too far away (ISO 8601 in UTC). `visible` is true if streamed text had already been shown when
     the attempt failed; such an attempt is never retried.
     """
 
@@ -266,8 +268,15 @@ class ModelError(SophonError):
     ) -> None:
         self.provider, self.model, self.status, self.retry_after = provider, model, status, retry_after
         self.visible = False
+        self.unavailable_until: str | None = None
         self.attempts: list[Any] = []
         super().__init__(message)
+
+    def set_unavailable_until(self, moment: datetime) -> None:
+        """Set the time until which the provider is not called, and add it to the message, once."""
+        if self.unavailable_until is None:
+            self.unavailable_until = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            self.args = (f"{self}; the provider is not called again before {self.unavailable_until}",)
 
 
 class RateLimited(ModelError):

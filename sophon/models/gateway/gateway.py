@@ -146,6 +146,18 @@ class ModelGateway:
         now = self._context.clock.monotonic()
         return [provider.statistics(now) for provider in self.providers]
 
+    def reset_provider(self, provider_id: str) -> ProviderStatistics:
+        """End what keeps a provider from being called: cool-downs, disabled keys, the open circuit. Raises NotFound.
+
+        Return its statistics before the reset. All of it is in the memory of this process.
+        """
+        for provider in self.providers:
+            if provider.id == provider_id:
+                before = provider.statistics(self._context.clock.monotonic())
+                provider.reset()
+                return before
+        raise NotFound("provider", provider_id)
+
     def _skip_open_circuits(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Skip candidates with an open breaker, which may have opened during the turn; if none is left, return all."""
         now = self._context.clock.monotonic()

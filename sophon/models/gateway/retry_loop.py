@@ -1,9 +1,11 @@
 """Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
 from sophon.events import AgentStatus, Emit
+from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
@@ -136,6 +138,7 @@ class RetryLoop:
         seconds, options = self._delay(progress), self._context.options
         if seconds > (options.last_candidate_max_wait_seconds if self._is_last_candidate else options.max_wait_seconds):
             progress.event = RetryEvent.WAIT_TOO_LONG
+            self._announce_pause(progress, seconds)
             return
         if self._emit is not None:
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
@@ -151,6 +154,19 @@ class RetryLoop:
         most = self._context.limits_of(self._candidate.provider).attempt_timeout_seconds
         used = self._context.clock.monotonic() - progress.started_at
         return isinstance(progress.failure, ModelTimeout) and most is not None and used >= most
+
+    def _announce_pause(self, progress: _RetryProgress, seconds: float) -> None:
+        """Say in the error, and in a status event, when the provider is used again; the wait is too long for a call."""
+        if not isinstance(progress.failure, ModelError):
+            return
+        keys = self._candidate.provider.keys
+        paused = keys.seconds_until_available(self._candidate.info.name) if keys is not None else seconds
+        # At most an hour, whatever the provider asked for: then its key is tried again.
+        until = self._context.clock.now() + timedelta(seconds=min(paused or seconds, MAX_COOLDOWN_SECONDS))
+        progress.failure.set_unavailable_until(until)
+        if self._emit is not None:
+            detail = f"{self._candidate.info.id}: {progress.failure.code}; not called before "
+            self._emit(AgentStatus(status="retrying", detail=f"{detail}{progress.failure.unavailable_until}"))
 
     def _delay(self, progress: _RetryProgress) -> float:
         """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
