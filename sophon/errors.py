@@ -276,7 +276,7 @@ class ModelError(SophonError):
         """Set the time until which the provider is not called, and add it to the message, once."""
         if self.unavailable_until is None:
             self.unavailable_until = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            self.args = (f"{self}; the provider is not called again before {self.unavailable_until}",)
+            self.args = (f"{self}; try again after {self.unavailable_until}",)
 
 
 class RateLimited(ModelError):

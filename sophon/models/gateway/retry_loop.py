@@ -165,8 +165,9 @@ class RetryLoop:
         until = self._context.clock.now() + timedelta(seconds=min(paused or seconds, MAX_COOLDOWN_SECONDS))
         progress.failure.set_unavailable_until(until)
         if self._emit is not None:
-            detail = f"{self._candidate.info.id}: {progress.failure.code}; not called before "
-            self._emit(AgentStatus(status="retrying", detail=f"{detail}{progress.failure.unavailable_until}"))
+            until_text = progress.failure.unavailable_until
+            detail = f"{self._candidate.info.id}: {progress.failure.code}; not called again before {until_text}"
+            self._emit(AgentStatus(status="retrying", detail=detail))
 
     def _delay(self, progress: _RetryProgress) -> float:
         """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
@@ -202,5 +203,8 @@ class RetryLoop:
             provider=provider.id,
             model=info.name,
         )
-        cooling.retry_after = provider.keys.retry_after_seconds(info.name) if provider.keys is not None else None
+        if provider.keys is not None:
+            cooling.retry_after = provider.keys.retry_after_seconds(info.name)
+            seconds = provider.keys.seconds_until_available(info.name)
+            cooling.set_unavailable_until(self._context.clock.now() + timedelta(seconds=seconds))
         return _RetryProgress(None, cooling, RetryEvent.KEYS_COOLING, RetryPosition(), started_at)

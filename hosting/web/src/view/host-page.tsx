@@ -45,6 +45,11 @@ export function HostPage(): JSX.Element {
               <td>
                 <StatusLight good={each.health === "active"} label={each.health} />
                 {each.last_error ? <p class="hint">{toOneLine(each.last_error, 200)}</p> : null}
+                {describePause(each).map((line) => (
+                  <p key={line} class="hint">
+                    {line}
+                  </p>
+                ))}
               </td>
             </tr>
           ))}
