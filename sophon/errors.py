@@ -250,9 +250,9 @@ class PlanError(SophonError):
 class ModelError(SophonError):
     """Base class of provider errors; the gateway converts every provider exception and keeps it as the cause.
 
-    `retry_after` is the provider's delay in seconds; `unavailable_until` is when the provider, or a key of it, is used
-    again, if the gateway gave up because that is too far away (ISO 8601 in UTC). `visible` is true if streamed text had already been shown when
-    the attempt failed; such an attempt is never retried.
+    `retry_after` is the provider's delay in seconds. `unavailable_until` (ISO 8601 in UTC) is when the provider is
+    called again, if the gateway gave up because that is too far away. `visible` is true if streamed text had already
+    been shown when the attempt failed; such an attempt is never retried.
     """
 
     code = "model"
@@ -304,7 +304,7 @@ class ModelTimeout(ModelError):
 
 
 class ResponseTooLarge(ModelError):
-    """A provider's reply exceeds a limit on its size; it was not read to its end, and is neither retried nor failed over.
+    """A provider's reply exceeds a limit on its size. Its rest was not read; it is neither retried nor failed over.
 
     `subject` says what is too large, `limit` is in `unit`.
     """

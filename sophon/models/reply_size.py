@@ -52,7 +52,7 @@ class ReplySize:
                 if id(cast(object, each)) in seen:
                     continue
                 seen.add(id(cast(object, each)))
-                waiting += _list_parts(each)
+                waiting += _list_parts(cast(object, each))
             else:
                 self.bytes += 8
         if self.bytes > self.max_bytes:

@@ -34,9 +34,9 @@ class ApiKeyPool:
     """Pool of a provider's API keys; uses one key until it must cool down, then rotates to the next available one.
 
     Staying on one key keeps the provider's prompt cache valid. A cool-down applies to a key and a model, so that other
-    models stay usable with the same key. A disabled key (401, 403) is not used again in this process, unless an operator resets the pool. Cool-downs
-    and disabled keys are kept in memory only, so that a restart ends them. Keys never appear
-    in the repr or in the statistics.
+    models stay usable with the same key. A disabled key (401, 403) is not used again in this process, unless an
+    operator resets the pool. Both are kept in memory only, so that a restart ends them. Keys never appear in the repr
+    or in the statistics.
     """
 
     __slots__ = ("_clock", "_cooldowns", "_current", "_disabled", "_keys")

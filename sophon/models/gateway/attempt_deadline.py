@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from sophon.clock import Clock
+from sophon.clock import Clock, Timer
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
@@ -18,13 +18,23 @@ CHECKS_PER_IDLE_TIMEOUT = 4
 class AttemptDeadline:
     """Async context manager that ends its body with ModelTimeout when a limit has passed.
 
-    One task per attempt wakes a few times per idle timeout and looks for new pieces, so that a piece costs nothing.
-    What counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
+    A timer fires a few times per idle timeout and looks for new pieces: a piece costs nothing, and no task runs. What
+    counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
     whatever else keeps a connection busy do not. Without `is_streamed` nobody can see progress, and only the limit on
     the whole attempt holds. A body that returns although it was cancelled has timed out, too.
     """
 
-    __slots__ = ("_clock", "_failure", "_limits", "_progress", "_scope", "_started_at", "_task", "_waits_for_pieces")
+    __slots__ = (
+        "_clock",
+        "_failure",
+        "_limits",
+        "_progress",
+        "_scope",
+        "_silent_since",
+        "_started_at",
+        "_timer",
+        "_waits_for_pieces",
+    )
 
     def __init__(
         self, clock: Clock, limits: AttemptLimits, output: AttemptOutput, tap: StreamTap | None, *, is_streamed: bool
@@ -34,22 +44,22 @@ class AttemptDeadline:
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
         self._progress = _Progress(output, tap)
         self._scope = asyncio.timeout(None)
-        self._started_at = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._started_at = self._silent_since = 0.0
+        self._timer: Timer | None = None
         self._failure: ModelTimeout | None = None
 
     async def __aenter__(self) -> Self:
         await self._scope.__aenter__()
         if self._waits_for_pieces or self._limits.attempt_timeout_seconds is not None:
-            self._started_at = self._clock.monotonic()
-            self._task = asyncio.create_task(self._watch(), name="sophon-attempt-deadline")
+            self._started_at = self._silent_since = self._clock.monotonic()
+            self._start_timer(self._started_at)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         try:
             await self._scope.__aexit__(kind, error, trace)
         except TimeoutError:
@@ -57,24 +67,24 @@ class AttemptDeadline:
         if self._failure is not None and (error is None or _is_consequence(error)):
             raise self._failure from error
 
-    async def _watch(self) -> None:
-        silent_since = self._started_at
-        while True:
-            now = self._clock.monotonic()
-            if self._waits_for_pieces and self._progress.has_grown():
-                silent_since = now
-            failure = self._find_passed_limit(now, silent_since)
-            if failure is not None:
-                self._failure = failure
-                self._scope.reschedule(asyncio.get_running_loop().time())
-                return
-            await _pause(self._clock, self._seconds_to_next_check(now))
+    def _start_timer(self, now: float) -> None:
+        self._timer = self._clock.call_later(self._seconds_to_next_check(now), self._check)
 
-    def _find_passed_limit(self, now: float, silent_since: float) -> ModelTimeout | None:
+    def _check(self) -> None:
+        now = self._clock.monotonic()
+        if self._waits_for_pieces and self._progress.has_grown():
+            self._silent_since = now
+        self._failure = self._find_passed_limit(now)
+        if self._failure is None:
+            self._start_timer(now)
+        else:
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def _find_passed_limit(self, now: float) -> ModelTimeout | None:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
         if attempt is not None and now - self._started_at >= attempt:
             return ModelTimeout(f"the reply was not complete after {attempt:g} s (Providers[].AttemptTimeout)")
-        if self._waits_for_pieces and idle is not None and now - silent_since >= idle:
+        if self._waits_for_pieces and idle is not None and now - self._silent_since >= idle:
             return ModelTimeout(f"the model wrote nothing for {idle:g} s (Providers[].IdleTimeout)")
         return None
 
@@ -112,13 +122,3 @@ class _Progress:
 def _is_consequence(error: BaseException) -> bool:
     """Return whether an error may come from the cancellation: a failed test and a cancellation from outside do not."""
     return isinstance(error, Exception) and not isinstance(error, AssertionError)
-
-
-async def _pause(clock: Clock, seconds: float) -> None:
-    """Wait on the clock as a timeout and not as a sleep, so that a virtual clock does not skip to its end."""
-    try:
-        async with clock.timeout(seconds):
-            await asyncio.get_running_loop().create_future()
-    except TimeoutError:
-        return
-

@@ -33,7 +33,9 @@ def list_providers(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonO
 
 
 @app.command()
-def reset(ctx: typer.Context, provider: ProviderArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+def reset(
+    ctx: typer.Context, provider: ProviderArgument, url: HostUrlOption = None, as_json: JsonOption = False
+) -> None:
     """Call a provider again now: end cool-downs, enable rejected keys and close the circuit."""
     row = open_host_client(ctx.obj, url).reset_provider(provider)
     if as_json:

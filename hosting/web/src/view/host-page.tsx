@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { chain, currentUser, providers, refreshHost, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
+import { describePause } from "../text/provider-state";
 import type { ChannelInfo } from "../wire/protocol";
 import { Disclosure } from "./controls";
 

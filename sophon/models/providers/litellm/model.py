@@ -22,7 +22,6 @@ from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, Response
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.reply_size import MAX_REPLY_BYTES
 
-
 MAX_CAUSES = 10
 """Causes of an error that are searched for one of our own."""
 

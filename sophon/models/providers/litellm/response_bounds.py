@@ -1,12 +1,13 @@
 """Bounds on the responses that litellm reads, through hooks of the HTTP clients that it creates.
 
 litellm reads whole responses, error responses included, before anybody sees them, and its clients inflate a compressed
-chunk at once. Its clients are created in two places: `AsyncHTTPHandler` (most providers) and `BaseOpenAILLM` (those that
-it calls with OpenAI's package). A provider that litellm calls with a package of the provider's own is not bounded here:
-its replies are counted when litellm has returned them, or chunk by chunk in a stream.
+chunk at once. Its clients are created in two places: `AsyncHTTPHandler` (most providers) and `BaseOpenAILLM` (those
+that it calls with OpenAI's package). A provider that litellm calls with a package of the provider's own is not bounded
+here: its replies are counted when litellm has returned them, or chunk by chunk in a stream.
 """
 
 import functools
+import importlib
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -20,20 +21,23 @@ from sophon.models.reply_size import MAX_REPLY_BYTES
 
 log = logging.getLogger("sophon")
 
+CLIENT_FACTORIES = (
+    ("litellm.llms.custom_httpx.http_handler", "AsyncHTTPHandler", "create_client"),
+    ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_async_http_client"),
+)
+"""Module, class and method of litellm that create an HTTP client."""
+
 max_reply_bytes: ContextVar[int] = ContextVar("sophon_litellm_max_reply_bytes", default=MAX_REPLY_BYTES)
 """Limit for the calls of the current task; the adapter sets it before it calls litellm."""
 
 
 def install_response_bounds() -> None:
     """Bound every HTTP client that litellm creates from now on; litellm must have been imported. Idempotent."""
-    # lazy: these modules of litellm take seconds to load
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
-    from litellm.llms.openai.common_utils import BaseOpenAILLM
-
-    for owner, name in ((AsyncHTTPHandler, "create_client"), (BaseOpenAILLM, "_get_async_http_client")):
+    for module, owner_name, name in CLIENT_FACTORIES:
+        owner: Any = getattr(importlib.import_module(module), owner_name, None)
         create: Any = getattr(owner, name, None)
         if create is None:
-            log.warning("this version of litellm has no %s.%s: replies are not bounded while they are read", owner, name)
+            log.warning("litellm has no %s.%s: replies are not bounded while they are read", owner_name, name)
         elif not hasattr(create, "__wrapped__"):
             is_static = isinstance(owner.__dict__.get(name), staticmethod)
             bounded = _with_hooks(create)

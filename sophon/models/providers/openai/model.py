@@ -53,8 +53,9 @@ class OpenAIModel:
     """Model adapter for `POST {base_url}/chat/completions`.
 
     `timeout_seconds` limits the whole response or, while streaming, the time between two chunks of bytes, whatever they
-    hold; connecting takes at most ten seconds. The size of a response is limited while it is read. `has_think_tags`: the model writes its reasoning between `<think>` tags in its text. The key is
-    taken from the request; without one no authorization header is sent. Proxies are taken from the environment.
+    hold; connecting takes at most ten seconds. The size of a response is limited while it is read. `has_think_tags`:
+    the model writes its reasoning between `<think>` tags in its text. The key is taken from the request; without one no
+    authorization header is sent. Proxies are taken from the environment.
     """
 
     def __init__(

@@ -20,7 +20,9 @@ IDLE, WHOLE = 600.0, 1200.0
 class OwnModel:
     """A model of one's own: `say` is called every `every` seconds, for `seconds` in all."""
 
-    def __init__(self, clock: VirtualClock, say: Callable[[ModelRequest], object], every: float, seconds: float) -> None:
+    def __init__(
+        self, clock: VirtualClock, say: Callable[[ModelRequest], object], every: float, seconds: float
+    ) -> None:
         self.info = ModelInfo("own", "own", streaming=True)
         self.clock, self.say, self.every, self.seconds = clock, say, every, seconds
         self.calls = 0

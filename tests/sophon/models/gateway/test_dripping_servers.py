@@ -20,7 +20,8 @@ from sophon_middlewares.chains import twelve
 DRIPS = {
     "comments": b": keep-alive\n\n",
     "blank lines": b"\n",
-    "empty deltas": b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{}}]}\n\n',
+    "empty deltas": b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",'
+    b'"choices":[{"index":0,"delta":{}}]}\n\n',
     "roles": b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",'
     b'"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n',
 }

@@ -70,7 +70,9 @@ async def test_a_whole_body_is_refused_after_the_bytes_that_a_reply_may_have(
     adapters: Any, server: Any, kit: Any
 ) -> None:
     model = await adapters.at(server)
-    sent = endless(server, b'{"choices": [{"message": {"content": "', b"x" * 65536, **{"Content-Type": "application/json"})
+    sent = endless(
+        server, b'{"choices": [{"message": {"content": "', b"x" * 65536, **{"Content-Type": "application/json"}
+    )
     error = await refused(server, model, kit.request(model))
     await server.left()
     assert error.code == "response_too_large"
@@ -211,8 +213,8 @@ async def test_more_tool_calls_than_a_reply_may_have_are_refused(adapters: Any, 
     model = await adapters.at(server)
     calls = [("", "t", "")] * 1001
     server.says(None, tool_calls=kit.tool_calls(*calls))
+    gateway = gateway_of(model)
     with pytest.raises(ResponseTooLarge, match="tool calls"):
-        gateway = gateway_of(model)
         await gateway.call(kit.request(model), gateway.candidates())
 
 

@@ -1,4 +1,4 @@
-"""Answers without an answer, over real HTTP: each is one clear error, or a reply without text, for which the turn asks again."""
+"""Answers without an answer, over real HTTP: each is one clear error, or an empty reply, and the turn asks again."""
 
 from typing import Any
 

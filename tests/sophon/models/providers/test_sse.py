@@ -57,6 +57,10 @@ def test_a_line_without_end_is_given_up() -> None:
 @pytest.mark.parametrize("line", [b"data: 0123456789\n", b"data: "])
 def test_an_event_of_many_lines_or_chunks_has_the_same_limit(line: bytes) -> None:
     stream = SseDecoder(100)
-    with pytest.raises(ResponseTooLarge):
+
+    def feed_all() -> None:
         for _ in range(40):
             stream.feed(line)
+
+    with pytest.raises(ResponseTooLarge):
+        feed_all()
