@@ -15,6 +15,14 @@ import anyio.to_thread
 T = TypeVar("T")
 
 
+class Timer(Protocol):
+    """Protocol of a call that is due later."""
+
+    def cancel(self) -> None:
+        """Call nothing any more; no effect after the call."""
+        ...
+
+
 class Clock(Protocol):
     """Protocol for time, randomness and ids; `sophon.testing.VirtualClock` implements it for tests."""
 
@@ -32,6 +40,10 @@ class Clock(Protocol):
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         """Return a scope that cancels its body after `seconds` and raises TimeoutError; None means no timeout."""
+        ...
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` in the event loop after `seconds`; as with a timeout, nobody waits for it."""
         ...
 
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
@@ -68,6 +80,9 @@ class SystemClock:
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
         # asyncio's scope costs half of anyio's, and every tool call runs inside one.
         return asyncio.timeout(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
 
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)

@@ -26,6 +26,7 @@
         ├── Overloaded            529, "overloaded"
         ├── ProviderUnavailable   5xx, network
         ├── ModelTimeout
+        ├── ResponseTooLarge      the reply exceeds AgentExecution.MaxReplyBytes; never retried or failed over
         ├── AuthenticationFailed  401, 403
         ├── ContextOverflow       the request exceeds the context window
         ├── BadRequest            other 4xx
@@ -35,6 +36,7 @@ Constructors take facts, store them as attributes and build the message: fact, v
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sophon.security import RedactedError, redact
@@ -254,8 +256,9 @@ class PlanError(SophonError):
 class ModelError(SophonError):
     """Base class of provider errors; the gateway converts every provider exception and keeps it as the cause.
 
-    `retry_after` is the provider's delay in seconds. `visible` is true if streamed text had already been shown when
-    the attempt failed; such an attempt is never retried.
+    `retry_after` is the provider's delay in seconds. `unavailable_until` (ISO 8601 in UTC) is when the provider is
+    called again, if the gateway gave up because that is too far away. `visible` is true if streamed text had already
+    been shown when the attempt failed; such an attempt is never retried.
     """
 
     code = "model"
@@ -271,8 +274,15 @@ class ModelError(SophonError):
     ) -> None:
         self.provider, self.model, self.status, self.retry_after = provider, model, status, retry_after
         self.visible = False
+        self.unavailable_until: str | None = None
         self.attempts: list[Any] = []
         super().__init__(message)
+
+    def set_unavailable_until(self, moment: datetime) -> None:
+        """Set the time until which the provider is not called, and add it to the message, once."""
+        if self.unavailable_until is None:
+            self.unavailable_until = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            self.args = (f"{self}; try again after {self.unavailable_until}",)
 
 
 class RateLimited(ModelError):
@@ -297,6 +307,22 @@ class ModelTimeout(ModelError):
     """No response within the timeout."""
 
     code = "model_timeout"
+
+
+class ResponseTooLarge(ModelError):
+    """A provider's reply exceeds a limit on its size. Its rest was not read; it is neither retried nor failed over.
+
+    `subject` says what is too large, `limit` is in `unit`.
+    """
+
+    code = "response_too_large"
+
+    def __init__(self, subject: str, limit: int, unit: str = "bytes") -> None:
+        self.subject, self.limit, self.unit = subject, limit, unit
+        super().__init__(
+            f"{subject} is too large: more than {limit:,} {unit}; ask for a shorter answer, or raise "
+            "AgentExecution.MaxReplyBytes"
+        )
 
 
 class AuthenticationFailed(ModelError):

@@ -9,6 +9,9 @@ MAX_SEPARATE_PIECES = 512
 in pieces of four characters would take fifteen times its size.
 """
 
+LARGE_PIECE_CHARACTERS = 64 * 1024
+"""A piece of this size is not joined again, so that a long text is not copied once for every 512 of its pieces."""
+
 
 def join_texts(texts: Iterable[str]) -> str:
     """Join the texts of a turn's replies, separated by `separator_after`; blank texts are omitted."""
@@ -25,7 +28,12 @@ def separator_after(text: str) -> str:
 
 
 def add_piece(pieces: list[str], piece: str) -> None:
-    """Append a piece of a streamed text; beyond `MAX_SEPARATE_PIECES` they become one."""
+    """Append a piece of a streamed text; beyond `MAX_SEPARATE_PIECES` the newest small ones become one."""
     pieces.append(piece)
-    if len(pieces) > MAX_SEPARATE_PIECES:
-        pieces[:] = ["".join(pieces)]
+    if len(pieces) <= MAX_SEPARATE_PIECES:
+        return
+    start = len(pieces)
+    while start and len(pieces[start - 1]) < LARGE_PIECE_CHARACTERS:
+        start -= 1
+    if len(pieces) - start > 1:
+        pieces[start:] = ["".join(pieces[start:])]

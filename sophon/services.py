@@ -16,6 +16,7 @@ from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
 from sophon.messages import Message
 from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
@@ -74,7 +75,8 @@ class Services:
         if (prices := self.settings.budget.default_prices) is not None:
             for provider in providers:
                 provider.default_prices = (prices.input, prices.output)
-        self.gateway = ModelGateway(providers, clock=self.clock)
+        limits = GatewayOptions(max_reply_bytes=self.settings.agent_execution.max_reply_bytes)
+        self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
         self.registry = ToolRegistry(add_builtin_tools(tools, self.settings))
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()

@@ -132,6 +132,7 @@ class Context(TurnState):
         temperature: float | None = None,
         on_text: OnText | None = None,
         on_reasoning: OnText | None = None,
+        max_reply_bytes: int | None = None,
     ) -> ModelRequest:
         """Build a request for `complete`. The request takes ownership of the list of messages."""
         route = self.route if self.route is not None else self.services.gateway.candidates()
@@ -145,6 +146,7 @@ class Context(TurnState):
             temperature=temperature,
             on_text=on_text,
             on_reasoning=on_reasoning,
+            max_reply_bytes=max_reply_bytes,
         )
 
     async def complete(self, request: ModelRequest, *, route: "Sequence[Candidate] | None" = None) -> ModelResponse:

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
+from sophon.joined_text import add_piece
 from sophon.messages import Message, ToolCall, Usage
+from sophon.models.reply_size import ReplySize
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
@@ -84,17 +86,25 @@ NO_MODEL = ModelInfo(name="none", provider="none")
 class AttemptOutput:
     """What a model notes during an attempt, so that it is charged if the attempt fails; the gateway reads it then.
 
-    Without notes only the streamed text counts.
+    Without notes only the streamed text counts. An adapter notes with `note`, which also enforces the limits.
     """
 
     pieces: list[str] = field(default_factory=lambda: [])
     """All that was produced: text, reasoning, and the names and arguments of tool calls, in the order of arrival."""
+    size: ReplySize = field(default_factory=ReplySize)
+    """The size of the pieces that were noted with `note`, and its limit."""
     usage: Usage | None = None
     """The usage that the provider has reported."""
     is_half_usage: bool = False
     """Whether the provider's report lacks input or output tokens; the 0 in its place is estimated."""
     has_begun: bool = False
     """Whether the provider has begun to answer, which it charges for even if the answer is lost."""
+
+    def note(self, produced: str) -> None:
+        """Append what was produced and count it. Raises ResponseTooLarge."""
+        if produced:
+            add_piece(self.pieces, produced)
+            self.size.add(produced)
 
 
 @dataclass(slots=True)
@@ -119,6 +129,8 @@ class ModelRequest:
     on_reasoning: OnText | None = field(default=None, repr=False)
     output: AttemptOutput | None = field(default=None, repr=False, compare=False)
     """Notes of the attempt, which the gateway sets for each; None outside of an attempt."""
+    max_reply_bytes: int | None = None
+    """Limit on the size of the reply, if it is lower than the gateway's: what the turn's texts leave of it."""
 
     def copy_with(self, **changes: Any) -> Self:
         """Return a copy with the named fields replaced."""

@@ -26,11 +26,23 @@ SPINS_WITHOUT_QUEUE = 100
 class _Timer:
     due: float
     order: int
-    fire: Callable[[], None] = field(compare=False)
+    fire: Callable[[], object] = field(compare=False)
     is_sleep: bool = field(compare=False)
     """True for a sleep, which advances virtual time; false for a timeout, which fires when time passes it."""
     loop: asyncio.AbstractEventLoop = field(compare=False)
     done: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _TimerHandle:
+    """Timer of `call_later`."""
+
+    end: Callable[[_Timer], None]
+    timer: _Timer
+
+    def cancel(self) -> None:
+        """End the timer before it fires."""
+        self.end(self.timer)
 
 
 class VirtualClock:
@@ -106,6 +118,10 @@ class VirtualClock:
         """Return a scope as `Clock.timeout` does, in virtual time."""
         return self._timeout(seconds)
 
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> "_TimerHandle":
+        """Call `callback` in virtual time, when a timeout of as many seconds would fire."""
+        return _TimerHandle(self._end, self._add(seconds, callback, is_sleep=False))
+
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         """Run as `Clock.run_in_thread`; the event loop is blocked until the function ends: see
         `BlockingThreadRunner`.
@@ -160,7 +176,7 @@ class VirtualClock:
             finally:
                 self._end(timer)
 
-    def _add(self, seconds: float, fire: Callable[[], None], *, is_sleep: bool) -> _Timer:
+    def _add(self, seconds: float, fire: Callable[[], object], *, is_sleep: bool) -> _Timer:
         loop = asyncio.get_running_loop()
         timer = _Timer(self._elapsed + seconds, next(self._order), fire, is_sleep, loop)
         heapq.heappush(self._timers, timer)

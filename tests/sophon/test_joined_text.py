@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sophon.joined_text import MAX_SEPARATE_PIECES, add_piece, join_texts
+from sophon.joined_text import LARGE_PIECE_CHARACTERS, MAX_SEPARATE_PIECES, add_piece, join_texts
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,12 @@ def test_many_short_pieces_take_little_more_than_their_text() -> None:
     assert len(pieces) <= MAX_SEPARATE_PIECES
     assert sum(map(sys.getsizeof, pieces)) < 200_000 + 60 * MAX_SEPARATE_PIECES
     assert "".join(pieces) == "".join(f"{number % 10}abc" for number in range(50_000))
+
+
+def test_a_large_piece_is_not_copied_again() -> None:
+    large = "x" * LARGE_PIECE_CHARACTERS
+    pieces = [large]
+    for _ in range(3 * MAX_SEPARATE_PIECES):
+        add_piece(pieces, "abc")
+    assert pieces[0] is large
+    assert len("".join(pieces)) == len(large) + 9 * MAX_SEPARATE_PIECES

@@ -27,6 +27,7 @@ COMMANDS = {
     "approvals": "List pending approvals and decide them.",
     "pairing": "List pairing requests from channels, approve and revoke them.",
     "queue": "Show the queue of a host, pause, resume and drain it.",
+    "providers": "List the providers of a host and their cool-downs, and reset one.",
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
     "worker": "Run tasks without web page, API and Socket.IO.",

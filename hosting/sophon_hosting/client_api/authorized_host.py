@@ -1,12 +1,15 @@
 """Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sophon.approvals import Decision
 from sophon.errors import NotFound, SessionTaken
+from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
@@ -22,6 +25,8 @@ from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+
+log = logging.getLogger("sophon")
 
 SESSION_TRIES = 5
 """How often a session is looked up that others delete and take at the same time."""
@@ -283,6 +288,34 @@ class AuthorizedHost:
             for record in records
             if owner is None or await self._owner_of_task(record) == owner
         ]
+
+    def list_providers(self) -> list[ProviderStatistics]:
+        """Return the providers as this process knows them, by priority. Operators only. Raises Forbidden."""
+        self.require_operator()
+        return self._host.services.gateway.statistics()
+
+    def reset_provider(self, provider_id: str) -> ProviderStatistics:
+        """End cool-downs of a provider, enable its rejected keys and close its circuit; return its statistics.
+
+        Operators only; the reset is logged. Raises Forbidden, NotFound.
+        """
+        self.require_operator()
+        gateway, clock = self._host.services.gateway, self._host.services.clock
+        before = gateway.reset_provider(provider_id)
+        cooling, disabled = (before.keys.cooling, before.keys.disabled) if before.keys is not None else (0, 0)
+        log.info(
+            "provider %s was reset by %s: %d keys were cooling down, %d were disabled, the circuit was %s",
+            provider_id,
+            self.user.id,
+            cooling,
+            disabled,
+            before.circuit,
+        )
+        return gateway.find_provider(provider_id).statistics(clock.monotonic())
+
+    def now(self) -> datetime:
+        """Return the host's time."""
+        return self._host.services.clock.now()
 
     def require_operator(self) -> None:
         """Raise Forbidden unless the user is an operator."""

@@ -1,10 +1,11 @@
 """Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sophon.messages import Usage
+from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.memories.contract import MemoryEntry
@@ -150,6 +151,23 @@ def dead_letter_to_json(letter: DeadLetter) -> dict[str, Any]:
         "session_id": letter.entry.session_id,
         "deliveries": letter.delivery_count,
         "died_at": _to_iso(letter.died_at),
+    }
+
+
+def provider_to_json(statistics: ProviderStatistics, now: datetime) -> dict[str, Any]:
+    """Convert a provider's state, for operators; `available_at` is when it is called again, null if it is now."""
+    seconds, keys = statistics.available_in_seconds, statistics.keys
+    return {
+        "provider": statistics.id,
+        "health": statistics.health,
+        "circuit": statistics.circuit,
+        "keys": keys.total if keys is not None else 0,
+        "keys_cooling": keys.cooling if keys is not None else 0,
+        "keys_disabled": keys.disabled if keys is not None else 0,
+        "available_at": _to_iso(now + timedelta(seconds=seconds)) if seconds else None,
+        "attempts": statistics.attempts,
+        "failures": statistics.failures,
+        "last_error": statistics.last_error,
     }
 
 

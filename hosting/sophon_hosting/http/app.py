@@ -15,6 +15,7 @@ from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.memory import memory_routes
+from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
@@ -43,6 +44,7 @@ API_ROUTES = (
     task_routes,
     approval_routes,
     queue_routes,
+    provider_routes,
     memory_routes,
     usage_routes,
     host_info_routes,

@@ -12,6 +12,8 @@ from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse
+from sophon.models.reply_size import count_utf8_bytes
+from sophon.reply_text import collect_earlier_texts
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
@@ -115,7 +117,14 @@ def _build_request(ctx: Context) -> ModelRequest:
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
+        max_reply_bytes=_remaining_reply_bytes(ctx),
     )
+
+
+def _remaining_reply_bytes(ctx: Context) -> int:
+    """Return the size that the next reply may have: the answer of a turn is all its texts before tool calls, too."""
+    earlier = sum(count_utf8_bytes(text) for text in collect_earlier_texts(ctx.messages))
+    return max(0, ctx.settings.agent_execution.max_reply_bytes - earlier)
 
 
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:

@@ -21,6 +21,8 @@ class ApiKeyStatistics:
     total: int
     cooling: int
     disabled: int
+    available_in_seconds: float = 0.0
+    """Seconds until a key is available for every model of the provider; 0 if one is, or if all keys are disabled."""
 
 
 class _Cooldown(NamedTuple):
@@ -32,8 +34,9 @@ class ApiKeyPool:
     """Pool of a provider's API keys; uses one key until it must cool down, then rotates to the next available one.
 
     Staying on one key keeps the provider's prompt cache valid. A cool-down applies to a key and a model, so that other
-    models stay usable with the same key. A disabled key (401, 403) is not used again in this process. Keys never appear
-    in the repr or in the statistics.
+    models stay usable with the same key. A disabled key (401, 403) is not used again in this process, unless an
+    operator resets the pool. Both are kept in memory only, so that a restart ends them. Keys never appear in the repr
+    or in the statistics.
     """
 
     __slots__ = ("_clock", "_cooldowns", "_current", "_disabled", "_keys")
@@ -116,11 +119,23 @@ class ApiKeyPool:
         """Disable a key that the provider rejected, for the lifetime of the process."""
         self._disabled.add(key)
 
+    def reset(self) -> None:
+        """End every cool-down and enable every key again, because an operator says so."""
+        self._cooldowns.clear()
+        self._disabled.clear()
+
+    def seconds_until_available(self, model: str | None = None) -> float:
+        """Return the seconds until a key is available for the model; 0 if one is, or if every key is disabled."""
+        enabled = [self._cooldown(key, model).until for key in self._keys if key not in self._disabled]
+        return max(0.0, min(enabled, default=0.0) - self._clock.monotonic())
+
     def statistics(self) -> ApiKeyStatistics:
-        """Return the number of keys in total, cooling down and disabled."""
+        """Return the number of keys in total, cooling down and disabled, and when one is available for every model."""
         now = self._clock.monotonic()
         cooling = {key for (key, _), cooldown in self._cooldowns.items() if cooldown.until > now} - self._disabled
-        return ApiKeyStatistics(len(self._keys), len(cooling), len(self._disabled))
+        models = {model for _, model in self._cooldowns}
+        available = max((self.seconds_until_available(model) for model in models), default=0.0)
+        return ApiKeyStatistics(len(self._keys), len(cooling), len(self._disabled), available)
 
     def _cooldown(self, key: str, model: str | None) -> _Cooldown:
         scoped, unscoped = (

@@ -10,13 +10,15 @@ from sophon.errors import AuthenticationFailed, ModelError, Overloaded, Provider
 from sophon.events import Emit, ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
+from sophon.models.gateway.attempt_deadline import AttemptDeadline
 from sophon.models.gateway.budget_accounting import AttemptAccounting
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
-from sophon.models.gateway.response_check import check_response
+from sophon.models.gateway.response_check import check_reply_size, check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.reply_size import ReplySize
 
 
 class AttemptRecord(NamedTuple):
@@ -71,12 +73,10 @@ class AttemptRunner:
             await accounting.reserve(hooks.meter)
         candidate.provider.attempts += 1
         try:
-            if self._context.options.attempt_timeout_seconds is None:
-                response = await candidate.model.complete(accounting.request)
-            else:
-                response = await self._complete_with_timeout(candidate, accounting.request)
+            response = await self._complete_in_time(candidate, accounting)
             _note_answer(accounting.request, response)
             response = check_response(response)
+            check_reply_size(response, self._max_reply_bytes(request))
         except asyncio.CancelledError as error:
             stopped_by_listener = accounting.tap is not None and accounting.tap.listener_error is error
             if hooks.cancellation.is_requested or stopped_by_listener:
@@ -94,29 +94,34 @@ class AttemptRunner:
         return await self._settle_success(candidate, accounting, response)
 
     def _open_accounting(self, request: ModelRequest, key: str | None) -> AttemptAccounting:
-        tap = None
+        tap, output = None, AttemptOutput(size=ReplySize(self._max_reply_bytes(request)))
         if self._hooks.output_latch is not None:
             self._hooks.output_latch.restart()
         if request.on_text is not None:
-            tap = StreamTap(request.on_text, self._hooks.check)
+            streamed = ReplySize(output.size.max_bytes)
+            tap = StreamTap(request.on_text, self._hooks.check, streamed)
             reasoning_tap = None
             if request.on_reasoning is not None:
-                reasoning_tap = StreamTap(request.on_reasoning, self._hooks.check)
+                reasoning_tap = StreamTap(request.on_reasoning, self._hooks.check, streamed)
                 tap.reasoning = reasoning_tap
-            request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=AttemptOutput())
+            request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
-            request = request.copy_with(key=key, output=AttemptOutput())
+            request = request.copy_with(key=key, output=output)
         context = self._context
         return AttemptAccounting(request, tap, context.clock.monotonic(), context.tokens, self._hooks.meter)
 
-    async def _complete_with_timeout(self, candidate: Candidate, request: ModelRequest) -> ModelResponse:
-        seconds = self._context.options.attempt_timeout_seconds
-        async with self._context.clock.timeout(seconds) as limit:
-            response = await candidate.model.complete(request)
-        if limit.expired():
-            raise TimeoutError(f"no response within {seconds} seconds")
-        return response
+    async def _complete_in_time(self, candidate: Candidate, accounting: AttemptAccounting) -> ModelResponse:
+        request, output = accounting.request, accounting.request.output
+        assert output is not None
+        is_streamed = request.on_text is not None and candidate.info.streaming
+        limits, clock = self._context.limits_of(candidate.provider), self._context.clock
+        async with AttemptDeadline(clock, limits, output, accounting.tap, is_streamed=is_streamed):
+            return await candidate.model.complete(request)
+
+    def _max_reply_bytes(self, request: ModelRequest) -> int:
+        most = self._context.options.max_reply_bytes
+        return most if request.max_reply_bytes is None else min(most, request.max_reply_bytes)
 
     async def _settle_success(
         self, candidate: Candidate, accounting: AttemptAccounting, response: ModelResponse

@@ -90,6 +90,15 @@ class CircuitBreaker:
             ):
                 self._opened_at = now
 
+    def seconds_until_probe(self, now: float) -> float:
+        """Return the seconds until a probe is allowed; 0 unless the circuit is open."""
+        return 0.0 if self._opened_at is None else max(0.0, self._opened_at + self._open_seconds - now)
+
+    def reset(self) -> None:
+        """Close the circuit and forget the failures, because an operator says so."""
+        self._opened_at, self._is_probing = None, False
+        self._failure_times.clear()
+
     def abandon_call(self) -> None:
         """Record that the call ended without a conclusion about the provider (cancelled, or over budget)."""
         self._is_probing = False

@@ -77,10 +77,16 @@ def parse_retry_after(value: object, now: datetime | None = None) -> float | Non
         return None if isinstance(value, bool) else _bound_seconds(value)
     if not isinstance(value, str):
         return None
-    value = value.strip()
-    if _DECIMAL.fullmatch(value):
-        return _bound_seconds(float(value))
-    return _seconds_until(value, now)
+    number = parse_decimal(value)
+    return _bound_seconds(number) if number is not None else _seconds_until(value.strip(), now)
+
+
+def parse_decimal(text: str) -> float | None:
+    """Parse a decimal number, also with sign, fraction and exponent; None for anything else, such as `nan` or `inf`."""
+    if _DECIMAL.fullmatch(text.strip()) is None:
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 _DECIMAL = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,3})?")

@@ -146,6 +146,24 @@ class ModelGateway:
         now = self._context.clock.monotonic()
         return [provider.statistics(now) for provider in self.providers]
 
+    def reset_provider(self, provider_id: str) -> ProviderStatistics:
+        """End what keeps a provider from being called: cool-downs, disabled keys, the open circuit. Raises NotFound.
+
+        Return its statistics before the reset. All of it is in the memory of this process.
+        """
+        provider = self.find_provider(provider_id)
+        before = provider.statistics(self._context.clock.monotonic())
+        provider.reset()
+        return before
+
+    def find_provider(self, provider_id: str) -> Provider:
+        """Return a provider by its id. Raises NotFound with similar ids."""
+        for provider in self.providers:
+            if provider.id == provider_id:
+                return provider
+        known = [provider.id for provider in self.providers]
+        raise NotFound("provider", provider_id, get_close_matches(provider_id, known, n=3, cutoff=0.5))
+
     def _skip_open_circuits(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Skip candidates with an open breaker, which may have opened during the turn; if none is left, return all."""
         now = self._context.clock.monotonic()

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from sophon.clock import Clock
+from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.options import GatewayOptions
+from sophon.models.gateway.provider import Provider
 from sophon.models.token_counter import TokenCounter
 
 
@@ -16,3 +18,11 @@ class GatewayDependencies:
     tokens: TokenCounter
     options: GatewayOptions
     backoff: Backoff
+
+    def limits_of(self, provider: Provider) -> AttemptLimits:
+        """Return the limits of an attempt with a provider: its own timeouts, else those of the options."""
+        options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
+        return AttemptLimits(
+            attempt_timeout_seconds=options.attempt_timeout_seconds if attempt is None else attempt,
+            idle_timeout_seconds=options.idle_timeout_seconds if idle is None else idle,
+        )

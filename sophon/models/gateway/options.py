@@ -1,6 +1,9 @@
-"""Gateway options: retries, back-off, key cool-down, maximum waits and the attempt timeout."""
+"""Gateway options: retries, back-off, key cool-down, maximum waits and the limits of an attempt."""
 
 from dataclasses import dataclass
+
+from sophon.models.gateway.attempt_limits import ATTEMPT_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
+from sophon.models.reply_size import MAX_REPLY_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,5 +30,9 @@ class GatewayOptions:
     """Longest wait before a retry while another candidate is left."""
     last_candidate_max_wait_seconds: float = 60.0
     """Longest wait before a retry on the last candidate."""
-    attempt_timeout_seconds: float | None = None
-    """Timeout of one attempt; None leaves it to the model's adapter, which knows whether it streams."""
+    attempt_timeout_seconds: float | None = ATTEMPT_TIMEOUT_SECONDS
+    """Longest time of one attempt, for providers without a limit of their own; None for no limit."""
+    idle_timeout_seconds: float | None = IDLE_TIMEOUT_SECONDS
+    """Longest time in which a streaming model writes nothing, for providers without a limit of their own."""
+    max_reply_bytes: int = MAX_REPLY_BYTES
+    """Size of one reply: text, reasoning and tool calls in UTF-8. Beyond it the attempt ends with ResponseTooLarge."""

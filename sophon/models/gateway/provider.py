@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sophon.models.gateway.api_keys import ApiKeyPool, ApiKeyStatistics
-from sophon.models.gateway.circuit_breaker import CircuitBreaker
+from sophon.models.gateway.circuit_breaker import CircuitBreaker, CircuitState
 from sophon.models.model import Model, ModelInfo
 
 ProviderHealth: TypeAlias = Literal["active", "inactive", "benched", "no_keys"]
@@ -22,6 +22,9 @@ class ProviderStatistics:
     failures: int
     last_error: str
     keys: ApiKeyStatistics | None
+    circuit: CircuitState = "closed"
+    available_in_seconds: float = 0.0
+    """Seconds until the provider is called again: the end of the cool-down of its keys or of the open circuit."""
 
 
 class Provider:
@@ -29,17 +32,20 @@ class Provider:
 
     A provider with a lower `priority` is called earlier; the gateway reads it once. `active` may be changed at any
     time. Without `keys` the models are called without a key (local models). `default_prices` are those of its models
-    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`.
+    whose price is unknown, unless they are local; set by `Services` from `Budget.DefaultPrices`. The timeouts of an
+    attempt are the gateway's where they are None.
     """
 
     __slots__ = (
         "_qualified_infos",
         "active",
+        "attempt_timeout_seconds",
         "attempts",
         "breaker",
         "default_prices",
         "failures",
         "id",
+        "idle_timeout_seconds",
         "keys",
         "last_error",
         "models",
@@ -53,6 +59,9 @@ class Provider:
         priority: int = 1,
         active: bool = True,
         keys: ApiKeyPool | None = None,
+        *,
+        attempt_timeout_seconds: float | None = None,
+        idle_timeout_seconds: float | None = None,
     ) -> None:
         if not models:
             raise ValueError(f"provider {id!r} has no models; name at least one")
@@ -61,6 +70,8 @@ class Provider:
         self.priority = priority
         self.active = active
         self.keys = keys
+        self.attempt_timeout_seconds = attempt_timeout_seconds
+        self.idle_timeout_seconds = idle_timeout_seconds
         self.default_prices: tuple[float, float] | None = None
         self.breaker = CircuitBreaker()
         self.attempts = 0
@@ -97,7 +108,23 @@ class Provider:
     def statistics(self, now: float) -> ProviderStatistics:
         """Return health, keys and counts since the process started: attempts, failures, and the last error code."""
         keys = self.keys.statistics() if self.keys is not None else None
-        return ProviderStatistics(self.id, self.health(now), self.attempts, self.failures, self.last_error, keys)
+        available = max(self.breaker.seconds_until_probe(now), keys.available_in_seconds if keys is not None else 0.0)
+        return ProviderStatistics(
+            self.id,
+            self.health(now),
+            self.attempts,
+            self.failures,
+            self.last_error,
+            keys,
+            self.breaker.state(now),
+            available,
+        )
+
+    def reset(self) -> None:
+        """End the cool-downs of the keys, enable the disabled ones and close the circuit; the counters stay."""
+        self.breaker.reset()
+        if self.keys is not None:
+            self.keys.reset()
 
 
 @dataclass(frozen=True, slots=True)

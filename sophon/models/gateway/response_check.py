@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
+from sophon.models.reply_size import ReplySize
 from sophon.security import redact_and_cut
 
 MAX_SHOWN = 80
@@ -38,6 +39,23 @@ def check_response(value: object) -> ModelResponse:
     if has_fields and isinstance(calls, list) and all(map(_is_same, checked, given)):
         return value
     return replace(value, tool_calls=checked, reasoning_fields=value.reasoning_fields if has_fields else {})
+
+
+def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
+    """Check the size of a whole reply: text, reasoning, tool calls. Raises ResponseTooLarge.
+
+    An adapter has enforced the limit while it read; a model of one's own may have returned anything.
+    """
+    size = ReplySize(max_bytes)
+    size.add(response.text)
+    size.add(response.reasoning)
+    size.check_call_count(len(response.tool_calls))
+    for call in response.tool_calls:
+        size.add(call.name)
+        size.add(call.id)
+        size.add_value(call.arguments)
+    if response.reasoning_fields:
+        size.add_value(response.reasoning_fields)
 
 
 def _check_call(call: object) -> ToolCall:

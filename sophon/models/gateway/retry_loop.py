@@ -1,9 +1,11 @@
 """Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, Overloaded, RateLimited
+from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
 from sophon.events import AgentStatus, Emit
+from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
@@ -28,6 +30,7 @@ class _RetryProgress:
     failure: ModelError | BudgetExceeded
     event: RetryEvent
     position: RetryPosition
+    started_at: float
     response: ModelResponse | None = None
 
     def record_failure(self, error: ModelError | BudgetExceeded) -> None:
@@ -80,16 +83,16 @@ class RetryLoop:
 
     async def _first_attempt(self, request: ModelRequest) -> ModelResponse:
         """Make the first attempt, which is usually the only one, without building the state machine."""
-        keys = self._candidate.provider.keys
+        keys, started_at = self._candidate.provider.keys, self._context.clock.monotonic()
         key = keys.next_key(self._candidate.info.name) if keys is not None else None
         if keys is not None and key is None:
-            progress = self._progress_without_key()
+            progress = self._progress_without_key(started_at)
         else:
             try:
                 return await self._runner.run(self._candidate, request, key)
             except (ModelError, BudgetExceeded) as error:
                 progress = _RetryProgress(
-                    key, error, retry_event_from_error(error), RetryPosition(RetryState.ATTEMPTING)
+                    key, error, retry_event_from_error(error), RetryPosition(RetryState.ATTEMPTING), started_at
                 )
         return await self._run_machine(request, progress)
 
@@ -129,15 +132,42 @@ class RetryLoop:
             progress.event = RetryEvent.NO_KEY if keys is None or keys.is_exhausted else RetryEvent.KEYS_COOLING
 
     async def _wait(self, progress: _RetryProgress) -> None:
+        if self._has_timed_out_for_good(progress):
+            progress.event = RetryEvent.WAIT_TOO_LONG
+            return
         seconds, options = self._delay(progress), self._context.options
         if seconds > (options.last_candidate_max_wait_seconds if self._is_last_candidate else options.max_wait_seconds):
             progress.event = RetryEvent.WAIT_TOO_LONG
+            self._announce_pause(progress, seconds)
             return
         if self._emit is not None:
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
             self._emit(AgentStatus(status="retrying", detail=detail))
         await self._context.backoff.sleep(seconds)
         self._select_key_after_wait(progress)
+
+    def _has_timed_out_for_good(self, progress: _RetryProgress) -> bool:
+        """Return whether the last attempt timed out and the candidate's attempts have used up the time of a whole one.
+
+        Otherwise a provider that answers nothing would occupy the turn for the timeout of every retry.
+        """
+        most = self._context.limits_of(self._candidate.provider).attempt_timeout_seconds
+        used = self._context.clock.monotonic() - progress.started_at
+        return isinstance(progress.failure, ModelTimeout) and most is not None and used >= most
+
+    def _announce_pause(self, progress: _RetryProgress, seconds: float) -> None:
+        """Say in the error, and in a status event, when the provider is used again; the wait is too long for a call."""
+        if not isinstance(progress.failure, ModelError):
+            return
+        keys = self._candidate.provider.keys
+        paused = keys.seconds_until_available(self._candidate.info.name) if keys is not None else seconds
+        # At most an hour, whatever the provider asked for: then its key is tried again.
+        until = self._context.clock.now() + timedelta(seconds=min(paused or seconds, MAX_COOLDOWN_SECONDS))
+        progress.failure.set_unavailable_until(until)
+        if self._emit is not None:
+            until_text = progress.failure.unavailable_until
+            detail = f"{self._candidate.info.id}: {progress.failure.code}; not called again before {until_text}"
+            self._emit(AgentStatus(status="retrying", detail=detail))
 
     def _delay(self, progress: _RetryProgress) -> float:
         """Return the wait: Retry-After (with several keys, until the first is available), otherwise the back-off."""
@@ -159,7 +189,7 @@ class RetryLoop:
             if progress.key is None:
                 progress.event = RetryEvent.NO_KEY
 
-    def _progress_without_key(self) -> _RetryProgress:
+    def _progress_without_key(self, started_at: float) -> _RetryProgress:
         provider, info = self._candidate.provider, self._candidate.info
         if provider.keys is not None and provider.keys.is_exhausted:
             rejected = AuthenticationFailed(
@@ -167,11 +197,14 @@ class RetryLoop:
                 provider=provider.id,
                 model=info.name,
             )
-            return _RetryProgress(None, rejected, RetryEvent.NO_KEY, RetryPosition())
+            return _RetryProgress(None, rejected, RetryEvent.NO_KEY, RetryPosition(), started_at)
         cooling = RateLimited(
             f"every key of provider {provider.id!r} is cooling down after a rate limit or an overload",
             provider=provider.id,
             model=info.name,
         )
-        cooling.retry_after = provider.keys.retry_after_seconds(info.name) if provider.keys is not None else None
-        return _RetryProgress(None, cooling, RetryEvent.KEYS_COOLING, RetryPosition())
+        if provider.keys is not None:
+            cooling.retry_after = provider.keys.retry_after_seconds(info.name)
+            seconds = provider.keys.seconds_until_available(info.name)
+            cooling.set_unavailable_until(self._context.clock.now() + timedelta(seconds=seconds))
+        return _RetryProgress(None, cooling, RetryEvent.KEYS_COOLING, RetryPosition(), started_at)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from sophon.joined_text import add_piece
 from sophon.models.model import OnText
+from sophon.models.reply_size import ReplySize
 from sophon.visible_text import is_blank
 
 
@@ -43,14 +44,15 @@ class StreamTap:
 
     If the listener has a `restart` method, it is called when the attempt starts, so that the listener discards text
     held back from an earlier attempt. `listener_error` is the exception that the listener raised, which is not the
-    provider's. `reasoning` is the tap on the attempt's reasoning, if that is streamed too.
+    provider's. `reasoning` is the tap on the attempt's reasoning, if that is streamed too; both count into `size`.
     """
 
-    __slots__ = ("_check", "_on_text", "listener_error", "pieces", "reasoning")
+    __slots__ = ("_check", "_on_text", "_size", "listener_error", "pieces", "reasoning")
 
-    def __init__(self, on_text: OnText, check: Callable[[], None] | None) -> None:
+    def __init__(self, on_text: OnText, check: Callable[[], None] | None, size: ReplySize | None = None) -> None:
         self._on_text = on_text
         self._check = check
+        self._size = size or ReplySize()
         self.pieces: list[str] = []
         self.listener_error: BaseException | None = None
         self.reasoning: StreamTap | None = None
@@ -70,6 +72,8 @@ class StreamTap:
     def __call__(self, text: str) -> None:
         if not text:
             return
+        # Before the text is kept or shown; outside of the block below, because it is not the listener's error.
+        self._size.add(text)
         add_piece(self.pieces, text)
         try:
             if self._check is not None:

@@ -98,7 +98,15 @@ class _ProviderBuilder:
         keys = self._keys()
         models = self._models()
         key_pool = ApiKeyPool(keys, self._context.clock) if keys else None
-        return Provider(settings.id, models, settings.priority, settings.active, key_pool)
+        return Provider(
+            settings.id,
+            models,
+            settings.priority,
+            settings.active,
+            key_pool,
+            attempt_timeout_seconds=settings.attempt_timeout.total_seconds(),
+            idle_timeout_seconds=settings.idle_timeout.total_seconds(),
+        )
 
     def _models(self) -> list[Model]:
         kind = self._settings.type

@@ -5,14 +5,20 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 DEFAULT_PORT = 11434
 DISCOVERY_TIMEOUT_SECONDS = 0.3
 """Time limit of the discovery, which runs at every start without a key."""
 MAX_DESCRIBED_MODELS = 5
 """Number of models whose details are requested with `/api/show`."""
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Bytes of a response of the server that are read: a list of ten thousand models."""
+READ_BYTES = 64 * 1024
 HOST_VARIABLE = "OLLAMA_HOST"
 """Environment variable with the server's address."""
 CONTEXT_LENGTH_VARIABLE = "OLLAMA_CONTEXT_LENGTH"
@@ -95,12 +101,27 @@ class _ModelSearch:
         try:
             connection.request(method, path, body=json.dumps(body) if body is not None else None)
             response = connection.getresponse()
-            text = response.read()
+            text = _read_body(response, self._deadline)
         finally:
             connection.close()
         if response.status != http.client.OK:
             raise ValueError(f"HTTP {response.status}")
         return cast(Mapping[str, Any], json.loads(text))
+
+
+def _read_body(response: "HTTPResponse", deadline: float) -> bytes:
+    """Read a body up to the deadline and `MAX_BODY_BYTES`. Raises TimeoutError, ValueError.
+
+    In pieces as they arrive: the timeout of a socket holds for each, and a server that drips would occupy the thread.
+    """
+    body = bytearray()
+    while piece := response.read1(READ_BYTES):
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise ValueError(f"the body is larger than {MAX_BODY_BYTES} bytes")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return bytes(body)
 
 
 def parse_model_details(name: str, details: Mapping[str, Any]) -> OllamaModel:

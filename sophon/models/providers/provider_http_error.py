@@ -5,7 +5,7 @@ from typing import cast
 
 import orjson
 
-from sophon.models.gateway.error_classification import cut_error_text
+from sophon.models.gateway.error_classification import cut_error_text, parse_decimal
 from sophon.models.providers.third_party_json import as_count, as_mapping
 from sophon.security import RedactedError
 
@@ -28,7 +28,7 @@ def http_error_from_response(status: int, headers: Mapping[str, str], body: byte
 
 def read_retry_after(headers: Mapping[str, str]) -> float | str | None:
     """Return the wait from lower-case headers: OpenAI's `retry-after-ms` in seconds, else the text of `retry-after`."""
-    milliseconds = as_count(headers.get("retry-after-ms"))
+    milliseconds = parse_decimal(headers.get("retry-after-ms", ""))
     return milliseconds / 1000 if milliseconds is not None else headers.get("retry-after")
 
 

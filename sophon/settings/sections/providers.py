@@ -66,7 +66,21 @@ class ProviderSettings(SettingsSection):
         "answer; null means only for `ollama`. For servers with OpenAI's API.",
     )
     prices: PriceSettings | None = Field(default=None, description="Price of its models; null uses the catalog.")
-    timeout: Duration = Field(default=timedelta(minutes=2), description="Timeout of one attempt.")
+    timeout: Duration = Field(
+        default=timedelta(minutes=10),
+        description="Time without any byte from the provider, comments included; of a reply that is not streamed, the "
+        "time of the whole reply.",
+    )
+    idle_timeout: Duration = Field(
+        default=timedelta(minutes=10),
+        description="Time in which a streaming model writes nothing: no text, reasoning or tool call, the first token "
+        "included; comments and empty chunks do not count.",
+    )
+    attempt_timeout: Duration = Field(
+        default=timedelta(minutes=20),
+        description="Time of one attempt, from the request to the last byte; after it has passed, a time-out is not "
+        "retried with the same provider.",
+    )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict unless a factory is set exactly for the type `python`, and for capabilities of no model."""

@@ -90,6 +90,12 @@ class AgentExecutionSettings(SettingsSection):
         description="Time of work after which a host stops a task that is still running, even in the middle of a call; "
         "Budget.Turn.ActiveTime normally ends it before.",
     )
+    max_reply_bytes: WholeNumber = Field(
+        default=4 * 1024 * 1024,
+        ge=1024,
+        description="Bytes of a reply of the model: its text, reasoning and tool calls in UTF-8, together with the "
+        "texts that the turn has before its tool calls; a larger one ends with the error `response_too_large`.",
+    )
     max_concurrent_tasks: WholeNumber = Field(
         default=3, ge=1, description="Turns that run concurrently; a session runs one at a time."
     )

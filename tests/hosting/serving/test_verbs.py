@@ -85,6 +85,10 @@ def test_a_running_task_is_stopped_and_the_queue_switched(program, sophon) -> No
     assert "drained                 yes" in sophon(here, "queue", "drain", *at)[1]
     assert "paused                  no" in sophon(here, "queue", "resume", *at)[1]
     assert sophon(here, "queue", "dead", *at)[1] == "There are no dead letters.\n"
+    [provider] = json.loads(sophon(here, "providers", "list", "--json", *at)[1])
+    assert provider["provider"] in sophon(here, "providers", "list", *at)[1]
+    assert "is called again" in sophon(here, "providers", "reset", provider["provider"], *at)[1]
+    assert "there is no provider 'nothing'" in sophon(here, "providers", "reset", "nothing", *at)[2]
     code, _, errors = sophon(here, "queue", "retry", "nothing", *at)
     assert code == 1
     assert "no dead letter 'nothing'" in errors
@@ -134,6 +138,8 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
         (("approvals", "approve", "x", "--arguments", "[]"), "--arguments must be a JSON object", 1),
         (("queue", "retry"), "name one task, or --all", 2),
         (("queue", "dead"), "needs a running host", 1),
+        (("providers", "list"), "needs a running host", 1),
+        (("providers", "reset", "openai"), "needs a running host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "hello"), "no host answers at http://127.0.0.1:1", 1),
         (("chat", "--url", "nonsense", "hello"), "'nonsense' is not the URL of a host", 1),
         (("chat", "--url", "http://127.0.0.1:1", "--approve-up-to", "low", "x"), "do not go together", 2),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -189,7 +190,23 @@ class Adapters:
             model = LiteLLMModel(info, litellm_name=name, base_url=url, timeout_seconds=timeout_seconds)
         self.made.append(model)
         await model.warm_up()
+        if self.kind == "litellm":
+            await load_for_first_call()
         return model
+
+
+_loaded = False
+
+
+async def load_for_first_call() -> None:
+    """Load what litellm imports at its first call in worker threads: a virtual clock would take the wait for a hang."""
+    global _loaded
+    if not _loaded:
+        _loaded = True
+        model = LiteLLMModel(ModelInfo("m", "p"), litellm_name="openai/m", base_url="http://127.0.0.1:9/v1")
+        with suppress(Exception):
+            await model.complete(Kit.request(model))
+        await model.aclose()
 
 
 @pytest.fixture(params=["openai", "litellm"])

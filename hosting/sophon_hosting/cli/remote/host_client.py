@@ -64,3 +64,11 @@ class HostClient(Protocol):
     def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         ...
+
+    def list_providers(self) -> Sequence[JsonRow]:
+        """Return the providers, by priority."""
+        ...
+
+    def reset_provider(self, provider_id: str) -> JsonRow:
+        """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
+        ...

@@ -87,6 +87,14 @@ class HttpHostClient:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         return self._request("POST", f"/api/queue/{action}")
 
+    def list_providers(self) -> Sequence[JsonRow]:
+        """Return the providers, by priority."""
+        return self._get_items("/api/providers", {})
+
+    def reset_provider(self, provider_id: str) -> JsonRow:
+        """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
+        return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 

@@ -152,6 +152,14 @@ class StoreHostClient:
         """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")
 
+    def list_providers(self) -> Sequence[JsonRow]:
+        """Raise RunningHostRequired: cool-downs are in the memory of a running host."""
+        raise RunningHostRequired("`providers list`")
+
+    def reset_provider(self, provider_id: str) -> JsonRow:
+        """Raise RunningHostRequired: cool-downs are in the memory of a running host."""
+        raise RunningHostRequired("`providers reset`")
+
     def _run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
         if self._notice:
             write_notice(self._notice)

@@ -9,6 +9,7 @@ from aiohttp import web
 from sophon._version import __version__
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.tools.tool import Tool
+from sophon_hosting.client_api.serialization import provider_to_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 
 
@@ -41,6 +42,7 @@ async def list_models(request: web.Request) -> web.Response:
     """Return the providers in order of priority, with health and models; attempts and errors for operators only."""
     host, user = get_host(request), get_authorized_host(request).user
     now = host.services.clock.monotonic()
+    wall_time = host.services.clock.now()
     rows: list[dict[str, Any]] = []
     for provider in host.services.gateway.providers:
         statistics = provider.statistics(now)
@@ -58,11 +60,7 @@ async def list_models(request: web.Request) -> web.Response:
             ],
         }
         if user.operator:
-            row |= {
-                "attempts": statistics.attempts,
-                "failures": statistics.failures,
-                "last_error": statistics.last_error,
-            }
+            row |= provider_to_json(statistics, wall_time)
         rows.append(row)
     return json_response({"items": rows})
 

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { chain, currentUser, providers, refreshHost, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
+import { describePause } from "../text/provider-state";
 import type { ChannelInfo } from "../wire/protocol";
 import { Disclosure } from "./controls";
 
@@ -45,6 +46,11 @@ export function HostPage(): JSX.Element {
               <td>
                 <StatusLight good={each.health === "active"} label={each.health} />
                 {each.last_error ? <p class="hint">{toOneLine(each.last_error, 200)}</p> : null}
+                {describePause(each).map((line) => (
+                  <p key={line} class="hint">
+                    {line}
+                  </p>
+                ))}
               </td>
             </tr>
           ))}

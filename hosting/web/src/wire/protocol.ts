@@ -179,6 +179,11 @@ export interface ProviderInfo {
   attempts?: number;
   failures?: number;
   last_error?: string | null;
+  circuit?: string;
+  keys?: number;
+  keys_cooling?: number;
+  keys_disabled?: number;
+  available_at?: string | null;
 }
 
 export interface ChannelInfo {

@@ -67,5 +67,9 @@ def _load() -> ModuleType:
     litellm.modify_params = True
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    # lazy: it imports httpx, which litellm has loaded now
+    from sophon.models.providers.litellm.response_bounds import install_response_bounds
+
+    install_response_bounds()
     _loaded = module
     return module

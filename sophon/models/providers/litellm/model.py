@@ -1,9 +1,10 @@
 """Model adapter for every provider that the litellm library supports."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from sophon.errors import ProviderUnavailable
+from sophon.errors import ModelError, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
@@ -19,6 +20,10 @@ from sophon.models.providers.openai.request import (
 )
 from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, emit_pieces
 from sophon.models.providers.provider_http_error import read_retry_after
+from sophon.models.reply_size import MAX_REPLY_BYTES
+
+MAX_CAUSES = 10
+"""Causes of an error that are searched for one of our own."""
 
 
 class LiteLLMModel:
@@ -46,13 +51,15 @@ class LiteLLMModel:
         litellm = await load_litellm()
         acquire_clients(self)
         async with IdleTimeout(self._timeout_seconds) as idle_timeout:
-            try:
-                completion = await litellm.acompletion(**self._arguments(request))
-            except Exception as error:
-                _keep_retry_after(error)
-                raise
-            if should_stream(request):
-                return await _read_stream(request, completion, idle_timeout)
+            with _reply_limit(request):
+                try:
+                    completion = await litellm.acompletion(**self._arguments(request))
+                    if should_stream(request):
+                        return await _read_stream(request, completion, idle_timeout)
+                except Exception as error:
+                    _raise_own_error(error)
+                    _keep_retry_after(error)
+                    raise
         accumulator = ResponseAccumulator(request.output)
         accumulator.add_chunk(_to_mapping(completion))
         return accumulator.to_response(request.tools, is_streamed=False)
@@ -82,6 +89,31 @@ class LiteLLMModel:
         if tools := native_tools(request):
             arguments["tools"] = [tool_to_json(tool) for tool in tools]
         return arguments
+
+
+@contextmanager
+def _reply_limit(request: ModelRequest) -> Generator[None]:
+    """Set the limit on the size of the responses that litellm reads within the block."""
+    # lazy: it imports httpx, which litellm has loaded
+    from sophon.models.providers.litellm.response_bounds import max_reply_bytes
+
+    most = request.output.size.max_bytes if request.output is not None else MAX_REPLY_BYTES
+    token = max_reply_bytes.set(most)
+    try:
+        yield
+    finally:
+        max_reply_bytes.reset(token)
+
+
+def _raise_own_error(error: BaseException) -> None:
+    """Raise the error of `bound_response` that litellm, or the client below it, has wrapped in an error of its own."""
+    cause: BaseException | None = error
+    for _ in range(MAX_CAUSES):
+        if isinstance(cause, ModelError):
+            raise cause
+        if cause is None:
+            return
+        cause = cause.__cause__ or cause.__context__
 
 
 async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:

@@ -17,6 +17,8 @@ import orjson
 from sophon._version import __version__
 from sophon.errors import ModelTimeout, ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
+from sophon.models.providers.bounded_response import bound_response, max_body_bytes
+from sophon.models.providers.content_decoding import ACCEPT_ENCODING
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.request import (
@@ -41,9 +43,6 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 """Longest time for connecting; a shorter `timeout_seconds` applies instead."""
 MAX_CONNECTIONS = 100
 MAX_IDLE_CONNECTIONS = 20
-MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error response that are read."""
-
 DRAIN_TIMEOUT_SECONDS = 0.5
 """Time limit for reading the rest of a stream after its last event."""
 
@@ -53,9 +52,10 @@ _DONE = b"[DONE]"
 class OpenAIModel:
     """Model adapter for `POST {base_url}/chat/completions`.
 
-    `timeout_seconds` limits the whole response or, while streaming, the time between two chunks; connecting takes at
-    most ten seconds. `has_think_tags`: the model writes its reasoning between `<think>` tags in its text. The key is
-    taken from the request; without one no authorization header is sent. Proxies are taken from the environment.
+    `timeout_seconds` limits the whole response or, while streaming, the time between two chunks of bytes, whatever they
+    hold; connecting takes at most ten seconds. The size of a response is limited while it is read. `has_think_tags`:
+    the model writes its reasoning between `<think>` tags in its text. The key is taken from the request; without one no
+    authorization header is sent. Proxies are taken from the environment.
     """
 
     def __init__(
@@ -110,19 +110,26 @@ class OpenAIModel:
         assert self._client is not None
         headers = {"authorization": f"Bearer {request.key}"} if request.key else {}
         async with self._client.stream("POST", self._url, content=self._body(request), headers=headers) as response:
-            if response.status_code >= 300:
-                raise http_error_from_response(response.status_code, response.headers, await _read_error_body(response))
-            if should_stream(request) and not _is_json(response.headers):
-                return await self._read_stream(request, response, idle_timeout)
             accumulator = self._accumulator(request)
+            bound_response(response, accumulator.output.size.max_bytes)
+            if response.status_code >= 300:
+                raise http_error_from_response(response.status_code, response.headers, await response.aread())
+            if _is_web_page(response.headers):
+                raise ProviderUnavailable(f"{self._shown_url} answered with a web page; check BaseUrl")
+            if should_stream(request) and not _is_json(response.headers):
+                return await self._read_stream(request, response, accumulator, idle_timeout)
             text = accumulator.add_chunk(parse_json_object(await response.aread()))
         emit_pieces(text, accumulator, request)
         return accumulator.to_response(request.tools, is_streamed=False)
 
     async def _read_stream(
-        self, request: ModelRequest, response: "httpx.Response", idle_timeout: IdleTimeout
+        self,
+        request: ModelRequest,
+        response: "httpx.Response",
+        accumulator: ResponseAccumulator,
+        idle_timeout: IdleTimeout,
     ) -> ModelResponse:
-        accumulator, decoder = self._accumulator(request), SseDecoder()
+        decoder = SseDecoder(max_body_bytes(accumulator.output.size.max_bytes))
         accumulator.output.has_begun = True
         async with aclosing(_iterate_chunks(response, accumulator)) as chunks:
             async for chunk in chunks:
@@ -165,7 +172,11 @@ def _create_client(timeout_seconds: float) -> "httpx.AsyncClient":
         verify=_tls_context(),
         timeout=httpx.Timeout(None, connect=min(CONNECT_TIMEOUT_SECONDS, timeout_seconds)),
         limits=httpx.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_IDLE_CONNECTIONS),
-        headers={"content-type": "application/json", "user-agent": f"sophon/{__version__}"},
+        headers={
+            "content-type": "application/json",
+            "user-agent": f"sophon/{__version__}",
+            "accept-encoding": ACCEPT_ENCODING,
+        },
     )
 
 
@@ -197,15 +208,10 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
                 pass
 
 
-async def _read_error_body(response: "httpx.Response") -> bytes:
-    body = b""
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > MAX_ERROR_BYTES:
-            break
-    return body
-
-
 def _is_json(headers: Mapping[str, str]) -> bool:
     """Detect a non-streamed response: some servers ignore `stream`."""
     return headers.get("content-type", "").startswith("application/json")
+
+
+def _is_web_page(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").startswith("text/html")

@@ -10,7 +10,7 @@ from sophon.errors import BadRequest, ProviderUnavailable
 from sophon.joined_text import add_piece
 from sophon.messages import Usage
 from sophon.models.model import AttemptOutput, ModelRequest, ModelResponse
-from sophon.models.providers.openai.reasoning import ReasoningAccumulator
+from sophon.models.providers.openai.reasoning import BLOCK_FIELDS, ReasoningAccumulator
 from sophon.models.providers.openai.request import should_stream
 from sophon.models.providers.openai.think_tags import ThinkTagScanner
 from sophon.models.providers.openai.tool_call_assembly import ToolCallAssembler, ToolCallDelta
@@ -22,6 +22,9 @@ from sophon.tools.tool import Tool
 STREAM_CUT_MESSAGE = "the response was cut off: its stream ended before the model had finished"
 """Message of the ProviderUnavailable for a stream without a finish reason."""
 
+NO_CHOICE_MESSAGE = "the response holds no answer: it has no choice with a message"
+"""Message of the ProviderUnavailable for a whole response without a message."""
+
 MAX_SHOWN = 200
 """Characters of an unreadable response that its error shows."""
 
@@ -31,10 +34,19 @@ class ResponseAccumulator:
     ModelResponse.
 
     Unknown fields are ignored. A response in another format raises ProviderUnavailable; an error object in its place
-    raises `ProviderHttpError`.
+    raises `ProviderHttpError`; one that exceeds the limits of `output.size` raises ResponseTooLarge.
     """
 
-    __slots__ = ("_calls", "_pending_surrogate", "_pieces", "_tags", "finish_reason", "output", "reasoning")
+    __slots__ = (
+        "_calls",
+        "_has_message",
+        "_pending_surrogate",
+        "_pieces",
+        "_tags",
+        "finish_reason",
+        "output",
+        "reasoning",
+    )
 
     def __init__(self, output: AttemptOutput | None = None, *, has_think_tags: bool = False) -> None:
         self.output = output or AttemptOutput()
@@ -46,6 +58,7 @@ class ResponseAccumulator:
         self._pieces: list[str] = []
         self._calls = ToolCallAssembler()
         self._pending_surrogate = ""
+        self._has_message = False
 
     def add_chunk(self, chunk: Mapping[str, Any]) -> str:
         """Add a whole response or a chunk; return the text in it, which is often empty.
@@ -60,8 +73,9 @@ class ResponseAccumulator:
     def to_response(self, tools: Sequence[Tool], *, is_streamed: bool) -> ModelResponse:
         """Return the accumulated response.
 
-        Raises ProviderUnavailable for a stream without a finish reason, which was cut off, and BadRequest if the
-        provider's content filter withheld the answer, or the model refused without a word.
+        Raises ProviderUnavailable for a stream without a finish reason, which was cut off, and for a whole response
+        without a message; BadRequest if the provider's content filter withheld the answer, or the model refused without
+        a word. A message without text and calls is a response: the caller may ask again.
         """
         if self._pending_surrogate:
             self._pieces.append("?")
@@ -75,6 +89,8 @@ class ResponseAccumulator:
             raise BadRequest("the provider's content filter stopped the response; rephrase the request")
         if self.finish_reason == "error":
             raise ProviderUnavailable("the provider failed during its response")
+        if not is_streamed and not self._has_message:
+            raise ProviderUnavailable(NO_CHOICE_MESSAGE)
         return ModelResponse(
             "".join(self._pieces),
             self._calls.to_calls(tools),
@@ -97,14 +113,21 @@ class ResponseAccumulator:
         self.finish_reason = choice.get("finish_reason") or self.finish_reason
         delta = choice.get("delta") or choice.get("message")
         if not delta:
+            self._has_message = self._has_message or isinstance(choice.get("message"), dict)
             return ""
+        self._has_message = True
         add_call = self._calls.add_delta if choice.get("delta") else self._calls.add_whole
         for position, piece in enumerate(delta.get("tool_calls") or ()):
             call = ToolCallDelta.from_piece(piece)
-            self._note(call.name)
-            self._note(call.arguments)
+            self.output.note(call.name)
+            self.output.note(call.arguments)
+            self.output.size.add(call.id)
             add_call(call, position)
-        self._note(self.reasoning.add(delta, is_whole=not choice.get("delta")))
+            self.output.size.check_call_count(len(self._calls))
+        for name in BLOCK_FIELDS:
+            if name in delta:
+                self.output.size.add_value(delta[name])
+        self.output.note(self.reasoning.add(delta, is_whole=not choice.get("delta")))
         text = delta.get("content") or delta.get("refusal")
         return self._join_surrogates(_text_of_content(text)) if text else ""
 
@@ -114,13 +137,9 @@ class ResponseAccumulator:
             self.output.usage = usage
             self.output.is_half_usage = not (usage.input_tokens and usage.output_tokens)
 
-    def _note(self, produced: str) -> None:
-        if produced:
-            add_piece(self.output.pieces, produced)
-
     def _join_surrogates(self, text: str) -> str:
         """Join surrogate pairs that were split between two chunks; return the text."""
-        self._note(text)  # with the tags and what is between them
+        self.output.note(text)  # with the tags and what is between them
         if self._pending_surrogate or not text.isascii():
             text, self._pending_surrogate = _split_trailing_surrogate(self._pending_surrogate + text)
         if self._tags is not None:

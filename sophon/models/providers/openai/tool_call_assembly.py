@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, cast
 
 import orjson
@@ -47,14 +47,23 @@ class _ToolCallDraft:
 
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=lambda: [])
+    """The arguments; joined when they are read, because appending to a long text copies it."""
     is_announced_again: bool = False
+
+    @property
+    def arguments(self) -> str:
+        """The arguments so far."""
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
 
     def extend(self, delta: ToolCallDelta) -> None:
         """Append a delta."""
         self.id = self.id or delta.id
         self.name = self.name or delta.name
-        self.arguments += delta.arguments
+        if delta.arguments:
+            self.pieces.append(delta.arguments)
 
     def is_replaced_by(self, delta: ToolCallDelta) -> bool:
         """Return whether a delta at the same index has the header of another call."""
@@ -81,6 +90,9 @@ class ToolCallAssembler:
     def __init__(self) -> None:
         self._drafts: list[_ToolCallDraft] = []
         self._draft_by_slot: dict[object, _ToolCallDraft] = {}
+
+    def __len__(self) -> int:
+        return len(self._drafts)
 
     def add_whole(self, delta: ToolCallDelta, position: int) -> None:
         """Add an entry of a whole response, which is a call of its own whatever its id and index."""

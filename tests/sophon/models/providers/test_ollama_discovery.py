@@ -1,3 +1,4 @@
+import contextlib
 import json
 import socket
 import threading
@@ -10,6 +11,8 @@ import pytest
 
 from sophon.models.providers.discovery import discover_providers
 from sophon.models.providers.ollama_discovery import (
+    MAX_BODY_BYTES,
+    READ_BYTES,
     OllamaModel,
     list_ollama_models,
     parse_model_details,
@@ -125,3 +128,24 @@ def test_an_ollama_without_models_is_passed_over(ollama: Ollama) -> None:
     (found,) = discover_providers({"OLLAMA_HOST": ollama.address})
     assert found.provider_id == "offline"
     assert found.reason == f"no key is set, and no Ollama with a model answers at http://{ollama.address}"
+
+
+def test_a_list_without_end_is_given_up() -> None:
+    sent = 0
+
+    class Endless(Handler):
+        def do_GET(self) -> None:
+            nonlocal sent
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while sent < 100 * MAX_BODY_BYTES:
+                    self.wfile.write(b" " * READ_BYTES)
+                    sent += READ_BYTES
+
+    with Ollama(("127.0.0.1", 0), Endless) as server:
+        serving = threading.Thread(target=server.serve_forever, daemon=True)
+        serving.start()
+        assert list_ollama_models(f"http://{server.address}", timeout_seconds=20) == []
+        server.shutdown()
+    assert sent < 4 * MAX_BODY_BYTES

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.errors import ProviderUnavailable
-from sophon.models.providers.sse import MAX_LINE_BYTES, SseDecoder
+from sophon.errors import ResponseTooLarge
+from sophon.models.providers.sse import MAX_EVENT_BYTES, SseDecoder
 
 EVENTS = [b'{"a": 1}', "Grüße 🐈".encode(), b"[DONE]", b""]
 
@@ -50,5 +50,17 @@ def test_the_end_completes_an_event_without_its_line_break() -> None:
 
 def test_a_line_without_end_is_given_up() -> None:
     stream = SseDecoder()
-    with pytest.raises(ProviderUnavailable, match="a line of the stream"):
-        stream.feed(b"x" * (MAX_LINE_BYTES + 1))
+    with pytest.raises(ResponseTooLarge, match="an event of the stream"):
+        stream.feed(b"x" * (MAX_EVENT_BYTES + 1))
+
+
+@pytest.mark.parametrize("line", [b"data: 0123456789\n", b"data: "])
+def test_an_event_of_many_lines_or_chunks_has_the_same_limit(line: bytes) -> None:
+    stream = SseDecoder(100)
+
+    def feed_all() -> None:
+        for _ in range(40):
+            stream.feed(line)
+
+    with pytest.raises(ResponseTooLarge):
+        feed_all()

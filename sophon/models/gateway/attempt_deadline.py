@@ -1,0 +1,124 @@
+"""Deadlines of one attempt: its whole time, and the time in which a streaming model says nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from sophon.clock import Clock, Timer
+from sophon.errors import ModelTimeout
+from sophon.models.gateway.attempt_limits import AttemptLimits
+from sophon.models.gateway.streaming import StreamTap
+from sophon.models.model import AttemptOutput
+
+CHECKS_PER_IDLE_TIMEOUT = 4
+"""Checks within the idle timeout: a silent attempt ends at most a quarter of the timeout late."""
+
+
+class AttemptDeadline:
+    """Async context manager that ends its body with ModelTimeout when a limit has passed.
+
+    A timer fires a few times per idle timeout and looks for new pieces: a piece costs nothing, and no task runs. What
+    counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
+    whatever else keeps a connection busy do not. Without `is_streamed` nobody can see progress, and only the limit on
+    the whole attempt holds. A body that returns although it was cancelled has timed out, too.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_failure",
+        "_limits",
+        "_progress",
+        "_scope",
+        "_silent_since",
+        "_started_at",
+        "_timer",
+        "_waits_for_pieces",
+    )
+
+    def __init__(
+        self, clock: Clock, limits: AttemptLimits, output: AttemptOutput, tap: StreamTap | None, *, is_streamed: bool
+    ) -> None:
+        self._clock = clock
+        self._limits = limits
+        self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
+        self._progress = _Progress(output, tap)
+        self._scope = asyncio.timeout(None)
+        self._started_at = self._silent_since = 0.0
+        self._timer: Timer | None = None
+        self._failure: ModelTimeout | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._scope.__aenter__()
+        if self._waits_for_pieces or self._limits.attempt_timeout_seconds is not None:
+            self._started_at = self._silent_since = self._clock.monotonic()
+            self._start_timer(self._started_at)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            await self._scope.__aexit__(kind, error, trace)
+        except TimeoutError:
+            error = None  # the scope's own cancellation, and not one from outside
+        if self._failure is not None and (error is None or _is_consequence(error)):
+            raise self._failure from error
+
+    def _start_timer(self, now: float) -> None:
+        self._timer = self._clock.call_later(self._seconds_to_next_check(now), self._check)
+
+    def _check(self) -> None:
+        now = self._clock.monotonic()
+        if self._waits_for_pieces and self._progress.has_grown():
+            self._silent_since = now
+        self._failure = self._find_passed_limit(now)
+        if self._failure is None:
+            self._start_timer(now)
+        else:
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+    def _find_passed_limit(self, now: float) -> ModelTimeout | None:
+        attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
+        if attempt is not None and now - self._started_at >= attempt:
+            return ModelTimeout(f"the reply was not complete after {attempt:g} s (Providers[].AttemptTimeout)")
+        if self._waits_for_pieces and idle is not None and now - self._silent_since >= idle:
+            return ModelTimeout(f"the model wrote nothing for {idle:g} s (Providers[].IdleTimeout)")
+        return None
+
+    def _seconds_to_next_check(self, now: float) -> float:
+        attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
+        left = self._started_at + attempt - now if attempt is not None else float("inf")
+        if self._waits_for_pieces and idle is not None:
+            left = min(left, idle / CHECKS_PER_IDLE_TIMEOUT)
+        return left
+
+
+class _Progress:
+    """Watches the pieces of an attempt: what its adapter notes, and what reaches the taps on its stream."""
+
+    __slots__ = ("_output", "_seen", "_sources", "_values")
+
+    def __init__(self, output: AttemptOutput, tap: StreamTap | None) -> None:
+        self._output = output
+        self._sources: list[Sequence[str]] = [output.pieces]
+        if tap is not None:
+            self._sources += [tap.pieces, *([tap.reasoning.pieces] if tap.reasoning is not None else [])]
+        self._seen = [0] * len(self._sources)
+        self._values = 0
+
+    def has_grown(self) -> bool:
+        """Return whether a piece that is not white space has been added since the last call."""
+        grown = self._output.size.values != self._values
+        self._values = self._output.size.values
+        for position, pieces in enumerate(self._sources):
+            start, self._seen[position] = self._seen[position], len(pieces)
+            grown = grown or any(pieces[index] and not pieces[index].isspace() for index in range(start, len(pieces)))
+        return grown
+
+
+def _is_consequence(error: BaseException) -> bool:
+    """Return whether an error may come from the cancellation: a failed test and a cancellation from outside do not."""
+    return isinstance(error, Exception) and not isinstance(error, AssertionError)
