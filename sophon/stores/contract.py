@@ -9,6 +9,8 @@ from typing import Protocol
 from sophon.stores.approvals.contract import ApprovalStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.health import StoreHealth
+from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.runs.contract import RunStore
@@ -18,7 +20,9 @@ from sophon.stores.usage.contract import UsageStore
 
 
 class Store(Protocol):
-    """The nine repositories of one store. Open it before use; closing twice is allowed."""
+    """The nine repositories of one store, its health and its maintenance. Open it before use; closing twice is
+    allowed. Every method of a repository may raise StoreUnavailable.
+    """
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -38,6 +42,10 @@ class Store(Protocol):
     def events(self) -> EventLog: ...
     @property
     def channel_state(self) -> ChannelStateStore: ...
+    @property
+    def health(self) -> StoreHealth: ...
+    @property
+    def maintenance(self) -> StoreMaintenance: ...
 
     async def open(self) -> None:
         """Connect and migrate the schema."""
