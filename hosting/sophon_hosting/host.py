@@ -16,6 +16,7 @@ from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
+from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
@@ -28,6 +29,7 @@ from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery, build_task_queued_event
 from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.worker import Worker
 
 CANCEL_TIMEOUT_SECONDS = 1.0
@@ -123,6 +125,7 @@ class Host:
             self.event_bus,
             prepare,
         )
+        self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp"}
         """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
         self.is_shutting_down = False
@@ -134,10 +137,11 @@ class Host:
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
-        Raises QueueFull before anything is written, InputError for an empty message, an unknown planning mode or
-        a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not (or
+        Raises QueueFull and StoreUnavailable before anything is written, InputError for an empty message, an unknown
+        planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not (or
         no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
+        self.services.store.health.check()
         run = self._run_of(message)
         key = None
         if message.external_id is not None:
@@ -185,6 +189,8 @@ class Host:
         self._background_tasks = [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
             asyncio.create_task(sweep.run_forever()),
+            asyncio.create_task(self.store_monitor.run_forever()),
+            asyncio.create_task(RetentionSweep(self.services).run_forever()),
         ]
         self._worker.start()
         self.is_running = True

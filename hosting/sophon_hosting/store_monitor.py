@@ -4,7 +4,6 @@ import asyncio
 import logging
 
 from sophon.clock import Clock
-from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.stores.contract import Store
 from sophon.stores.maintenance.contract import StoreSpace
@@ -39,7 +38,7 @@ class StoreMonitor:
         while True:
             try:
                 await self._probe() if not self._store.health.is_available else await self._measure()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
                 log_failure(log, error, "checking the store failed; the next attempt follows")
             await self._wait()
 
@@ -53,7 +52,7 @@ class StoreMonitor:
     async def _probe(self) -> None:
         """Measure first: a full disk may still take a small write."""
         await self._measure()
-        if self._store.health.kind != "damaged":
+        if self._store.health.kind not in ("damaged", "reserve"):
             await self._store.maintenance.probe()
         self._last_probe = self._clock.monotonic()
 
@@ -70,9 +69,3 @@ class StoreMonitor:
                 await self._store.health.wait_for_change()
         except TimeoutError:
             return
-
-
-async def wait_for_store(store: Store, error: StoreUnavailable) -> None:
-    """Wait until a write that the store refused may succeed, at once if that is so by now."""
-    del error
-    await store.health.wait_until_writable()

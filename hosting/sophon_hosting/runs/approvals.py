@@ -8,6 +8,7 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.errors import NotFound, SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
+from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -20,6 +21,9 @@ from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
+
+EXPIRY_RETRY_SECONDS = 5.0
+"""Delay before expired approvals are looked for again after an error."""
 
 
 class DecisionRefused(SophonError):
@@ -100,7 +104,12 @@ class ApprovalService:
         """Call `expire_due` at every expiry, until cancelled."""
         while True:
             gate.new_request_event.clear()
-            due = await self.expire_due()
+            try:
+                due = await self.expire_due()
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "expiring approvals failed; the next attempt follows")
+                await self._clock.sleep(EXPIRY_RETRY_SECONDS)
+                continue
             seconds = (due - self._clock.now()).total_seconds() if due is not None else None
             try:
                 async with self._clock.timeout(seconds):

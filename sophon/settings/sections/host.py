@@ -73,7 +73,9 @@ class RetentionSettings(SettingsSection):
         default=None, ge=30, description="Days that finished tasks are kept; at least 30, because platforms repeat."
     )
     usage: WholeNumber | None = Field(
-        default=None, ge=1, description="Days that the usage of model calls is kept for reports; budgets do not need it."
+        default=None,
+        ge=1,
+        description="Days that the usage of model calls is kept for reports; budgets do not need it.",
     )
     audit: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
     traces: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")

@@ -54,6 +54,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     afterwards = PostTurnRunner(services, host.event_bus)
 
     async def opened() -> None:
+        await services.store.maintenance.verify()
         await services.open()
         await host.start()
         afterwards.start()
