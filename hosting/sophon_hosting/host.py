@@ -138,8 +138,8 @@ class Host:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
         Raises QueueFull and StoreUnavailable before anything is written, InputError for an empty message, an unknown
-        planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not (or
-        no longer) of `session_owner`. Completes even if the caller is cancelled.
+        planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session
+        is not (or no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
         self.services.store.health.check()
         run = self._run_of(message)
@@ -185,12 +185,13 @@ class Host:
         self._worker.interrupted_run_ids |= await RunRecovery(
             self.services, self.queue, self._terminator, self.event_bus
         ).recover()
+        store, clock = self.services.store, self.services.clock
         sweep = RunReconciler(self.services, self.queue, self._active_runs, self._terminator)
         self._background_tasks = [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
             asyncio.create_task(sweep.run_forever()),
             asyncio.create_task(self.store_monitor.run_forever()),
-            asyncio.create_task(RetentionSweep(self.services).run_forever()),
+            asyncio.create_task(RetentionSweep(store, clock, self.services.settings.retention).run_forever()),
         ]
         self._worker.start()
         self.is_running = True

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 
+from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.services import Services
+from sophon.settings import RetentionSettings
+from sophon.stores.contract import Store
 
 log = logging.getLogger("sophon")
 
@@ -22,8 +24,8 @@ SWEEP_INTERVAL_SECONDS = 3600.0
 class RetentionSweep:
     """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow. Sessions and messages stay."""
 
-    def __init__(self, services: Services) -> None:
-        self._store, self._clock, self._settings = services.store, services.clock, services.settings.retention
+    def __init__(self, store: Store, clock: Clock, settings: RetentionSettings) -> None:
+        self._store, self._clock, self._settings = store, clock, settings
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""

@@ -236,6 +236,8 @@ class Worker:
             backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
 
     async def _wait_for_store(self, active_run: ActiveRun, wait: Callable[[], Awaitable[None]]) -> None:
+        if active_run.is_interrupted:  # during the write: nobody cancels the wait
+            raise asyncio.CancelledError
         active_run.is_waiting_for_store = True
         try:
             await wait()

@@ -29,6 +29,7 @@ COMMANDS = {
     "queue": "Show the queue of a host, pause, resume and drain it.",
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
+    "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
     "migrate": "Give data of earlier versions to the users whose it is.",
     "init": "Write an initial appsettings.json.",

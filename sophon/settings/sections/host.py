@@ -75,7 +75,7 @@ class RetentionSettings(SettingsSection):
     usage: WholeNumber | None = Field(
         default=None,
         ge=1,
-        description="Days that the usage of model calls is kept for reports; budgets do not need it.",
+        description="Days that usage is kept for reports; budgets do not need it.",
     )
     audit: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
     traces: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")

@@ -91,7 +91,7 @@ class SqlMaintenance:
         """See `StoreMaintenance.vacuum`. An SQLite file returns its free pages by itself from then on."""
         file = self._database.file
         try:
-            await asyncio.to_thread(*((self._vacuum_server,) if file is None else (sqlite_integrity.vacuum, file)))
+            await asyncio.to_thread(self._vacuum_server if file is None else partial(sqlite_integrity.vacuum, file))
         except self._database.database_errors as error:
             raise to_store_error(self._database.name, error) from error
 

@@ -12,8 +12,8 @@ from sophon.stores.tool_call_journal.contract import JournalEntry
 class InMemoryJournal:
     """The journal of an `InMemoryStore`; see `Journal`. `runs` holds the runs by id."""
 
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._runs = runs
+    def __init__(self, runs: Mapping[str, Run] | None = None) -> None:
+        self._runs: Mapping[str, Run] = {} if runs is None else runs
         self._turns: defaultdict[str, dict[str, dict[str, JournalEntry]]] = defaultdict(dict)
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
