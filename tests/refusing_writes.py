@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
@@ -22,7 +23,8 @@ async def refuse_writes(store: SqlStore) -> None:
         _REFUSING[store] = driver
         driver.execute("PRAGMA query_only=1")
 
-    await _execute(store, refuse)
+    with suppress(sqlite3.OperationalError):  # other work of the same transaction was refused
+        await _execute(store, refuse)
 
 
 def allow_writes(store: SqlStore) -> None:

@@ -215,9 +215,8 @@ class Worker:
             await self._queue.ack(delivery)
             return
         if not active_run.is_interrupted:
-            await self._services.clock.sleep(
-                min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
-            )
+            backoff_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
+            await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
             await self._wait_for_store(active_run, self._services.store.health.wait_until_available)
         self.interrupted_run_ids.add(entry.task_id)
         self._active_runs.remove(active_run)

@@ -70,7 +70,7 @@ async def test_a_message_is_refused_with_the_reason_until_the_store_can_be_writt
 async def test_an_answer_that_cannot_be_written_is_kept_and_told_once(world, host, store, caplog) -> None:
     receipt = await world.send(host, "wait a")
     await world.until(lambda: started(world))
-    await refuse_writes(store)
+    refuse_from_the_outcome_on(store)
     with caplog.at_level(logging.WARNING):
         world.release.set()
         await waits_for_store(host)
@@ -85,6 +85,18 @@ async def test_an_answer_that_cannot_be_written_is_kept_and_told_once(world, hos
     told = [record.getMessage() for record in caplog.records]
     assert sum("is unavailable" in line for line in told) == sum("available again" in line for line in told) == 1
     assert len(told) == 2
+
+
+def refuse_from_the_outcome_on(store: SqlStore) -> None:
+    """Let writes fail as soon as an outcome is to be written."""
+    finish = store.runs.finish
+
+    async def refuse_first(*arguments, **more):
+        store.runs.finish = finish
+        await refuse_writes(store)
+        return await finish(*arguments, **more)
+
+    store.runs.finish = refuse_first
 
 
 async def started(world) -> bool:
