@@ -138,8 +138,8 @@ class Host:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
         Raises QueueFull and StoreUnavailable before anything is written, InputError for an empty message, an unknown
-        planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session
-        is not (or no longer) of `session_owner`. Completes even if the caller is cancelled.
+        planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the
+        session is not (or no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
         self.services.store.health.check()
         run = self._run_of(message)

@@ -162,7 +162,7 @@ async def check_store(services: Services) -> DoctorFinding:
         return DoctorFinding("store", text)
     text += f", {format_bytes(space.free_bytes)} are free"
     if space.free_bytes < LOW_SPACE_BYTES:
-        fix = f"free space on its disk: below {format_bytes(RESERVE_BYTES)} a host accepts nothing; see docs/operations.md"
+        fix = f"free space: below {format_bytes(RESERVE_BYTES)} a host accepts nothing; see docs/operations.md"
         return DoctorFinding("store", text, "warning", fix)
     return DoctorFinding("store", text)
 

@@ -40,7 +40,7 @@ async def test_garbage_in_the_middle_is_found_and_left_as_it_is(file: Path) -> N
     content = bytearray(file.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 40_000] = b"\xa5" * min(40_000, len(content) - len(content) // 2)
     file.write_bytes(content)
-    with pytest.raises(StoreError, match="the file is damaged .* restore a backup, or save what can be read"):
+    with pytest.raises(StoreError, match=r"the file is damaged .* restore a backup, or save what can be read"):
         await store.maintenance.verify()
     assert file.read_bytes() == bytes(content)
     assert await store.maintenance.find_damage()
@@ -69,7 +69,7 @@ async def test_a_log_beside_an_empty_database_is_not_deleted(file: Path) -> None
     os.truncate(file, 0)
     log = Path(f"{file}-wal")
     log.write_bytes(b"x" * 100)
-    with pytest.raises(StoreError, match="it is empty, but sophon.db-wal beside it is not"):
+    with pytest.raises(StoreError, match=r"it is empty, but sophon\.db-wal beside it is not"):
         await store_at(file).maintenance.verify()
     assert log.stat().st_size == 100
 
