@@ -57,4 +57,5 @@ async def test_a_full_disk_refuses_messages_with_the_reason_and_what_was_accepte
     here.until(lambda: host.get("/readyz")["status"] == "ready")
     assert send(host.url, "hello", "t").status_code < 300
     code, log = host.end(15)
-    assert (code, "Traceback" in log, log.count("is unavailable")) == (0, False, 1)
+    assert (code, "Traceback" in log) == (0, False)
+    assert log.count("is unavailable") in (1, 2)  # nearly full, then full
