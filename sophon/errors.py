@@ -12,6 +12,7 @@
     ├── NotFound                  a session, task or approval that does not exist
     │   └── SessionTaken          a session that is no longer the one that was found
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
+    │   └── StoreUnavailable      not now: its disk is full, its server is gone; the same request may succeed later
     ├── IllegalTransition         a state transition that is not allowed (caller)
     ├── BudgetExceeded            a limit set by the operator was reached
     │   └── PriceUnknown          a limit on the cost, and a model whose price is unknown
@@ -132,6 +133,22 @@ class StoreError(SophonError):
     def __init__(self, store: str, problem: str) -> None:
         self.store, self.problem = store, problem
         super().__init__(f"the store {store} cannot be used: {problem}")
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be used now, through no fault of the request; the same request may succeed later.
+
+    `kind` is one word, a key of `sophon.stores.health.REASONS`; `reason` says the same in words that clients may read:
+    it names no file and no server. `retry_after_seconds` is what clients are told.
+    """
+
+    code = "unavailable"
+    retry_after_seconds = 5
+
+    def __init__(self, store: str, kind: str, reason: str) -> None:
+        super().__init__(store, reason)
+        self.kind, self.reason = kind, reason
+        self.args = (f"the store is unavailable: {reason}",)
 
 
 class IllegalTransition(SophonError):

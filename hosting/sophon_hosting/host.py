@@ -13,6 +13,7 @@ from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
+from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.acceptance import MessageAcceptance, RunRequest, TaskReceipt
 from sophon_hosting.runs.active_runs import ActiveRuns
@@ -26,6 +27,7 @@ from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
 from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.worker import Worker
 
 CANCEL_TIMEOUT_SECONDS = 1.0
@@ -89,6 +91,7 @@ class Host:
             self.event_bus,
             prepare,
         )
+        self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp"}
         """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
         self.is_shutting_down = False
@@ -106,9 +109,9 @@ class Host:
         """Store a message as a run and enqueue it; an accepted message is never lost.
 
         A message whose key was accepted before is never refused: it gets the receipt of its task, also while the queue
-        is full. Raises QueueFull before anything is written, InputError for an empty message, an unknown planning mode
-        or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if the session is not
-        (or no longer) of `session_owner`. Completes even if the caller is cancelled.
+        is full. Raises QueueFull and StoreUnavailable before anything is written, InputError for an empty message, an
+        unknown planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if
+        the session is not (or no longer) of `session_owner`. Completes even if the caller is cancelled.
         """
         return await asyncio.shield(asyncio.ensure_future(self._acceptance.accept(message)))
 
@@ -153,10 +156,13 @@ class Host:
         self._worker.interrupted_run_ids |= await RunRecovery(
             self.services, self.queue, self._terminator, self.event_bus
         ).recover()
+        store, clock = self.services.store, self.services.clock
         sweep = RunReconciler(self.services, self.queue, self._active_runs, self._terminator)
         self._background_tasks = [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
             asyncio.create_task(sweep.run_forever()),
+            asyncio.create_task(self.store_monitor.run_forever()),
+            asyncio.create_task(RetentionSweep(store, clock, self.services.settings.retention).run_forever()),
         ]
         self._worker.start()
         self.is_running = True

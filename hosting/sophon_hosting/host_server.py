@@ -141,6 +141,7 @@ class HostServer:
 
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
+        await self.services.store.maintenance.verify()
         await self.services.open()
         await self.host.start()
         self.post_turn.start()
@@ -168,6 +169,7 @@ class HostServer:
             await self.services.close()
 
     async def _render_metrics(self) -> bytes:
+        self.metrics.record_store(self.services.store.health, self.host.store_monitor.space)
         return self.metrics.render(
             await self.host.queue.statistics(), self.hub.statistics().clients, len(self._limiter)
         )

@@ -19,15 +19,12 @@ from sqlalchemy.pool import NullPool
 from sophon.errors import StoreError
 from sophon.private_files import make_private_folder
 from sophon.stores.factory import MEMORY_SCHEME
-from sophon.stores.sql.dialects import describe_url
+from sophon.stores.sql.dialects import SERVER_TIMEOUT_SECONDS, describe_url
 from sophon.stores.sql.errors import to_store_error
 from sophon.stores.sql.url import resolve_url
 
 ADVISORY_KEY = 0x50_50_48_4F_4E
 """Key of the PostgreSQL advisory lock, which is scoped to the database: an arbitrary fixed number."""
-
-SERVER_TIMEOUT_SECONDS = 10
-"""Connect and TCP timeout for an unresponsive server."""
 
 MAX_APPLICATION_NAME_CHARACTERS = 63
 """Maximum length of `application_name` in PostgreSQL, in characters."""

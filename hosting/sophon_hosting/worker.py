@@ -2,12 +2,17 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from sophon.cancellation import Cancellation
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
-from sophon.errors import NotFound, SophonError, StoreError
+from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
+from sophon.failure_log import log_failure
 from sophon.services import Services
+from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
@@ -18,6 +23,8 @@ from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.shutdown import drain_or_interrupt
 
 log = logging.getLogger("sophon")
+
+T = TypeVar("T")
 
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
@@ -31,7 +38,9 @@ class Worker:
     it is stopped wherever it is, and fails with `timeout`. Normally `Budget.Turn.ActiveTime` ends it before, between
     two calls and with an answer; this limit is for a call that does not return. A suspended turn is stored and frees
     its consumer. Order of writes: begin, the chain, the outcome (or the suspension and the hold of the lane), then the
-    queue's ack; after a crash in between, recovery finds the run. `interrupted_run_ids` holds the ids of runs that a
+    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts; a turn
+    that it interrupts is run again afterwards, and an outcome that it does not take is kept in memory and written again
+    until it does. `interrupted_run_ids` holds the ids of runs that a
     previous process interrupted.
     """
 
@@ -66,6 +75,7 @@ class Worker:
 
     async def _consume(self) -> None:
         while True:
+            await self._services.store.health.wait_until_available()
             await self._consume_delivery(await self._queue.take())
 
     async def _consume_delivery(self, delivery: Delivery) -> None:
@@ -86,19 +96,33 @@ class Worker:
         except asyncio.CancelledError:
             can_ack = active_run.has_outcome  # if it was recorded before the interruption was delivered
             log.info("run %s was interrupted", active_run.task_id)
-        except Exception:
-            log.exception("run %s failed without an outcome", active_run.task_id)
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "run %s failed without an outcome", active_run.task_id)
         active_run.is_finalizing = True
         try:
             await self._settle_delivery(active_run, delivery, can_ack)
-        except Exception:
-            log.exception("the queue entry of run %s could not be settled", active_run.task_id)
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "the queue entry of run %s could not be settled", active_run.task_id)
         finally:
             if self._active_runs.get(active_run.task_id) is active_run:
                 self._active_runs.remove(active_run)
 
     async def _attempt(self, active_run: ActiveRun) -> bool:
         """Run or resume the turn; return whether the delivery can be acked."""
+        try:
+            await self._run_turn(active_run)
+        except StoreUnavailable:
+            if active_run.held_outcome is None:
+                raise
+        if active_run.held_outcome is not None:
+            log.debug("the outcome of run %s waits for the store", active_run.task_id)
+            await self._write_until_stored(active_run, lambda: self._terminator.write_held_outcome(active_run))
+            if active_run.run is not None:
+                run = active_run.run
+                await self._write_until_stored(active_run, lambda: self._terminator.withdraw_approvals(run))
+        return active_run.has_outcome or active_run.is_suspended
+
+    async def _run_turn(self, active_run: ActiveRun) -> None:
         try:
             await self._start_turn(active_run)
         except asyncio.CancelledError:
@@ -107,9 +131,8 @@ class Worker:
                 raise
             task.uncancel()
             active_run.run = active_run.run or await self._services.store.runs.get(active_run.task_id)
-            if not active_run.has_outcome:
+            if not active_run.has_outcome and active_run.held_outcome is None:
                 await self._terminator.cancel(active_run)
-        return active_run.has_outcome or active_run.is_suspended
 
     async def _start_turn(self, active_run: ActiveRun) -> None:
         services = self._services
@@ -151,8 +174,10 @@ class Worker:
                     response = await self._chain.run(ctx)
                 finally:
                     active_run.timeout = None
-        except Exception as error:  # noqa: BLE001 - any exception of a chain becomes the outcome of its run
-            if not (active_run.has_outcome or active_run.outcome_write_failed):
+        except Exception as error:
+            if isinstance(error, StoreUnavailable) and not active_run.is_concluded:
+                raise
+            if not active_run.is_concluded:
                 timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
                 timeout_error = RunAborted(
                     "timeout", f"the task did not end within {allowed} of work (AgentExecution.MaxExecutionTime)"
@@ -161,14 +186,20 @@ class Worker:
             return
         if response.finish_reason == "suspended":
             await self._suspend(active_run, ctx)
-        elif not (active_run.has_outcome or active_run.outcome_write_failed):
+        elif not active_run.is_concluded:
             await self._terminator.complete(active_run, response)
 
     async def _suspend(self, active_run: ActiveRun, ctx: Context) -> None:
         """Store the suspended turn, then hold its lane; the caller acks the delivery afterwards."""
         active_run.is_finalizing = True
-        await self._event_bus.flush(ctx.session_id)
-        run = await self._services.store.runs.suspend(active_run.task_id, ctx.state(), active_run.pending_approval_ids)
+
+        async def suspend() -> Run:
+            await self._event_bus.flush(ctx.session_id)
+            return await self._services.store.runs.suspend(
+                active_run.task_id, ctx.state(), active_run.pending_approval_ids
+            )
+
+        run = await self._write_until_stored(active_run, suspend)
         if run.cancel_requested:
             await self._terminator.cancel(active_run)
             return
@@ -180,19 +211,40 @@ class Worker:
         if can_ack:
             if not active_run.is_suspended:
                 if active_run.pending_approval_ids and active_run.run is not None:
-                    await self._terminator.withdraw_approvals(active_run.run)
+                    run = active_run.run
+                    await self._write_until_stored(active_run, lambda: self._terminator.withdraw_approvals(run))
                 await self._queue.release_lane(entry.session_id, entry.task_id)
             self._active_runs.remove(active_run)
             await self._queue.ack(delivery)
             return
         if not active_run.is_interrupted:
-            await self._services.clock.sleep(
-                min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
-            )
+            backoff_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
+            await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
+            await self._wait_for_store(active_run, self._services.store.health.wait_until_available)
         self.interrupted_run_ids.add(entry.task_id)
         self._active_runs.remove(active_run)
         if await self._queue.nack(delivery) == "dead":
-            await self._give_up(entry.task_id, delivery.delivery_count)
+            await self._write_until_stored(active_run, lambda: self._give_up(entry.task_id, delivery.delivery_count))
+
+    async def _write_until_stored(self, active_run: ActiveRun, write: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a write until the store takes it; a shutdown interrupts the wait between two attempts."""
+        backoff_seconds = INITIAL_BACKOFF_SECONDS
+        while True:
+            try:
+                return await write()
+            except StoreUnavailable:
+                await self._wait_for_store(active_run, self._services.store.health.wait_until_writable)
+                await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
+            backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+
+    async def _wait_for_store(self, active_run: ActiveRun, wait: Callable[[], Awaitable[None]]) -> None:
+        if active_run.is_interrupted:  # during the write: nobody cancels the wait
+            raise asyncio.CancelledError
+        active_run.is_waiting_for_store = True
+        try:
+            await wait()
+        finally:
+            active_run.is_waiting_for_store = False
 
     async def _give_up(self, task_id: str, count: int) -> None:
         run = await self._services.store.runs.get(task_id)

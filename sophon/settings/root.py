@@ -7,7 +7,14 @@ from pydantic import Field, ValidationError
 
 from sophon.errors import SettingsError
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
-from sophon.settings.sections.host import ChannelsSettings, HubSettings, LoggingSettings, QueueSettings, StoreSettings
+from sophon.settings.sections.host import (
+    ChannelsSettings,
+    HubSettings,
+    LoggingSettings,
+    QueueSettings,
+    RetentionSettings,
+    StoreSettings,
+)
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
@@ -53,6 +60,9 @@ class Settings(SettingsSection):
     memory: MemorySettings = Field(default_factory=MemorySettings, description="Long-term memory.")
     queue: QueueSettings = Field(default_factory=QueueSettings, description="Task queue.")
     store: StoreSettings = Field(default_factory=StoreSettings, description="Database for all durable data.")
+    retention: RetentionSettings = Field(
+        default_factory=RetentionSettings, description="How many days stored data is kept; null: for ever."
+    )
     hub: HubSettings = Field(default_factory=HubSettings, description="Web server: chat page, HTTP API and Socket.IO.")
     logging: LoggingSettings = Field(default_factory=LoggingSettings, description="Logging of the host.")
     channels: ChannelsSettings = Field(

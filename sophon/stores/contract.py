@@ -9,6 +9,8 @@ from typing import Protocol
 from sophon.stores.approvals.contract import ApprovalStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.health import StoreHealth
+from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.runs.contract import RunStore
@@ -19,7 +21,9 @@ from sophon.stores.usage.contract import UsageStore
 
 
 class Store(Protocol):
-    """The ten repositories of one store. Open it before use; closing twice is allowed."""
+    """The ten repositories of one store, its health and its maintenance. Open it before use; closing twice is
+    allowed. Every method of a repository may raise StoreUnavailable.
+    """
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -41,6 +45,10 @@ class Store(Protocol):
     def texts(self) -> TextStore: ...
     @property
     def channel_state(self) -> ChannelStateStore: ...
+    @property
+    def health(self) -> StoreHealth: ...
+    @property
+    def maintenance(self) -> StoreMaintenance: ...
 
     async def open(self) -> None:
         """Connect and migrate the schema."""

@@ -4,6 +4,8 @@ from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.in_memory import InMemoryApprovalStore
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
 from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.health import StoreHealth
+from sophon.stores.maintenance.in_memory import InMemoryMaintenance
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.runs.contract import Run
@@ -26,14 +28,16 @@ class InMemoryStore:
         self.sessions = InMemorySessionStore(clock)
         self.usage = InMemoryUsageStore()
         self.sessions.on_delete(self.usage.forget_session)
-        self.approvals = InMemoryApprovalStore()
-        self.journal = InMemoryJournal()
+        runs: dict[str, Run] = {}
+        self.approvals = InMemoryApprovalStore(runs)
+        self.journal = InMemoryJournal(runs)
         self.memories = InMemoryMemoryStore(clock)
         self.texts = InMemoryTextStore(self.sessions.__contains__)
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
-        runs: dict[str, Run] = {}
+        self.health = StoreHealth("memory://")
+        self.maintenance = InMemoryMaintenance()
         self.outbox = InMemoryOutbox(clock, runs)
         self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
 

@@ -7,6 +7,7 @@ from sophon.clock import Clock, SystemClock
 from sophon.stores.approvals.sql import SqlApprovalStore
 from sophon.stores.channel_state.sql import SqlChannelStateStore
 from sophon.stores.events.sql import SqlEventLog
+from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.runs.sql import SqlRunStore
@@ -43,9 +44,10 @@ class SqlStore:
         lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
     ) -> None:
         clock = clock or SystemClock()
-        self._database = Database(
-            resolve_url(url, folder or Path()), lock_timeout_seconds, partial(release_stale_reservations, clock=clock)
-        )
+        resolved = resolve_url(url, folder or Path())
+        self._database = Database(resolved, lock_timeout_seconds, partial(release_stale_reservations, clock=clock))
+        self.health = self._database.health
+        self.maintenance = SqlMaintenance(self._database, resolved, clock)
         self.sessions = SqlSessionStore(self._database, clock)
         self.usage = SqlUsageStore(self._database, clock)
         self.approvals = SqlApprovalStore(self._database)

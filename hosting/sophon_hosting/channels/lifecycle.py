@@ -8,6 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from sophon.errors import StoreUnavailable
+from sophon.failure_log import log_failure
 from sophon.principals import channel_person_principal
 from sophon.services import Services
 from sophon.stores.outbox.contract import OutboundEntry
@@ -109,8 +111,8 @@ class ConnectedChannel:
                 if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
                     last_expiry = self._clock.monotonic()
                     await self.chat_state.expire_old()
-            except Exception:
-                log.exception("%s: missed approval prompts could not be checked", self.channel.name)
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "%s: missed approval prompts could not be checked", self.channel.name)
 
     async def _try_start(self) -> bool:
         """Try to start the channel; return False if another attempt makes sense."""
@@ -122,6 +124,10 @@ class ConnectedChannel:
         except ChannelError as error:
             self.channel.health.state, self.channel.health.detail = "refused", str(error)
             log.error("the channel %s cannot run: %s", self.channel.name, error)  # noqa: TRY400 - no traceback
+        except StoreUnavailable as error:
+            self.channel.health.state, self.channel.health.detail = "failing", str(error)
+            log_failure(log, error, "the channel %s could not be started; it is retried", self.channel.name)
+            return False
         except Exception:
             self.channel.health.state, self.channel.health.detail = "failing", "internal error; see the host's log"
             log.exception("the channel %s could not be started; it is retried", self.channel.name)
@@ -244,8 +250,10 @@ class ChannelSupervisor:
                         await connected.approval_prompts.send_prompt(approval_id)
                     else:
                         await connected.approval_prompts.show_decision(approval_id)
-                except Exception:
-                    log.exception(
+                except Exception as error:  # noqa: BLE001 - logged, and tried again
+                    log_failure(
+                        log,
+                        error,
                         "%s: the prompt or decision of approval %s could not be sent",
                         connected.channel.name,
                         approval_id,

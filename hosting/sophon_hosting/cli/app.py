@@ -30,6 +30,7 @@ COMMANDS = {
     "providers": "List the providers of a host and their cool-downs, and reset one.",
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
+    "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
     "migrate": "Give data of earlier versions to the users whose it is.",
     "init": "Write an initial appsettings.json.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError
+from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError, StoreUnavailable
 from sophon.security import describe_error
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.runs.approvals import DecisionRefused
@@ -23,7 +23,7 @@ class Forbidden(SophonError):
 
 
 class Unavailable(SophonError):
-    """Error: the host is shutting down and accepts no more requests (code `unavailable`)."""
+    """Error: the host is shutting down and accepts no more requests (code `unavailable`, as for StoreUnavailable)."""
 
     code = "unavailable"
 
@@ -83,7 +83,12 @@ class ErrorPayload:
 
 
 def to_error_payload(error: Exception) -> ErrorPayload:
-    """Return the payload for an exception. Store errors and unexpected exceptions are logged; only their id is sent."""
+    """Return the payload for an exception. Store errors and unexpected exceptions are logged; only their id is sent.
+
+    That the store is unavailable is logged by its health, once; the client gets the reason, without names of files.
+    """
+    if isinstance(error, StoreUnavailable):
+        return ErrorPayload(error.code, str(error), 503, {"retry_after_seconds": error.retry_after_seconds})
     if isinstance(error, StoreError) or not isinstance(error, SophonError):
         error_id = os.urandom(8).hex()
         log.error("internal error %s", error_id, exc_info=error)

@@ -9,6 +9,7 @@ from functools import partial
 from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
+from sophon.failure_log import log_failure
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.runs.contract import FinishResult, Run
 from sophon.stores.sessions.contract import SessionStore
@@ -185,8 +186,8 @@ class EventBus:
         for session_id in list(self._sequencers):
             try:
                 await self.flush(session_id)
-            except Exception:
-                log.exception("events of session %s could not be stored", session_id)
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "events of session %s could not be stored", session_id)
         for sequencer in self._sequencers.values():
             if sequencer.flush_task is not None:
                 sequencer.flush_task.cancel()
@@ -239,8 +240,10 @@ class EventBus:
                 backoff_seconds = INITIAL_BACKOFF_SECONDS
             except NotFound:
                 sequencer.clear()
-            except Exception:
-                log.exception("storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds)
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(
+                    log, error, "storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds
+                )
                 await self._clock.sleep(backoff_seconds)
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
         sequencer.flush_task = None

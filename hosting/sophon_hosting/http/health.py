@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from sophon.errors import StoreUnavailable
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_host, json_response
 
@@ -17,9 +18,6 @@ METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 CHECK_TIMEOUT_SECONDS = 2.0
 """Timeout of each readiness check; probes usually give up after a few seconds."""
-
-NONEXISTENT_RUN_ID = "readyz"
-"""A run id that does not exist; the check of the store queries it."""
 
 
 def health_routes(render_metrics: RenderMetrics | None, instance_id: str = "") -> list[web.RouteDef]:
@@ -52,7 +50,10 @@ async def get_readiness(request: web.Request) -> web.Response:
 
 
 async def _check_store(host: Host) -> str:
-    await host.services.store.journal.load_entries(NONEXISTENT_RUN_ID)
+    try:
+        await host.store_monitor.check()
+    except StoreUnavailable as error:
+        return error.reason
     return "ok"
 
 

@@ -3,6 +3,8 @@
 Labels are bounded: names that clients or models choose freely become `other`, and no label holds an id.
 """
 
+import math
+from collections import Counter as Counted
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, get_args
 
@@ -21,6 +23,8 @@ from sophon import events
 from sophon._version import __version__
 from sophon.messages import FinishReason, ToolCallOutcome
 from sophon.models.model import Purpose
+from sophon.stores.health import REASONS, StoreHealth
+from sophon.stores.maintenance.contract import StoreSpace
 from sophon_hosting.observability.bounded_metrics import LabeledMetric, restrict_label, sanitize_number
 from sophon_hosting.observability.error_codes import list_error_codes
 from sophon_hosting.queue.contract import QueueStatistics
@@ -77,6 +81,16 @@ class Metrics:
     def count_refused_connection(self, reason: str) -> None:
         """Count a connection that was refused, or closed to admit another."""
         self.connections_refused.labels(restrict_label(reason, REFUSAL_REASONS)).inc()
+
+    def record_store(self, health: StoreHealth, space: StoreSpace | None) -> None:
+        """Set the gauges of the store; space that is not known is NaN."""
+        self.store_available_gauge.set(health.is_available)
+        self.store_bytes_gauge.set(math.nan if space is None else space.used_bytes)
+        free = space.free_bytes if space is not None else None
+        self.store_free_bytes_gauge.set(math.nan if free is None else free)
+        for kind, gauge in self.store_failures.items():
+            gauge.inc(health.failures[kind] - self._counted_failures[kind])
+            self._counted_failures[kind] = health.failures[kind]
 
     def render(self, statistics: QueueStatistics, clients: int = 0, connections: int = 0) -> bytes:
         """Return the metrics in the Prometheus text format."""
@@ -159,6 +173,16 @@ class Metrics:
         }
         self.client_gauge = Gauge("sophon_hub_clients", "Connected clients.", registry=self.registry)
         self.connection_gauge = Gauge("sophon_connections", "Open HTTP connections.", registry=self.registry)
+        self.store_available_gauge = Gauge(
+            "sophon_store_available", "1 while messages are accepted and turns start.", registry=self.registry
+        )
+        self.store_bytes_gauge = Gauge("sophon_store_bytes", "Size of the store.", registry=self.registry)
+        self.store_free_bytes_gauge = Gauge(
+            "sophon_store_free_bytes", "Free space on the disk of the store.", registry=self.registry
+        )
+        failures = self._counter("sophon_store_failures", "Operations that the store failed.", "kind")
+        self.store_failures = {kind: failures.labels(kind) for kind in REASONS}
+        self._counted_failures = Counted[str]()
         Gauge("sophon_build_info", "1; the version is a label.", ["version"], registry=self.registry).labels(
             __version__
         ).set(1)

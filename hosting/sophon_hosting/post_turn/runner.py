@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from sophon.chain.pipeline import Pipeline
-from sophon.errors import NotFound
+from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import SessionTitled
+from sophon.failure_log import log_failure
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
@@ -121,6 +122,9 @@ class PostTurnRunner:
             self._done += 1
         except NotFound:
             log.debug("task %s was deleted", task_id)
+        except StoreUnavailable as error:
+            self._failed += 1
+            log_failure(log, error, "post-turn jobs of task %s failed", task_id)
         except Exception:
             self._failed += 1
             log.warning("post-turn jobs of task %s failed", task_id, exc_info=True)

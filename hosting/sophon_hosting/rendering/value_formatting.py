@@ -21,6 +21,13 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def format_bytes(number: int) -> str:
+    """Format a size: `512 KB`, `1.4 MB`, `20.0 GB`; units are powers of 1,000."""
+    if number < 1_000_000:
+        return f"{number / 1_000:,.0f} KB"
+    return f"{number / 1_000_000:,.1f} MB" if number < 1_000_000_000 else f"{number / 1_000_000_000:,.1f} GB"
+
+
 def format_duration(milliseconds: int) -> str:
     """Format a duration: `2 ms`, `1.4 s`, `3 min 5 s`."""
     if milliseconds < 1000:

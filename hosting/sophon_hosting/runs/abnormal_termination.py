@@ -76,6 +76,12 @@ class RunTerminator:
             TurnEnd("completed", response, events=_single_event(_completed_event(response))),
         )
 
+    async def write_held_outcome(self, active_run: ActiveRun) -> None:
+        """Write the outcome that the run holds. Raises StoreUnavailable, and the run still holds it."""
+        if active_run.held_outcome is not None and active_run.run is not None:
+            held = active_run.held_outcome
+            await self._outcome_writer.write(active_run, active_run.run, held.records, held.turn_end)
+
     async def cancel_inactive(self, run: Run) -> None:
         """Record as cancelled a run that no worker is running. Raises StoreError."""
         await self._terminate_inactive(run, asyncio.CancelledError())
@@ -101,6 +107,7 @@ class RunTerminator:
         try:
             await self._queue.remove(run.id)
             await self._terminate(active_run, error)
+            await self.write_held_outcome(active_run)
         finally:
             await self._queue.release_lane(run.session_id, run.id)
             self._active_runs.remove(active_run)
@@ -112,6 +119,8 @@ class RunTerminator:
             if ctx.recorded:
                 ctx.resumed = True
             await self._recorder.record_end(ctx, error)
+        if active_run.held_outcome is not None:
+            return  # whoever runs it writes the outcome, then withdraws the approvals
         if not active_run.has_outcome:
             await self._record_outcome(active_run, active_run.run, error)
         await self.withdraw_approvals(active_run.run)

@@ -82,6 +82,7 @@ class MessageAcceptance:
         return None if run is None else await self._repeat_receipt(run)
 
     async def _accept_new(self, message: RunRequest, key: InboundKey | None) -> TaskReceipt:
+        self._services.store.health.check()
         run = self._run_of(message)
         async with self._gate.accepting(run.session_id):
             with self._queue.reserve(run.owner) as slot:

@@ -1,11 +1,21 @@
 """Active runs: the runs that this process is running now, with their cancellation and finalization state."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sophon.context import Context
+from sophon.context.turn_log import TurnEnd
 from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutcome:
+    """Outcome of a run that the store could not take yet: the end of the turn, and its session records."""
+
+    records: Sequence[SessionRecord]
+    turn_end: TurnEnd
 
 
 @dataclass(slots=True, eq=False)
@@ -15,7 +25,9 @@ class ActiveRun:
     `pending_approval_ids` holds the ids of approvals requested in this pass and not decided. `is_finalizing` is True
     while and after the outcome or the suspension is written: the run can no longer be interrupted. `has_outcome` is
     True once the outcome is stored, `is_suspended` once the suspension is stored, `outcome_write_failed` if the store
-    refused the outcome. `released` is set when the worker has released the run.
+    refused the outcome. `held_outcome` is the outcome that an unavailable store did not take; it is written again until
+    the store takes it, and `is_waiting_for_store` is True between two attempts: then the run can be interrupted.
+    `released` is set when the worker has released the run.
     """
 
     task_id: str
@@ -30,7 +42,14 @@ class ActiveRun:
     has_outcome: bool = False
     is_suspended: bool = False
     outcome_write_failed: bool = False
+    held_outcome: HeldOutcome | None = None
+    is_waiting_for_store: bool = False
     released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_concluded(self) -> bool:
+        """Whether nothing else may determine the outcome: it is stored, held, or was refused by the store."""
+        return self.has_outcome or self.outcome_write_failed or self.held_outcome is not None
 
     def cancel(self) -> None:
         """Request cancellation of the run by a user."""
@@ -42,7 +61,10 @@ class ActiveRun:
         """Interrupt the run because the process is shutting down; the next process resumes it."""
         if not self.is_interrupted:
             self.is_interrupted = True
-            self._cancel_task()
+            if self.is_waiting_for_store and self.worker_task is not None:
+                self.worker_task.cancel()
+            else:
+                self._cancel_task()
 
     def begin_finalizing(self) -> None:
         """Disable the time limit and interruption before the outcome is written."""

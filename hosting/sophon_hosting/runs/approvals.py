@@ -9,6 +9,7 @@ from sophon.clock import Clock
 from sophon.deadline import Deadline, next_check_seconds
 from sophon.errors import NotFound, SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
+from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -22,6 +23,9 @@ from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
+
+EXPIRY_RETRY_SECONDS = 5.0
+"""Delay before expired approvals are looked for again after an error."""
 
 
 class DecisionRefused(SophonError):
@@ -110,7 +114,12 @@ class ApprovalService:
         """Call `expire_due` at every expiry, and often enough to notice a jump of the clock, until cancelled."""
         while True:
             gate.new_request_event.clear()
-            remaining = await self.expire_due()
+            try:
+                remaining = await self.expire_due()
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "expiring approvals failed; the next attempt follows")
+                await self._clock.sleep(EXPIRY_RETRY_SECONDS)
+                continue
             try:
                 async with self._clock.timeout(None if remaining is None else next_check_seconds(remaining)):
                     await gate.new_request_event.wait()

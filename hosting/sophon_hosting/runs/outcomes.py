@@ -6,13 +6,14 @@ from typing import Any
 
 from sophon.context import TurnFacts
 from sophon.context.turn_log import SessionLog, TurnEnd
+from sophon.errors import StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import FinishResult, Run, RunError, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 
 log = logging.getLogger("sophon")
@@ -29,7 +30,10 @@ class OutcomeWriter:
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
     ) -> FinishResult:
-        """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound."""
+        """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound.
+
+        An outcome for which the store is unavailable is held by the run before StoreUnavailable is raised.
+        """
         outcome = outcome_from_turn_end(turn_end)
         outbound = self._build_outbound(run, outcome)
         active_run.begin_finalizing()
@@ -40,12 +44,16 @@ class OutcomeWriter:
                 event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
             return last_events
 
-        finished = await self._event_bus.commit_outcome(
-            run.session_id,
-            events,
-            lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
-        )
-        active_run.has_outcome = True
+        try:
+            finished = await self._event_bus.commit_outcome(
+                run.session_id,
+                events,
+                lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
+            )
+        except StoreUnavailable:
+            active_run.held_outcome = HeldOutcome(records, turn_end)
+            raise
+        active_run.has_outcome, active_run.held_outcome = True, None
         return finished
 
 
@@ -53,7 +61,8 @@ class RunTurnLog:
     """`TurnLog` of a host. Turns that are no active run, and suspensions, are written by `SessionLog`.
 
     A turn interrupted by its time limit or by shutdown is not recorded as cancelled, because only a user cancels; its
-    worker determines the outcome.
+    worker determines the outcome. One that failed because the store is unavailable is not recorded as failed: it
+    resumes when the store is available again.
     """
 
     def __init__(self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: Store) -> None:
@@ -64,15 +73,20 @@ class RunTurnLog:
         self, turn: TurnFacts, records: Sequence[SessionRecord], turn_end: TurnEnd, emit: Emit, /
     ) -> bool:
         """See `TurnLog.conclude`. Also returns False if the run already has an outcome or the store has refused
-        one.
+        one, and True if the run holds the outcome until the store takes it.
         """
         active_run = self._active_runs.get(turn.run_id)
         if active_run is None or active_run.run is None or turn_end.status == "suspended":
             return await self._session_log.conclude(turn, records, turn_end, emit)
         if active_run.outcome_write_failed or (turn_end.status == "cancelled" and not active_run.is_cancel_requested):
             return False
+        if turn_end.status == "failed" and turn_end.error.get("code") == StoreUnavailable.code:
+            active_run.outcome_write_failed = True
+            return False
         try:
             return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).is_first
+        except StoreUnavailable:
+            return True
         except Exception:
             active_run.outcome_write_failed = True
             if turn_end.status == "completed":

@@ -2,6 +2,7 @@
 
 import logging
 
+from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.queue.contract import TaskQueue
@@ -34,8 +35,8 @@ class RunReconciler:
             await self._services.clock.sleep(RECONCILE_INTERVAL_SECONDS)
             try:
                 await self.reconcile()
-            except Exception:
-                log.exception("reconciling runs failed; the next attempt follows")
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "reconciling runs failed; the next attempt follows")
 
     async def reconcile(self) -> None:
         """Reconcile all unfinished runs once. Raises StoreError."""

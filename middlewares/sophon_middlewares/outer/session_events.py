@@ -15,6 +15,7 @@ from sophon.context.turn_log import TurnEnd
 from sophon.errors import ChainError, SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
+from sophon.failure_log import log_failure
 from sophon.messages import Message, Response
 from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
@@ -200,9 +201,9 @@ async def _conclude_unfinished(ctx: Context, record: SessionRecord, end: TurnEnd
         log.exception("the records of run %s could not be collected", ctx.run_id)
     try:
         await _conclude(ctx, records, end)
-    except (Exception, asyncio.CancelledError):  # cancelled: the store took too long
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - logged; cancelled: the store took too long
         ctx.cancellation.is_end_recorded = True  # the turn log has announced it all the same
-        log.exception("the outcome of run %s could not be recorded", ctx.run_id)
+        log_failure(log, error, "the outcome of run %s could not be recorded", ctx.run_id)
 
 
 async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd) -> None:
@@ -226,8 +227,8 @@ async def _delete_journal(ctx: Context) -> None:
         return
     try:
         await ctx.services.store.journal.delete(ctx.run_id)
-    except StoreError:
-        log.warning("the journal of run %s was not deleted", ctx.run_id, exc_info=True)
+    except StoreError as error:
+        log_failure(log, error, "the journal of run %s was not deleted", ctx.run_id)
 
 
 def _elapsed_ms(ctx: Context) -> int:

@@ -71,6 +71,30 @@ class StoreSettings(SettingsSection):
     )
 
 
+class RetentionSettings(SettingsSection):
+    """How long stored data is kept, in days; null: for ever. Sessions and messages are always kept."""
+
+    events: WholeNumber | None = Field(
+        default=None, ge=1, description="Days that events are kept for a replay, the newest 5,000 of a session at most."
+    )
+    runs: WholeNumber | None = Field(
+        default=None, ge=30, description="Days that finished tasks are kept; at least 30, because platforms repeat."
+    )
+    usage: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        description="Days that usage is kept for reports; budgets do not need it.",
+    )
+    audit: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
+    traces: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each setting of data that this version does not store."""
+        for key, value in (("Audit", self.audit), ("Traces", self.traces)):
+            if value is not None:
+                yield key, f"this version stores no {key.lower()}; remove the setting"
+
+
 class HubUserSettings(SettingsSection):
     """A user who may access the host over the network."""
 

@@ -36,6 +36,13 @@ class ApprovalStore(Protocol):
         """Return one record; None if it does not exist."""
         ...
 
+    async def expire(self, before: datetime) -> int:
+        """Delete the records that were decided before a time, in sessions without an unfinished run.
+
+        Returns how many. A suspended run still needs the decisions of its calls.
+        """
+        ...
+
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """Return the records, oldest first."""
         ...

@@ -1,17 +1,20 @@
 """In-memory approval store."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
 from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.runs.contract import Run
 
 
 class InMemoryApprovalStore:
-    """The approvals of an `InMemoryStore`; see `ApprovalStore`."""
+    """The approvals of an `InMemoryStore`; see `ApprovalStore`. `runs` holds the runs by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._runs = runs
         self._records: dict[str, ApprovalRecord] = {}
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
@@ -35,6 +38,18 @@ class InMemoryApprovalStore:
     async def find(self, approval_id: str) -> ApprovalRecord | None:
         """See `ApprovalStore.find`."""
         return self._records.get(approval_id)
+
+    async def expire(self, before: datetime) -> int:
+        """See `ApprovalStore.expire`."""
+        busy = {run.session_id for run in self._runs.values() if not run.is_finished}
+        old = [
+            record.request.id
+            for record in self._records.values()
+            if record.decided_at is not None and record.decided_at < before and record.request.session_id not in busy
+        ]
+        for approval_id in old:
+            del self._records[approval_id]
+        return len(old)
 
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """See `ApprovalStore.list`."""

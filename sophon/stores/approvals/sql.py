@@ -4,14 +4,16 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
 from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.runs.contract import UNFINISHED_STATUSES
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.schema import approvals
+from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.schema import approvals, runs
 
 
 class SqlApprovalStore:
@@ -35,6 +37,14 @@ class SqlApprovalStore:
     async def find(self, approval_id: str) -> ApprovalRecord | None:
         """See `ApprovalStore.find`."""
         return await self._database.read(partial(_find, approval_id=approval_id))
+
+    async def expire(self, before: datetime) -> int:
+        """See `ApprovalStore.expire`. Uses a transaction per batch."""
+        is_needed = exists().where(runs.c.session_id == approvals.c.session_id, runs.c.status.in_(UNFINISHED_STATUSES))
+        decided = (
+            select(approvals.c.number).where(approvals.c.decided_at < before, ~is_needed).order_by(approvals.c.number)
+        )
+        return await delete_in_batches(self._database, approvals.c.number, decided)
 
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """See `ApprovalStore.list`."""

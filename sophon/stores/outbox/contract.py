@@ -99,6 +99,10 @@ class Outbox(Protocol):
         """
         ...
 
+    async def expire(self, before: datetime) -> int:
+        """Delete the sent entries that were added before a time; return how many. Dead letters stay."""
+        ...
+
     async def get(self, entry_id: str) -> OutboundEntry:
         """Return one entry."""
         ...

@@ -80,6 +80,19 @@ class InMemoryOutbox:
             if entry.channel == channel
         ]
 
+    async def expire(self, before: datetime) -> int:
+        """See `Outbox.expire`."""
+        old = [
+            entry
+            for entry in self._entries.values()
+            if entry.status == "sent" and entry.created_at is not None and entry.created_at < before
+        ]
+        for entry in old:
+            del self._entries[entry.id]
+            if entry.run_id is not None:
+                self._by_run[entry.run_id].remove(entry.id)
+        return len(old)
+
     async def get(self, entry_id: str) -> OutboundEntry:
         """See `Outbox.get`."""
         return self._get(entry_id)
@@ -101,6 +114,10 @@ class InMemoryOutbox:
             and (status is None or entry.status == status)
         )
         return list(itertools.islice(selected, max(limit, 0)))
+
+    def has_open(self, run_id: str) -> bool:
+        """Return whether an entry of a run is neither sent nor dead."""
+        return any(entry_id in self._open for entry_id in self._by_run.get(run_id, ()))
 
     def delete_run(self, run_id: str) -> None:
         """Delete the entries of a run."""

@@ -13,6 +13,7 @@ from sophon.stores.outbox import transitions
 from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import outbound, runs
 
@@ -91,6 +92,15 @@ class SqlOutbox:
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `Outbox.recover_interrupted`."""
         return await self._database.write(partial(_recover_interrupted, channel=channel))
+
+    async def expire(self, before: datetime) -> int:
+        """See `Outbox.expire`. Uses a transaction per batch."""
+        sent = (
+            select(outbound.c.number)
+            .where(outbound.c.status == "sent", outbound.c.created_at < before)
+            .order_by(outbound.c.created_at)
+        )
+        return await delete_in_batches(self._database, outbound.c.number, sent)
 
     async def get(self, entry_id: str) -> OutboundEntry:
         """See `Outbox.get`."""

@@ -216,6 +216,17 @@ class RunStore(Protocol):
         """Return how many queued runs were accepted before it; 0 if it is not queued."""
         ...
 
+    async def expire(self, before: datetime) -> int:
+        """Delete the runs that ended before a time, with their keys and outbound entries; return how many.
+
+        A run with an outbound entry that is neither sent nor dead is kept.
+        """
+        ...
+
+    async def expire_keys(self, before: datetime) -> int:
+        """Delete the de-duplication keys of runs that ended before a time; return how many."""
+        ...
+
     async def list_unfinished(self) -> list[Run]:
         """Return the queued, running and suspended runs in order of acceptance."""
         ...

@@ -157,6 +157,21 @@ class InMemoryRunStore:
         before = itertools.takewhile(lambda each: each != run_id, self._unfinished)
         return sum(self._rows[each].status == "queued" for each in before)
 
+    async def expire(self, before: datetime) -> int:
+        """See `RunStore.expire`."""
+        ended = [run for run in _ended(self._rows, before) if not self._outbound.has_open(run.id)]
+        for run in ended:
+            self._by_session[run.session_id].remove(run.id)
+            self._delete(run.id)
+        return len(ended)
+
+    async def expire_keys(self, before: datetime) -> int:
+        """See `RunStore.expire_keys`."""
+        keys = [self._keys.pop(run.id) for run in _ended(self._rows, before) if run.id in self._keys]
+        for key in keys:
+            del self._inbound[key]
+        return len(keys)
+
     async def list_unfinished(self) -> list[Run]:
         """See `RunStore.list_unfinished`."""
         return [self._rows[run_id] for run_id in self._unfinished]
@@ -186,9 +201,16 @@ class InMemoryRunStore:
 
     def _delete_session(self, session_id: str) -> None:
         for run_id in self._by_session.pop(session_id, []):
-            del self._rows[run_id]
-            self._unfinished.pop(run_id, None)
-            self._outbound.delete_run(run_id)
-            key = self._keys.pop(run_id, None)
-            if key is not None:
-                del self._inbound[key]
+            self._delete(run_id)
+
+    def _delete(self, run_id: str) -> None:
+        del self._rows[run_id]
+        self._unfinished.pop(run_id, None)
+        self._outbound.delete_run(run_id)
+        key = self._keys.pop(run_id, None)
+        if key is not None:
+            del self._inbound[key]
+
+
+def _ended(rows: Mapping[str, Run], before: datetime) -> list[Run]:
+    return [run for run in rows.values() if run.finished_at is not None and run.finished_at < before]

@@ -40,7 +40,8 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sessions.sql import add_records, create_session, find_session
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.schema import inbound, runs
+from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.schema import inbound, outbound, runs
 from sophon.stores.texts.sql import TextWriter
 
 
@@ -119,6 +120,22 @@ class SqlRunStore:
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
         return await self._database.read(partial(_count_ahead, run_id=run_id))
+
+    async def expire(self, before: datetime) -> int:
+        """See `RunStore.expire`. Uses a transaction per batch."""
+        is_sending = exists().where(outbound.c.run_id == runs.c.id, outbound.c.open)
+        ended = select(runs.c.number).where(runs.c.finished_at < before, ~is_sending).order_by(runs.c.finished_at)
+        return await delete_in_batches(self._database, runs.c.number, ended)
+
+    async def expire_keys(self, before: datetime) -> int:
+        """See `RunStore.expire_keys`. Uses a transaction per batch."""
+        ended = (
+            select(inbound.c.run)
+            .join(runs, runs.c.number == inbound.c.run)
+            .where(runs.c.finished_at < before)
+            .order_by(inbound.c.run)
+        )
+        return await delete_in_batches(self._database, inbound.c.run, ended)
 
     async def list_unfinished(self) -> list[Run]:
         """See `RunStore.list_unfinished`."""

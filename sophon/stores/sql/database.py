@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
-from sophon.errors import SophonError, StoreError
+from sophon.errors import SophonError, StoreError, StoreUnavailable
+from sophon.stores.health import StoreHealth
 from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
-from sophon.stores.sql.errors import to_store_error
-from sophon.stores.sql.schema_migration import is_schema_current, migrate_schema
+from sophon.stores.sql.errors import to_runtime_error, to_store_error
+from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current, migrate_schema
 from sophon.stores.sql.writer import WriterThread
 
 T = TypeVar("T")
@@ -24,12 +26,14 @@ class Database:
     """One writer thread and `READER_COUNT` reader threads, each with its own connection.
 
     Every later read sees what a completed write wrote. `lock_timeout_seconds` is the timeout for a lock of another
-    process. `on_open` runs on each open, once the schema is current.
+    process. `on_open` runs on each open, once the schema is current. `health` learns from every operation whether the
+    database is available.
     """
 
     def __init__(self, url: URL, lock_timeout_seconds: float, on_open: Callable[[Connection], object]) -> None:
         self.name = describe_url(url)
-        self._file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+        self.health = StoreHealth(self.name)
+        self.file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
         self._lock_timeout_seconds = lock_timeout_seconds
         self._on_open = on_open
         try:
@@ -38,7 +42,7 @@ class Database:
         except (SQLAlchemyError, ModuleNotFoundError) as error:
             raise to_store_error(self.name, error) from error
         # Prepared statements call the driver directly, so its own errors reach us too.
-        self._database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
+        self.database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
         self._open_lock = asyncio.Lock()
         self._readers: ThreadPoolExecutor | None = None
         self._writer: WriterThread | None = None
@@ -64,31 +68,59 @@ class Database:
             await writer.close()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` on one consistent snapshot of the database; it must not write."""
+        """Run `work` on one consistent snapshot of the database; it must not write. Raises StoreUnavailable."""
         if self._readers is None:
             raise self._not_open_error()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        except self.database_errors as error:
+            raise self._to_runtime_error(error) from error
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one transaction. It completes before this returns, even if the caller is cancelled."""
+        """Run `work` in one transaction. It completes before this returns, even if the caller is cancelled.
+
+        Raises StoreUnavailable.
+        """
         if self._writer is None:
             raise self._not_open_error()
         try:
-            return await self._writer.submit(work)
-        except self._database_errors as error:
-            raise to_store_error(self.name, error) from error
+            result = await self._writer.submit(work)
+        except self.database_errors as error:
+            raise self._to_runtime_error(error) from error
+        self.health.record_success()
+        return result
+
+    async def run_outside_transaction(self, work: Callable[[DBAPIConnection], T]) -> T:
+        """Run `work` with a reader's driver connection, on which no transaction is open. Raises StoreUnavailable."""
+        if self._readers is None:
+            raise self._not_open_error()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_raw, work)
+        except self.database_errors as error:
+            raise self._to_runtime_error(error) from error
 
     def _read(self, work: Callable[[Connection], T]) -> T:
+        with self._read_engine.connect() as connection:
+            return work(connection)
+
+    def _run_raw(self, work: Callable[[DBAPIConnection], T]) -> T:
+        connection = self._read_engine.raw_connection()
         try:
-            with self._read_engine.connect() as connection:
-                return work(connection)
-        except SQLAlchemyError as error:
-            raise to_store_error(self.name, error) from error
+            assert connection.driver_connection is not None
+            return work(connection.driver_connection)
+        finally:
+            connection.close()
+
+    def _to_runtime_error(self, error: Exception) -> StoreError:
+        found = to_runtime_error(self.name, error)
+        if isinstance(found, StoreUnavailable):
+            self.health.record_failure(found.kind)
+        return found
 
     def _prepare(self) -> None:
         try:
-            if self._file is not None:
-                secure_database_file(self._file)
+            if self.file is not None:
+                secure_database_file(self.file)
             self._migrate()
         except SophonError:
             raise
@@ -107,6 +139,9 @@ class Database:
             # Alembic checks again under the lock: of two processes that open a new database, only one migrates it.
             if not current:
                 migrate_schema(connection)
+            gaps = [] if self.file is not None else find_schema_gaps(connection)
+            if gaps:
+                raise StoreError(self.name, f"its schema is incomplete: {'; '.join(gaps[:3])}; restore a backup")
             self._on_open(connection)
 
     def _release(self, readers: ThreadPoolExecutor) -> None:

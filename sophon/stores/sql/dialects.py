@@ -24,6 +24,9 @@ READER_COUNT = 2
 WRITE_LOCK_KEY = 5070146863
 """Key of PostgreSQL's advisory lock: an arbitrary constant."""
 
+SERVER_TIMEOUT_SECONDS = 10
+"""Connect and TCP timeout for a server that does not answer: without them a thread would wait for hours."""
+
 DRIVER_BY_SCHEME = {
     "sqlite": "sqlite+pysqlite",
     "sqlite+aiosqlite": "sqlite+pysqlite",
@@ -49,7 +52,11 @@ def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_sec
         max_overflow=0,
         pool_pre_ping=True,
         isolation_level="READ COMMITTED" if mode == "write" else "REPEATABLE READ",
-        connect_args={"options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)}"},
+        connect_args={
+            "options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)}",
+            "connect_timeout": SERVER_TIMEOUT_SECONDS,
+            "tcp_user_timeout": SERVER_TIMEOUT_SECONDS * 1000,
+        },
     )
     if mode == "write":
         event.listen(engine, "begin", _take_write_lock)
@@ -63,6 +70,8 @@ def enable_wal(engine: Engine, lock_timeout_seconds: float) -> None:
     deadline = time.monotonic() + lock_timeout_seconds
     connection = engine.raw_connection()
     try:
+        # Takes effect in a new database only; free pages of an existing one are returned by `sophon store vacuum`.
+        connection.cursor().execute("PRAGMA auto_vacuum=INCREMENTAL")
         # The busy timeout does not apply to concurrent switches of two processes: one fails and must retry.
         while not _switch_to_wal(connection.cursor(), give_up=time.monotonic() > deadline):
             time.sleep(_RETRY_SECONDS)

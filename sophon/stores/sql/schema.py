@@ -168,6 +168,7 @@ runs = Table(
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
     Index("runs_by_status", "status", "number"),
+    Index("runs_by_end", "finished_at"),
     sqlite_autoincrement=True,
 )
 
@@ -203,6 +204,7 @@ outbound = Table(
     Column("platform_id", SafeText),
     Column("created_at", UtcTime, nullable=False),
     Index("outbound_by_run", "run_id"),
+    Index("outbound_by_status", "status", "created_at"),
     Index("outbound_open", "channel", "open", "account", "chat", "number"),
     sqlite_autoincrement=True,
 )
@@ -240,4 +242,12 @@ channel_state = Table(
     Column("at", UtcTime, nullable=False),
     UniqueConstraint("channel", "account", "kind", "key", name="notes_are_unique"),
     Index("notes_by_kind", "kind", "at"),
+)
+
+# One row; it is written to find out whether the database can be written.
+probes = Table(
+    "probes",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("at", UtcTime, nullable=False),
 )

@@ -5,8 +5,9 @@ from pathlib import Path
 from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
 
 from sophon.errors import StoreError
+from sophon.stores.sql.schema import metadata
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0007")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
@@ -32,6 +33,18 @@ def is_schema_current(connection: Connection, store: str) -> bool:
             store, f"its schema {version!r} is newer than this Sophon, which knows {REVISIONS[-1]!r}; update Sophon"
         )
     return version == REVISIONS[-1]
+
+
+def find_schema_gaps(connection: Connection) -> list[str]:
+    """Return one line per table or column that the schema lacks, although its version is current."""
+    inspector = inspect(connection)
+    present = set(inspector.get_table_names())
+    gaps = [f"the table {name} is missing" for name in metadata.tables if name not in present]
+    for name, table in metadata.tables.items():
+        columns = {column["name"] for column in inspector.get_columns(name)} if name in present else set[str]()
+        if columns:
+            gaps += [f"the column {name}.{each.name} is missing" for each in table.c if each.name not in columns]
+    return gaps
 
 
 def migrate_schema(connection: Connection) -> None:

@@ -15,10 +15,16 @@ from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
+from sophon.stores.sql.errors import find_unavailable_kind
+
 MAX_BATCH = 256
 """Units of work per transaction; other processes may write between two batches."""
 
 T = TypeVar("T")
+
+
+class _TransactionEnded(Exception):
+    """The database ended the transaction; `__cause__` is the error for which it did."""
 
 
 @dataclass(slots=True, eq=False)
@@ -108,11 +114,14 @@ class WriterThread:
                 working = False
         except Exception as error:  # noqa: BLE001 - every caller gets the error, and the thread must go on
             # Never retry after a failed commit: the server may have committed before the connection was lost.
-            if working and run is _run_job and len(batch) > 1:
+            # Without its disk or its server the database refuses the others too, one by one and each after a wait.
+            is_own_failure = find_unavailable_kind(error) in (None, "damaged")
+            if working and is_own_failure and run is _run_job and len(batch) > 1:
                 self._commit(batch, _run_in_savepoint)
                 return
+            cause = error.__cause__ if isinstance(error, _TransactionEnded) else error
             for job in batch:
-                job.error = job.error or error
+                job.error = job.error or cause
 
 
 def _run_job(job: _Job[Any], connection: Connection) -> None:
@@ -125,8 +134,10 @@ def _run_in_savepoint(job: _Job[Any], connection: Connection) -> None:
         _run_job(job, connection)
     except Exception as error:  # noqa: BLE001 - raised in the caller
         job.error = error
-        # If the database has ended the transaction itself, this fails too, and with it the whole batch.
-        connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+        try:
+            connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+        except Exception:  # noqa: BLE001 - the database has ended the transaction itself, and with it the whole batch
+            raise _TransactionEnded from error
     connection.exec_driver_sql("RELEASE SAVEPOINT job")
 
 

@@ -1,5 +1,6 @@
 """The journal's contract: the stored results of tool calls, by run and call id."""
 
+from datetime import datetime
 from typing import Protocol
 
 from sophon.messages import ToolResult
@@ -32,4 +33,8 @@ class Journal(Protocol):
 
     async def delete(self, run_id: str) -> None:
         """Delete the entries of a finished run and of its plan steps (`run_id/...`)."""
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete the entries of runs that ended before a time; return how many."""
         ...

@@ -1,15 +1,19 @@
 """In-memory journal. Runs are grouped by their turn, so that deleting one turn scans no other."""
 
 from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
 
 from sophon.messages import ToolResult
+from sophon.stores.runs.contract import Run
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
 class InMemoryJournal:
-    """The journal of an `InMemoryStore`; see `Journal`."""
+    """The journal of an `InMemoryStore`; see `Journal`. `runs` holds the runs by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: Mapping[str, Run] | None = None) -> None:
+        self._runs: Mapping[str, Run] = {} if runs is None else runs
         self._turns: defaultdict[str, dict[str, dict[str, JournalEntry]]] = defaultdict(dict)
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
@@ -34,6 +38,15 @@ class InMemoryJournal:
         turn = self._turns.get(turn_id, {})
         for name in [name for name in turn if name == run_id or name.startswith(f"{run_id}/")]:
             del turn[name]
+
+    async def expire(self, before: datetime) -> int:
+        """See `Journal.expire`."""
+        ended = [turn for turn in self._turns if self._has_ended(turn, before)]
+        return sum(len(entries) for turn in ended for entries in self._turns.pop(turn).values())
+
+    def _has_ended(self, turn: str, before: datetime) -> bool:
+        run = self._runs.get(turn)
+        return run is not None and run.finished_at is not None and run.finished_at < before
 
     def _run(self, run_id: str) -> dict[str, JournalEntry]:
         return self._turns[_turn_of(run_id)].setdefault(run_id, {})

@@ -1,5 +1,6 @@
 """SQL journal."""
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,9 @@ from sophon.messages import ToolResult
 from sophon.stores.sql.column_types import SafeText, escape_text
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import journal
+from sophon.stores.sql.schema import journal, runs
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
@@ -38,6 +40,16 @@ class SqlJournal:
     async def delete(self, run_id: str) -> None:
         """See `Journal.delete`."""
         await self._database.write(partial(_delete, run_id=run_id))
+
+    async def expire(self, before: datetime) -> int:
+        """See `Journal.expire`. Uses a transaction per batch of turns."""
+        ended = (
+            select(journal.c.turn)
+            .join(runs, runs.c.id == journal.c.turn)
+            .where(runs.c.finished_at < before)
+            .order_by(journal.c.turn)
+        )
+        return await delete_in_batches(self._database, journal.c.turn, ended)
 
 
 def _put(connection: Connection, run_id: str, call_id: str, tool: str, result: dict[str, Any] | None) -> None:

@@ -108,3 +108,7 @@ class UsageStore(Protocol):
     async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
         """Return usage per day, provider and model, oldest first; `since` a day, of one session or of all."""
         ...
+
+    async def expire(self, before: str) -> int:
+        """Delete the usage of attempts before a day (`2026-01-31`) and return how many; the budget's sums stay."""
+        ...

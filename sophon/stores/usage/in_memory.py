@@ -89,6 +89,14 @@ class InMemoryUsageStore:
         )
         return [_to_total(key, sums[key]) for key in sorted(sums) if key[0] >= since]
 
+    async def expire(self, before: str) -> int:
+        """See `UsageStore.expire`."""
+        calls = sum(sums[0] for key, sums in self._totals.items() if key[0] < before)
+        for totals in (self._totals, *self._by_session.values()):
+            for key in [key for key in totals if key[0] < before]:
+                del totals[key]
+        return calls
+
     def forget_session(self, session_id: str) -> None:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)

@@ -10,6 +10,7 @@ from sophon.clock import Clock
 from sophon.messages import Usage
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
@@ -83,6 +84,11 @@ class SqlUsageStore:
     async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
         """See `UsageStore.list_totals`."""
         return await self._database.read(partial(_totals, since=since, session_id=session_id))
+
+    async def expire(self, before: str) -> int:
+        """See `UsageStore.expire`. Uses a transaction per batch."""
+        old = select(attempts.c.number).where(attempts.c.day < before).order_by(attempts.c.day)
+        return await delete_in_batches(self._database, attempts.c.number, old)
 
 
 def _reserve(

@@ -12,6 +12,7 @@ from sophon import events
 from sophon.errors import ChainError, SophonError
 from sophon.messages import FinishReason, ToolCallOutcome, Usage
 from sophon.models.model import Purpose
+from sophon.stores.health import REASONS
 from sophon_hosting.observability.bounded_metrics import OTHER_LABEL
 from sophon_hosting.observability.metrics import DECISIONS, ERROR_CODES, Metrics
 from sophon_hosting.queue.contract import QueueStatistics
@@ -82,6 +83,7 @@ ONE_OF_EACH: list[events.Event] = [
 
 TOOLS, MODELS = ["pay"], ["openai/gpt", "ollama/llama"]
 LABELS = {
+    "kind": set(REASONS),
     "tool": {"pay"},
     "provider": {"openai", "ollama"},
     "model": set(MODELS),

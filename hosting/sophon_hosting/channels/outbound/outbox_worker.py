@@ -14,6 +14,7 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, StoreError
+from sophon.failure_log import log_failure
 from sophon.stores.outbox.contract import OutboundEntry, Outbox
 from sophon_channels.contract import (
     Channel,
@@ -100,8 +101,8 @@ class OutboxWorker:
     async def _try(self, action: Callable[[], Awaitable[None]]) -> bool:
         try:
             await action()
-        except Exception:
-            log.exception("%s: the outbox could not be processed; it is retried", self._channel.name)
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "%s: the outbox could not be processed; it is retried", self._channel.name)
             await self._clock.sleep(RETRY_SECONDS)
             return False
         return True
@@ -153,8 +154,8 @@ class OutboxWorker:
                 await self._send(entry)
         except (IllegalTransition, NotFound):  # another process sends it, or its session was deleted
             return
-        except Exception:
-            log.exception("%s: %s could not be sent; it is retried", self._channel.name, entry.id)
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "%s: %s could not be sent; it is retried", self._channel.name, entry.id)
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _send(self, entry: OutboundEntry) -> None:
@@ -168,9 +169,13 @@ class OutboxWorker:
                 return await self._record_result(sending_entry, receipt)
             except (IllegalTransition, NotFound):
                 raise
-            except Exception:  # a result that is not stored would repeat the send
-                log.exception(
-                    "%s: the result of sending %s could not be stored; it is retried", self._channel.name, entry.id
+            except Exception as error:  # noqa: BLE001 - logged; a result that is not stored would repeat the send
+                log_failure(
+                    log,
+                    error,
+                    "%s: the result of sending %s could not be stored; it is retried",
+                    self._channel.name,
+                    entry.id,
                 )
                 await self._clock.sleep(RETRY_SECONDS)
 

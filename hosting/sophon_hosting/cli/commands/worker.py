@@ -59,6 +59,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     trimmer = create_memory_trimmer(lambda: host.running_turns > 0, services.clock)
 
     async def opened() -> None:
+        await services.store.maintenance.verify()
         await services.open()
         await host.start()
         afterwards.start()

@@ -16,12 +16,14 @@ from sophon.security import describe_error
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
+from sophon.stores.health import RESERVE_BYTES
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import COMMAND_TOOL, format_withheld_variable
 from sophon_hosting.cli.settings_warnings import find_migration_notice, find_settings_warnings
+from sophon_hosting.rendering.value_formatting import format_bytes
 
 MIN_PYTHON_VERSION = (3, 11)
 REAL_MODEL_HINT = "for a real model set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama; see docs/models.md"
@@ -34,6 +36,12 @@ UNPROTECTED_PROCESS = "only on Linux is the environment of the host closed to ot
 COMMAND_RIGHTS_FIX = (
     "run the host under an account of its own, or in a container; or put system.execute into Tools.Disabled"
 )
+DAMAGE_FIX = (
+    "stop the host and restore a backup, or save what can be read with `sqlite3 FILE .recover`; see docs/operations.md"
+)
+LOW_SPACE_BYTES = 16 * RESERVE_BYTES
+"""Free space below which `sophon doctor` warns."""
+
 PROBE_ID = "sophon-doctor"
 """Id of the session, run and call of a journal entry that is written to the store as a test, and deleted again."""
 
@@ -133,6 +141,10 @@ async def check_store(services: Services) -> DoctorFinding:
     """Check that the store can be opened, written and read."""
     url = services.settings.store.url
     try:
+        damage = await services.store.maintenance.find_damage()
+        if damage:
+            more = f"; and {len(damage) - 5} more" if len(damage) > 5 else ""
+            return DoctorFinding("store", f"{url} is damaged: {'; '.join(damage[:5])}{more}", "failed", DAMAGE_FIX)
         await services.open()
         journal = services.store.journal
         await journal.start(PROBE_ID, PROBE_ID, PROBE_ID)
@@ -140,9 +152,19 @@ async def check_store(services: Services) -> DoctorFinding:
         await journal.delete(PROBE_ID)
     except SophonError as error:
         return DoctorFinding("store", str(error), "failed", "correct Store.Url, or repair the store at that address")
+    except Exception as error:  # noqa: BLE001 - a check never raises
+        return DoctorFinding("store", f"{url}: {describe_error(error)}", "failed", "repair the store at that address")
     if not is_stored:
         return DoctorFinding("store", f"{url} does not store what is written", "failed", "choose another Store.Url")
-    return DoctorFinding("store", f"{url} can be opened, written and read")
+    space = await services.store.maintenance.measure_space()
+    text = f"{url} is intact, and can be opened, written and read; it uses {format_bytes(space.used_bytes)}"
+    if space.free_bytes is None:
+        return DoctorFinding("store", text)
+    text += f", {format_bytes(space.free_bytes)} are free"
+    if space.free_bytes < LOW_SPACE_BYTES:
+        fix = f"free space: below {format_bytes(RESERVE_BYTES)} a host accepts nothing; see docs/operations.md"
+        return DoctorFinding("store", text, "warning", fix)
+    return DoctorFinding("store", text)
 
 
 def check_files_root(services: Services) -> DoctorFinding:

@@ -1,0 +1,68 @@
+"""Retention: delete what is old, in small batches, and return the space to the disk."""
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from sophon.clock import Clock
+from sophon.failure_log import log_failure
+from sophon.settings import RetentionSettings
+from sophon.stores.contract import Store
+
+log = logging.getLogger("sophon")
+
+INTERNAL_DAYS = 30
+"""Days that what only the host uses is kept after its use: sent entries, de-duplication keys, decided approvals,
+journals. Platforms repeat a message for up to 7 days (WhatsApp). Source: reference/channels.md.
+"""
+
+FIRST_SWEEP_SECONDS = 60.0
+SWEEP_INTERVAL_SECONDS = 3600.0
+"""Delay before the first sweep, and between two."""
+
+
+class RetentionSweep:
+    """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow. Sessions and messages stay."""
+
+    def __init__(self, store: Store, clock: Clock, settings: RetentionSettings) -> None:
+        self._store, self._clock, self._settings = store, clock, settings
+
+    async def run_forever(self) -> None:
+        """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
+        await self._clock.sleep(FIRST_SWEEP_SECONDS)
+        while True:
+            await self._store.health.wait_until_available()
+            try:
+                await self.sweep()
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "deleting old data failed; the next attempt follows")
+            await self._clock.sleep(SWEEP_INTERVAL_SECONDS)
+
+    async def sweep(self) -> dict[str, int]:
+        """Sweep once; return how many rows of each kind were deleted, and the bytes returned to the disk.
+
+        Raises StoreUnavailable.
+        """
+        store, settings, now = self._store, self._settings, self._clock.now()
+        internal = now - timedelta(days=INTERNAL_DAYS)
+        deleted = {
+            "sent_entries": await store.outbox.expire(internal),
+            "inbound_keys": await store.runs.expire_keys(internal),
+            "journal_entries": await store.journal.expire(internal),
+            "approvals": await store.approvals.expire(internal),
+        }
+        if settings.events is not None:
+            deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
+        if settings.runs is not None:
+            deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
+        if settings.usage is not None:
+            deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
+        deleted["reclaimed_bytes"] = await store.maintenance.reclaim_space()
+        if any(deleted.values()):
+            log.info("deleted old data: %s", format_counts(deleted))
+        return deleted
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return the counts that are not 0, in words."""
+    return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count) or "nothing"

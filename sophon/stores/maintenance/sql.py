@@ -1,0 +1,156 @@
+"""Maintenance of an SQL store: an SQLite file, or a PostgreSQL database, which vacuums and checks its pages itself."""
+
+import asyncio
+import logging
+import shutil
+from contextlib import closing
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, create_engine, insert, text, update
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import SQLAlchemyError
+
+from sophon.clock import Clock
+from sophon.errors import StoreError
+from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.sql import sqlite_integrity
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.database_file import COMPANIONS
+from sophon.stores.sql.errors import to_store_error
+from sophon.stores.sql.schema import probes
+from sophon.stores.sql.schema_migration import find_schema_gaps
+
+log = logging.getLogger("sophon")
+
+START_CHECK_SECONDS = 10.0
+"""Time limit of `verify`; a check reads 0.7 GB per second (docs/decisions/0019)."""
+
+VACUUM_SLICE_PAGES = 256
+"""Free pages returned per transaction: 1 MiB; other writes run in between."""
+
+CHECKPOINT_TIMEOUT_MS = 100
+"""How long truncating the write-ahead log waits for readers; it blocks writers meanwhile, and is tried again later."""
+
+PROBE_NUMBER = 1
+
+
+class SqlMaintenance:
+    """The maintenance of an `SqlStore`; see `StoreMaintenance`."""
+
+    def __init__(self, database: Database, url: URL, clock: Clock) -> None:
+        self._database, self._url, self._clock = database, url, clock
+
+    async def verify(self) -> None:
+        """See `StoreMaintenance.verify`. PostgreSQL: nothing; `SqlStore.open` compares the schema."""
+        file = self._database.file
+        if file is None or not file.is_file():
+            return
+        found = await asyncio.to_thread(sqlite_integrity.check_database, file, "quick_check", START_CHECK_SECONDS)
+        if found.problems:
+            raise StoreError(self._database.name, sqlite_integrity.describe_damage(file, found.problems))
+        if not found.is_complete:
+            log.warning(
+                "the check of %s was stopped after %g s; `sophon doctor` checks everything", file, START_CHECK_SECONDS
+            )
+
+    async def find_damage(self) -> list[str]:
+        """See `StoreMaintenance.find_damage`."""
+        file = self._database.file
+        if file is None:
+            return await asyncio.to_thread(self._find_schema_gaps)
+        if not file.is_file():
+            return []
+        return list((await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")).problems)
+
+    async def probe(self) -> None:
+        """See `StoreMaintenance.probe`."""
+        await self._database.write(partial(_probe, at=self._clock.now()))
+
+    async def measure_space(self) -> StoreSpace:
+        """See `StoreMaintenance.measure_space`. The free space of a PostgreSQL server is unknown."""
+        file = self._database.file
+        if file is None:
+            return StoreSpace(await self._database.read(_server_size))
+        space = await asyncio.to_thread(_file_space, file)
+        self._database.health.record_free_space(space.free_bytes)
+        return space
+
+    async def reclaim_space(self) -> int:
+        """See `StoreMaintenance.reclaim_space`. Truncates the write-ahead log, too."""
+        if self._database.file is None:
+            return 0
+        reclaimed = 0
+        while slice_bytes := await self._database.write(_vacuum_slice):
+            reclaimed += slice_bytes
+        await self._database.run_outside_transaction(_truncate_log)
+        return reclaimed
+
+    async def vacuum(self) -> None:
+        """See `StoreMaintenance.vacuum`. An SQLite file returns its free pages by itself from then on."""
+        file = self._database.file
+        try:
+            await asyncio.to_thread(self._vacuum_server if file is None else partial(sqlite_integrity.vacuum, file))
+        except self._database.database_errors as error:
+            raise to_store_error(self._database.name, error) from error
+
+    def _vacuum_server(self) -> None:
+        engine = create_engine(self._url, isolation_level="AUTOCOMMIT")
+        try:
+            with engine.connect() as connection:
+                connection.execute(text("VACUUM"))
+        finally:
+            engine.dispose()
+
+    def _find_schema_gaps(self) -> list[str]:
+        engine = create_engine(self._url)
+        try:
+            with engine.connect() as connection:
+                return find_schema_gaps(connection)
+        except SQLAlchemyError as error:
+            raise to_store_error(self._database.name, error) from error
+        finally:
+            engine.dispose()
+
+
+def _probe(connection: Connection, at: datetime) -> None:
+    if not connection.execute(update(probes).values(at=at)).rowcount:
+        connection.execute(insert(probes), {"number": PROBE_NUMBER, "at": at})
+
+
+def _server_size(connection: Connection) -> int:
+    return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+
+
+def _file_space(file: Path) -> StoreSpace:
+    files = (Path(f"{file}{suffix}") for suffix in COMPANIONS)
+    return StoreSpace(sum(each.stat().st_size for each in files if each.is_file()), shutil.disk_usage(file.parent).free)
+
+
+def _vacuum_slice(connection: Connection) -> int:
+    """Return at most `VACUUM_SLICE_PAGES` free pages to the disk; return how many bytes. 0: no free page, or a file
+    that was made without `auto_vacuum`.
+    """
+
+    def pragma(name: str) -> int:
+        return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+
+    count = min(pragma("freelist_count"), VACUUM_SLICE_PAGES) if pragma("auto_vacuum") else 0
+    for _ in range(count):
+        # One page per statement: sqlite3 ends a statement without columns after its first step.
+        connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+    return count * pragma("page_size")
+
+
+def _truncate_log(connection: DBAPIConnection) -> None:
+    """Write the write-ahead log into the database file and empty it, unless readers need it now."""
+    with closing(connection.cursor()) as cursor:
+        previous = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        # Most of the work, while writers go on; the rest blocks them.
+        cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        cursor.execute(f"PRAGMA busy_timeout={CHECKPOINT_TIMEOUT_MS}").fetchall()
+        try:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout={previous}").fetchall()

@@ -1,0 +1,174 @@
+"""A store that cannot be written for a while: nothing new is taken, and what was accepted ends once."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sophon.errors import StoreUnavailable
+from sophon.events import TaskCompleted, TaskFailed
+from sophon.stores.sql_store import SqlStore
+from sophon.testing import VirtualClock
+from sophon_hosting.host import Host
+from tests.databases import SQLITE, copy_database
+from tests.refusing_writes import allow_writes, notice, refuse_writes
+
+
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    copy_database(tmp_path)
+    return SQLITE
+
+
+@pytest.fixture
+async def store(store_url: str, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqlStore]:
+    store = SqlStore(store_url, folder=tmp_path, clock=clock)
+    await store.open()
+    yield store
+    allow_writes(store)
+    await store.close()
+
+
+async def unavailable(store: SqlStore) -> None:
+    async with asyncio.timeout(10):
+        while store.health.is_available:
+            await asyncio.sleep(0)
+
+
+async def waits_for_store(host: Host) -> None:
+    async with asyncio.timeout(10):
+        while not any(each.is_waiting_for_store for each in host._active_runs):
+            await asyncio.sleep(0)
+
+
+async def ended_later(world, receipt):
+    """Let time pass until a run has its outcome."""
+
+    async def over() -> bool:
+        await world.clock.advance(1)
+        return (await world.run(receipt)).is_finished
+
+    await world.until(over)
+    return await world.run(receipt)
+
+
+async def test_a_message_is_refused_with_the_reason_until_the_store_can_be_written(world, host, store) -> None:
+    await refuse_writes(store)
+    with pytest.raises(StoreUnavailable, match="the store is unavailable: the store is read-only"):
+        await world.send(host, "hello")
+    allow_writes(store)
+    with pytest.raises(StoreUnavailable):  # without a look at the database
+        await world.send(host, "hello")
+    await world.clock.advance(1)
+    async with asyncio.timeout(10):
+        await store.health.wait_until_available()
+    assert (await world.ended(await world.send(host, "hello"))).status == "completed"
+
+
+async def test_an_answer_that_cannot_be_written_is_kept_and_told_once(world, host, store, caplog) -> None:
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    refuse_from_the_outcome_on(store)
+    with caplog.at_level(logging.WARNING):
+        world.release.set()
+        await waits_for_store(host)
+        for _ in range(20):
+            await world.clock.advance(5)
+        allow_writes(store)
+        run = await ended_later(world, receipt)
+    assert (run.status, world.begun) == ("completed", ["a"])
+    assert await world.said("s") == ["wait a", "WAIT A"]
+    assert (len(world.events.of(TaskCompleted)), world.events.of(TaskFailed)) == (1, [])
+    assert [record for record in caplog.records if record.exc_info] == []
+    told = [record.getMessage() for record in caplog.records]
+    assert sum("is unavailable" in line for line in told) == sum("available again" in line for line in told) == 1
+    assert len(told) == 2
+
+
+def refuse_from_the_outcome_on(store: SqlStore) -> None:
+    """Let writes fail as soon as an outcome is to be written."""
+    finish = store.runs.finish
+
+    async def refuse_first(*arguments, **more):
+        store.runs.finish = finish
+        await refuse_writes(store)
+        return await finish(*arguments, **more)
+
+    store.runs.finish = refuse_first
+
+
+async def started(world) -> bool:
+    return bool(world.begun)
+
+
+async def test_a_turn_that_the_store_interrupts_goes_on_afterwards_and_runs_no_tool_twice(world, host, store) -> None:
+    receipt = await world.send(host, "Stall here")
+    await world.until(lambda: started(world))
+    await refuse_writes(store)
+    world.release.set()
+    await waits_for_store(host)
+    allow_writes(store)
+    run = await ended_later(world, receipt)
+    assert (run.status, world.begun) == ("completed", ["here"])
+    assert (len(world.events.of(TaskCompleted)), world.events.of(TaskFailed)) == (1, [])
+
+
+async def test_no_turn_starts_and_no_model_is_called_while_the_store_is_unavailable(world, store) -> None:
+    host = world.host()
+    await host.pause()
+    await host.start()
+    receipt = await world.send(host, "wait a")
+    world.release.set()
+    await refuse_writes(store)
+    await notice(store)
+    await host.resume()
+    for _ in range(20):
+        await world.clock.advance(5)
+    assert (world.begun, (await world.run(receipt)).status) == ([], "queued")
+    allow_writes(store)
+    assert ((await ended_later(world, receipt)).status, world.begun) == ("completed", ["a"])
+
+
+async def test_a_shutdown_does_not_wait_for_the_store_and_the_next_start_ends_the_run(world, host, store) -> None:
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    await refuse_writes(store)
+    world.release.set()
+    await waits_for_store(host)
+    async with asyncio.timeout(10):
+        await host.shutdown(grace_seconds=0)
+    allow_writes(store)
+    await store.maintenance.probe()
+    following = world.host()
+    await following.start()
+    assert (await world.ended(receipt)).status == "completed"
+    assert len(world.events.of(TaskCompleted)) == 1
+
+
+async def test_with_only_the_reserve_of_space_left_turns_end_and_nothing_is_accepted(world, store) -> None:
+    host = world.host()
+    await host.start()
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    store.health.record_free_space(1)
+    with pytest.raises(StoreUnavailable, match="nearly full"):
+        await world.send(host, "later")
+    world.release.set()
+    assert (await world.ended(receipt)).status == "completed"
+
+
+async def test_the_loops_of_a_host_survive_it_without_a_traceback(world, host, store, caplog) -> None:
+    await world.suspended(host, await world.send(host, "Pay Bob"))
+    await refuse_writes(store)
+    await notice(store)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(40):
+            await world.clock.advance(60)
+    assert [record for record in caplog.records if record.exc_info] == []
+    assert all(not task.done() for task in host._background_tasks)
+    allow_writes(store)
+    await world.clock.advance(60)
+    async with asyncio.timeout(10):
+        await store.health.wait_until_available()
