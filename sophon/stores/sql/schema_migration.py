@@ -6,7 +6,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, selec
 
 from sophon.errors import StoreError
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0009")
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
