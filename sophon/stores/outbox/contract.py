@@ -16,9 +16,9 @@ class OutboundEntry:
     reply. `attempts` counts the sends that left: the request may have reached the platform, and the platform did not
     refuse it. `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are
     no attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
-    delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of the
-    delivered message, `retried_at` the time at which a dead letter was put back. The store maintains all fields from
-    `status` on.
+    delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of
+    the delivered message, `retried_at` the time at which a dead letter was put back. The store maintains all fields
+    from `status` on.
     """
 
     id: str

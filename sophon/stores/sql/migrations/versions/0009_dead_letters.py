@@ -29,9 +29,7 @@ def upgrade() -> None:
     op.add_column("outbound", sa.Column("refusals", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("outbound", sa.Column("retried_at", sa.DateTime(timezone=True)))
     op.create_index("outbound_dead", "outbound", ["number"], sqlite_where=_IS_DEAD, postgresql_where=_IS_DEAD)
-    op.execute(
-        _OUTBOUND.update().where(_OUTBOUND.c.status == "dead", _WITHDRAWN_REASONS).values(status="withdrawn")
-    )
+    op.execute(_OUTBOUND.update().where(_OUTBOUND.c.status == "dead", _WITHDRAWN_REASONS).values(status="withdrawn"))
     op.execute(
         _OUTBOUND.update()
         .where(_OUTBOUND.c.status.in_(("pending", "refused")), sa.not_(_OUTBOUND.c.doubtful))
