@@ -247,6 +247,8 @@ class ChannelSupervisor:
         self._connected = {
             each.channel.name: ConnectedChannel(host, each, self._typing, self.replies) for each in self._configured
         }
+        for connected in self._connected.values():
+            host.on_outbox_change(connected.outbox_worker.wake)
 
     def start(self) -> None:
         """Start all channels, once the host runs."""

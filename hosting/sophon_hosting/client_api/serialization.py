@@ -7,6 +7,7 @@ from sophon.messages import Usage
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
@@ -132,12 +133,29 @@ def queue_statistics_to_json(statistics: QueueStatistics) -> dict[str, Any]:
 
 
 def dead_letter_to_json(letter: DeadLetter) -> dict[str, Any]:
-    """Return a dead letter as JSON."""
+    """Return a dead letter of the queue as JSON."""
     return {
+        "kind": "task",
+        "id": letter.entry.task_id,
         "task_id": letter.entry.task_id,
         "session_id": letter.entry.session_id,
         "deliveries": letter.delivery_count,
         "died_at": _to_iso(letter.died_at),
+    }
+
+
+def undelivered_entry_to_json(entry: OutboundEntry) -> dict[str, Any]:
+    """Return a dead letter of a channel, one message to a chat, as JSON."""
+    return {
+        "kind": "message",
+        "id": entry.id,
+        "task_id": entry.run_id,
+        "channel": entry.channel,
+        "chat": entry.chat,
+        "attempts": entry.attempts,
+        "may_have_arrived": entry.doubtful,
+        "error": entry.last_error,
+        "created_at": _to_iso(entry.created_at),
     }
 
 
