@@ -1,6 +1,7 @@
-"""A sender for a test to kill: stores answers for some chats once, and delivers them to a Bot API server.
+"""A sender for a test to kill: stores answers for some chats once, and delivers them to a server.
 
-Arguments: the folder, the server's address, the number of chats, the answers of each. Ends when nothing is left.
+Arguments: the folder, the platform, the server's address, the number of chats, the answers of each.
+Ends when nothing is left.
 """
 
 import asyncio
@@ -10,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from sophon.clock import SystemClock
-from sophon.settings import Secret, TelegramSettings
+from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon.stores.factory import store_from_url
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import Channel
 from sophon_channels.telegram.channel import TelegramChannel
+from sophon_channels.whatsapp.channel import WhatsAppChannel
 from sophon_hosting.channels.outbound import delivery_rules
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 
 TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
-FOLDER, BASE, CHATS, ANSWERS = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+FOLDER, PLATFORM, BASE = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+CHATS, ANSWERS = int(sys.argv[4]), int(sys.argv[5])
 # Minutes in real life.
 delivery_rules.AMBIGUOUS_DELAYS = (timedelta(seconds=0.05),) * 3
 
@@ -36,23 +40,38 @@ async def ready(entry: OutboundEntry) -> None:
     return
 
 
+def create_channel(clock: SystemClock) -> Channel:
+    secret = Secret("BOT", "$env")
+    if PLATFORM == "telegram":
+        settings = TelegramSettings(enabled=True, token=secret, api_base=BASE)  # type: ignore[arg-type] # a text
+        return TelegramChannel(settings, {"BOT": TOKEN}, clock)
+    number = WhatsAppSettings(
+        enabled=True,
+        phone_number_id="1",
+        access_token=secret,
+        app_secret=secret,
+        verify_token=secret,
+        api_base=BASE,  # type: ignore[arg-type] # a text
+    )
+    return WhatsAppChannel(number, {"BOT": TOKEN}, clock)
+
+
 async def main() -> None:
     clock = SystemClock()
     store = store_from_url("sqlite:///sender.db", folder=FOLDER)
     await store.open()
-    settings = TelegramSettings(enabled=True, token=Secret("BOT", "$env"), api_base=BASE)  # type: ignore[arg-type] # pydantic reads it
-    channel = TelegramChannel(settings, {"BOT": TOKEN}, clock)
+    channel = create_channel(clock)
     for number in range(ANSWERS):
         await store.outbox.add(
             [
                 OutboundEntry(
                     f"{chat}-{number}",
                     None,
-                    "telegram",
+                    channel.name,
                     channel.account,
                     str(chat),
                     "answer",
-                    {"plain": f"{chat}/{number}"},
+                    {"plain": f"{chat}/{number}", "text": f"{chat}/{number}"},
                 )
                 for chat in range(1, CHATS + 1)
             ]

@@ -19,7 +19,7 @@ SLOW_SECONDS = 0.2
 
 
 class Platform:
-    """A Bot API server whose mood is drawn from a seed; each text meets at most one failure that leaves a doubt."""
+    """A Bot API and Graph API server whose mood is drawn from a seed; a text meets at most one doubtful failure."""
 
     def __init__(self, chance: random.Random) -> None:
         self.arrived: dict[str, list[str]] = defaultdict(list)
@@ -30,6 +30,9 @@ class Platform:
 
     async def handle(self, request: web.Request) -> web.Response:
         method = request.match_info["method"]
+        if method == "messages":
+            body = await request.json()
+            return await self._send(body["to"], body["text"]["body"], request)
         if method == "getUpdates":
             await asyncio.Event().wait()
         if method == "getMe":
@@ -49,9 +52,9 @@ class Platform:
             self._news.notify_all()
         moods = self._moods.setdefault(text.removeprefix(REPEAT_MARK), self._draw())
         match moods.pop() if moods else "well":
-            case "limit":
+            case "limit" if request.match_info["method"] != "messages":  # there, it stops all chats for seconds
                 return failure(429, "Too Many Requests: retry after 1", retry_after=1)
-            case "error":
+            case "limit" | "error":
                 return failure(500, "Internal Server Error")
             case "lost":  # a proxy lost the request
                 self.doubts += 1
@@ -79,23 +82,27 @@ async def test_every_answer_arrives_whenever_the_sender_is_killed(tmp_path: Path
     await kill_the_sender(tmp_path, seed=seed, chats=30, answers=4, kills=5)
 
 
-async def kill_the_sender(folder: Path, *, seed: int, chats: int, answers: int, kills: int) -> None:
+async def kill_the_sender(
+    folder: Path, *, seed: int, chats: int, answers: int, kills: int, platform_name: str = "telegram"
+) -> None:
     """Deliver so many answers to each chat while the sender is killed, and compare what arrived."""
     chance = random.Random(seed)
     platform = Platform(chance)
     app = web.Application()
-    app.router.add_post("/bot{token}/{method}", platform.handle)
+    app.router.add_post("/{account}/{method}", platform.handle)
+    app.router.add_get("/{account}", get_number)
     server = TestServer(app, handler_cancellation=True)
     await server.start_server()
-    arguments = [str(folder), str(server.make_url("/")).rstrip("/"), str(chats), str(answers)]
+    arguments = [str(folder), platform_name, str(server.make_url("/")).rstrip("/"), str(chats), str(answers)]
     try:
         for _ in range(kills):
             process = ForkedProcess(arguments, folder, os.environ, script=SCRIPT)
             await platform.until_asked(platform.asked + chance.randrange(1, chats * answers // (2 * kills)))
             process.kill()
-            await asyncio.to_thread(process.wait)
+            await asyncio.to_thread(process.communicate)
         process = ForkedProcess(arguments, folder, os.environ, script=SCRIPT)
-        assert await asyncio.to_thread(process.wait) == 0, process.communicate()[1]
+        _, errors = await asyncio.to_thread(process.communicate)
+        assert process.returncode == 0, errors
     finally:
         await server.close()
     check_what_arrived(platform, chats, answers)
@@ -125,10 +132,15 @@ async def check_what_is_stored(folder: Path, platform: Platform, total: int, kil
     assert sum(entry.doubtful for entry in entries) <= platform.doubts + kills * MAX_CONCURRENT_CHATS
 
 
+async def get_number(request: web.Request) -> web.Response:
+    return web.json_response({"display_phone_number": "1"})
+
+
 def answer(result: object) -> web.Response:
-    return web.json_response({"ok": True, "result": result})
+    return web.json_response({"ok": True, "result": result, "messages": [{"id": "wamid.1"}]})
 
 
 def failure(code: int, description: str, **parameters: int) -> web.Response:
-    told = {"ok": False, "error_code": code, "description": description, "parameters": parameters}
+    error = {"code": 131016 if code == 500 else 130429, "message": description}
+    told = {"error": error, "ok": False, "error_code": code, "description": description, "parameters": parameters}
     return web.json_response(told, status=code)

@@ -11,7 +11,6 @@ from sophon_hosting.client_api.serialization import (
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 
-
 MAX_UNDELIVERED = 1000
 """Maximum number of undelivered messages in a list."""
 
@@ -44,7 +43,7 @@ async def list_dead_letters(request: web.Request) -> web.Response:
 
 
 async def retry_dead_letter(request: web.Request) -> web.Response:
-    """Enqueue a dead letter again, like a new task; or put a message to a chat back into the outbox. Raises NotFound."""
+    """Enqueue a dead letter again: a task as a new one, a message to a chat in its old place. Raises NotFound."""
     letter_id = request.match_info["task_id"]
     host = _require_operator(request)
     if not await host.queue.retry_dead_letter(letter_id):
