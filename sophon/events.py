@@ -309,6 +309,25 @@ class LoopWarning(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class AnswerUndelivered(Event):
+    """The task's answer was not delivered to its chat; the outcome of the task stays what it is.
+
+    `reason`: `expired` (refused for a day), `ambiguous` (sent three times without a definite answer), `chat_gone` or
+    `rejected` by the platform. `parts` is the number of messages that were given up; `may_have_arrived`: at least one
+    was sent without a definite answer.
+    """
+
+    channel: str
+    reason: Literal["expired", "ambiguous", "chat_gone", "rejected"]
+    parts: int
+    may_have_arrived: bool
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        self.detail = redact(self.detail)
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionTitled(Event):
     """The session received a title, from a model or taken from the user's text."""
 

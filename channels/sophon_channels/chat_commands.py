@@ -10,6 +10,7 @@ COMMAND_DESCRIPTIONS = {
     "status": "show running and waiting tasks",
     "model": "show the model; /model NAME selects one, /model auto lets the host select",
     "usage": "show tokens and cost of this conversation",
+    "last": "send the answers again that were not delivered, or else the last answer",
     "pending": "list the approvals that wait for a decision",
     "approve": "approve a call: /approve ID",
     "reject": "reject a call: /reject ID REASON",

@@ -1,6 +1,6 @@
 """The channel contract: inbound events, outbound messages, send results, and the `Channel` and `Inbox` protocols."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
@@ -155,9 +155,19 @@ class SendSucceeded:
 
 
 @dataclass(frozen=True, slots=True)
+class SendPostponed:
+    """The channel's own rate limit holds the message back for `retry_after`; no request left. `is_account_wide`: the
+    limit applies to the whole account, not only to this chat.
+    """
+
+    retry_after: timedelta
+    is_account_wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SendDeferred:
-    """The platform did not accept the message; it may be sent again after `retry_after`. `is_account_wide`: the limit
-    applies to the whole account, not only to this chat.
+    """The platform definitely did not take the message; it may be sent again after `retry_after`. `is_account_wide`:
+    the refusal applies to the whole account, not only to this chat.
     """
 
     error: str
@@ -166,8 +176,17 @@ class SendDeferred:
 
 
 @dataclass(frozen=True, slots=True)
+class SendUnauthorized:
+    """The platform rejected the credential and did not take the message; nothing can be sent until the channel was
+    started with a credential that the platform accepts.
+    """
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class SendAmbiguous:
-    """It is unknown whether the message arrived."""
+    """It is unknown whether the message arrived: the request may have left, and no definite answer came."""
 
     error: str
 
@@ -187,8 +206,23 @@ class SendChatMigrated:
     new_chat: str
 
 
-SendResult: TypeAlias = SendSucceeded | SendDeferred | SendAmbiguous | SendUndeliverable | SendChatMigrated
+SendResult: TypeAlias = (
+    SendSucceeded
+    | SendPostponed
+    | SendDeferred
+    | SendUnauthorized
+    | SendAmbiguous
+    | SendUndeliverable
+    | SendChatMigrated
+)
 """The result of one `Channel.send`."""
+
+BeforeRequest: TypeAlias = Callable[[], Awaitable[None]]
+"""Awaited immediately before the request that delivers a message leaves; if it raises, the request must not leave."""
+
+
+async def before_no_request() -> None:
+    """Do nothing: the `BeforeRequest` of a caller that stores no status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +266,15 @@ class SelfTestResult:
 
 @dataclass(slots=True)
 class ChannelHealth:
-    """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not).
-    `counts` holds the number of events by kind.
+    """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not; the
+    host starts it again from time to time). `is_credential_rejected`: the platform rejected the credential, and nothing
+    can be sent. `counts` holds the number of events by kind.
     """
 
     state: Literal["stopped", "starting", "running", "failing", "refused"] = "stopped"
     detail: str = ""
     last_received_at: datetime | None = None
+    is_credential_rejected: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {})
 
 
@@ -271,7 +307,9 @@ class Channel(Protocol):
         ...
 
     async def start(self, inbox: Inbox) -> None:
-        """Start to receive. Raises ChannelError if a retry is pointless: token or secret missing or wrong."""
+        """Start to receive, with credentials that are read now. Raises ChannelError if nothing but another credential
+        or setting helps: token or secret missing or wrong. May be called again after `stop`.
+        """
         ...
 
     async def stop(self) -> None:
@@ -296,10 +334,14 @@ class Channel(Protocol):
         """
         ...
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
-        """Send one payload to `entry.new_chat` (a `ChatLocation.key`). Never raises for errors of the platform or the
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
+        """Send one payload to `entry.chat` (a `ChatLocation.key`). Never raises for errors of the platform or the
         network and never waits for a rate limit. A file that is missing, or larger than the platform allows, is
         `SendUndeliverable`.
+
+        `before_request` is awaited once, after the rate limit and all preparation, and immediately before the request
+        leaves that delivers the message; what it raises is raised unchanged. `SendAmbiguous` is for a request that left
+        and got no definite answer.
         """
         ...
 

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     Attachment,
+    BeforeRequest,
     ButtonPress,
     ChannelHealth,
     ChatLocation,
@@ -23,9 +24,11 @@ from sophon_channels.contract import (
     OutboundMessage,
     Person,
     SelfTestResult,
+    SendPostponed,
     SendResult,
     SendSucceeded,
     SendUndeliverable,
+    before_no_request,
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_file import OutboundFile, build_file_fields, find_size_problem
@@ -76,6 +79,7 @@ class SyntheticChannel:
         self.typing_chats: list[str] = []
         self._max_length, self._contents, self._start_error = max_message_length, attachment_contents or {}, start_error
         self._inbox: Inbox | None = None
+        self._was_stopped = False
         self._changed = asyncio.Event()
         self._ids = itertools.count(1)
 
@@ -83,13 +87,13 @@ class SyntheticChannel:
         """See `Channel.start`."""
         if self._start_error:
             raise ChannelError(self._start_error)
-        self._inbox = inbox
-        self.health.state = "running"
+        self._inbox, self._was_stopped = inbox, False
+        self.health.state, self.health.is_credential_rejected = "running", False
         self._notify()
 
     async def stop(self) -> None:
         """See `Channel.stop`."""
-        self._inbox = None
+        self._inbox, self._was_stopped = None, True
         if self.health.state == "running":
             self.health.state = "stopped"
 
@@ -112,12 +116,16 @@ class SyntheticChannel:
         """See `Channel.find_file_problem`."""
         return find_size_problem(size, MAX_FILE_BYTES)
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         """See `Channel.send`."""
+        if self._was_stopped:
+            return SendPostponed(timedelta(seconds=1), is_account_wide=True)
         try:
             content = await asyncio.to_thread(_read_file, entry)
         except ChannelError as error:
             return SendUndeliverable(str(error))
+        if not (self.send_results and isinstance(self.send_results[0], SendPostponed)):
+            await before_request()
         receipt = self.send_results.popleft() if self.send_results else SendSucceeded(f"m{next(self._ids)}")
         if isinstance(receipt, SendSucceeded):
             self.sent.append(entry)

@@ -1,7 +1,7 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Self
 
@@ -94,6 +94,7 @@ class Host:
         self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp"}
         """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
+        self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
         self.is_running = False
@@ -178,6 +179,15 @@ class Host:
         self._background_tasks = []
         await self.event_bus.aclose()
         await self.queue.close()
+
+    def on_outbox_change(self, wake: Callable[[], None]) -> None:
+        """Register a callback for outbound entries that were put back."""
+        self._outbox_listeners.append(wake)
+
+    def wake_outbox(self) -> None:
+        """Report that outbound entries were put back."""
+        for wake in self._outbox_listeners:
+            wake()
 
     async def pause(self) -> None:
         """Start no more turns; messages are still accepted."""

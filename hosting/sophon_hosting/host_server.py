@@ -171,7 +171,10 @@ class HostServer:
     async def _render_metrics(self) -> bytes:
         self.metrics.record_store(self.services.store.health, self.host.store_monitor.space)
         return self.metrics.render(
-            await self.host.queue.statistics(), self.hub.statistics().clients, len(self._limiter)
+            await self.host.queue.statistics(),
+            self.hub.statistics().clients,
+            len(self._limiter),
+            await self.services.store.outbox.count_dead(),
         )
 
     async def _warm_up(self) -> None:

@@ -13,14 +13,16 @@ from sophon.settings import TelegramSettings
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
+    BeforeRequest,
     ButtonPress,
     ChannelHealth,
     ChatLocation,
     Inbox,
     OutboundMessage,
     SelfTestResult,
-    SendDeferred,
+    SendPostponed,
     SendResult,
+    before_no_request,
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import JsonObject
@@ -37,8 +39,8 @@ from sophon_channels.telegram.webhook import WEBHOOK_PATH, TelegramWebhook
 
 NOT_RUNNING_MESSAGE = "the channel is not running"
 """Error of every operation while the channel is stopped."""
-NOT_RUNNING_RETRY_AFTER = timedelta(minutes=1)
-"""How long the host waits before it sends again."""
+NOT_RUNNING_RETRY_AFTER = timedelta(seconds=1)
+"""How long the host waits before it sends again; a host sends only after the start has ended."""
 
 
 class TelegramChannel:
@@ -127,10 +129,10 @@ class TelegramChannel:
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_size_problem(size, MAX_UPLOAD_BYTES)
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._sender is None:
-            return SendDeferred(NOT_RUNNING_MESSAGE, NOT_RUNNING_RETRY_AFTER, is_account_wide=True)
-        return await self._sender.send(entry)
+            return SendPostponed(NOT_RUNNING_RETRY_AFTER, is_account_wide=True)
+        return await self._sender.send(entry, before_request)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         if self._sender is not None:
@@ -195,6 +197,7 @@ class TelegramChannel:
             if error.is_token_error:
                 await self.stop()
                 self._health.state, self._health.detail = "refused", str(error)
+                self._health.is_credential_rejected = True
                 origin = credentials.describe_token_origin(self._settings)
                 raise ChannelError(
                     f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"

@@ -75,6 +75,7 @@ class UpdatePoller:
     def _handle_error(self, error: TelegramApiError) -> float:
         if error.is_token_error:
             self._health.state, self._health.detail = "refused", str(error)
+            self._health.is_credential_rejected = True
             log.error("Telegram rejects the bot token; polling stops: %s", error)
             return 0
         if error.status == 409:

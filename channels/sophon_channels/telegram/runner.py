@@ -56,6 +56,7 @@ class TelegramRunner:
         await self._register_commands()
         self._identity = bot
         self._health.state, self._health.detail = "running", ""
+        self._health.is_credential_rejected = False
 
     async def run(self) -> None:
         """Receive updates until cancelled, or until the token is rejected; restarts after an unexpected error."""
@@ -93,6 +94,7 @@ class TelegramRunner:
         except TelegramApiError as error:
             if error.is_token_error:
                 self._health.state, self._health.detail = "refused", str(error)
+                self._health.is_credential_rejected = True
                 log.error("Telegram rejects the bot token: %s", error)  # noqa: TRY400 - no traceback
                 return False
             self._failures += 1

@@ -7,12 +7,15 @@ from sophon.clock import Clock
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
+    BeforeRequest,
     ButtonPress,
     ChannelHealth,
     ChatLocation,
     SendDeferred,
+    SendPostponed,
     SendResult,
     SendSucceeded,
+    SendUnauthorized,
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
@@ -31,16 +34,17 @@ class TelegramSender:
         self._client, self._health = client, health
         self.rate_limiter = TelegramRateLimiter(clock)
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest) -> SendResult:
         """Send one entry, as `Channel.send`."""
         chat, thread = request_bodies.split_chat_key(entry.chat)
         delay = self.rate_limiter.acquire_message(chat)
         if delay.delay > NO_DELAY:
-            return SendDeferred("delayed by the rate limit of Telegram", delay.delay, delay.is_account_wide)
+            return SendPostponed(delay.delay, delay.is_account_wide)
+        await before_request()
         try:
             platform_id = await self._client.send_or_edit(entry.chat, entry.payload, is_repeat=entry.doubtful)
         except TelegramApiError as api_error:
-            return self._result_of_failure(api_error, entry.attempts, chat, thread)
+            return self._result_of_failure(api_error, entry.refusals + 1, chat, thread)
         except ChannelError as error:
             return SendUndeliverable(str(error))
         except (KeyError, TypeError, ValueError) as error:
@@ -79,14 +83,16 @@ class TelegramSender:
         except TelegramApiError as error:
             self._log_failure(error, press.location.chat)
 
-    def _result_of_failure(self, error: TelegramApiError, attempts: int, chat: str, thread: str | None) -> SendResult:
+    def _result_of_failure(self, error: TelegramApiError, tries: int, chat: str, thread: str | None) -> SendResult:
         self._count("failed")
         if error.status == 429:
             delay = self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
             return SendDeferred(str(error), delay.delay, delay.is_account_wide)
-        if error.status == 401:
+        result = send_result_from_error(error, tries, thread)
+        if isinstance(result, SendUnauthorized):
             self._health.state, self._health.detail = "refused", str(error)
-        return send_result_from_error(error, attempts, thread)
+            self._health.is_credential_rejected = True
+        return result
 
     def _log_failure(self, error: TelegramApiError, chat: str) -> None:
         if error.status == 429:

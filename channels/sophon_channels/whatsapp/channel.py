@@ -12,16 +12,19 @@ from sophon.settings import WhatsAppSettings
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
+    BeforeRequest,
     ButtonPress,
     ChannelHealth,
     ChatLocation,
     Inbox,
     OutboundMessage,
     SelfTestResult,
-    SendDeferred,
+    SendPostponed,
     SendResult,
     SendSucceeded,
+    SendUnauthorized,
     SendUndeliverable,
+    before_no_request,
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
@@ -39,8 +42,8 @@ from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
 
 log = logging.getLogger("sophon")
 
-NOT_RUNNING = SendDeferred("the channel is not running", timedelta(minutes=1), is_account_wide=True)
-"""Result of every send while the channel is stopped."""
+NOT_RUNNING = SendPostponed(timedelta(seconds=1), is_account_wide=True)
+"""Result of every send while the channel is stopped; a host sends only after the start has ended."""
 
 
 TYPING_INTERVAL_SECONDS = 20.0
@@ -87,7 +90,7 @@ class WhatsAppChannel:
             self._health.state, self._health.detail = "refused", str(error)
             raise
         self._client, self._inbox = client, inbox
-        self._health.state, self._health.detail = "running", ""
+        self._health.state, self._health.detail, self._health.is_credential_rejected = "running", "", False
         try:
             await client.get_phone_number()
         except WhatsAppApiError as api_error:
@@ -115,30 +118,32 @@ class WhatsAppChannel:
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_file_problem(media_type, size)
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._client is None:
             return NOT_RUNNING
         delay, is_account_wide = self._rate_limiter.acquire_message(entry.chat)
         if delay > NO_DELAY:
-            return SendDeferred("delayed by the rate limit of WhatsApp", delay, is_account_wide)
+            return SendPostponed(delay, is_account_wide)
         try:
-            result = SendSucceeded(await self._deliver(self._client, entry))
+            result = SendSucceeded(await self._deliver(self._client, entry, before_request))
         except ChannelError as error:
             return SendUndeliverable(str(error))
         except WhatsAppApiError as api_error:
-            if api_error.is_token_error:
+            failure = send_result_from_error(api_error, entry.refusals + 1)
+            if isinstance(failure, SendUnauthorized):
                 self._record_failure(api_error)
-            return send_result_from_error(api_error, entry.attempts)
+            return failure
         self._record_success()
         return result
 
-    async def _deliver(self, client: WhatsAppClient, entry: OutboundEntry) -> str:
+    async def _deliver(self, client: WhatsAppClient, entry: OutboundEntry, before_request: BeforeRequest) -> str:
         file = OutboundFile.from_payload(entry.payload)
         message = (
             _build_message(entry)
             if file is None
             else await upload_file_message(client, self._clock, file, _text_with_repeat_mark(entry))
         )
+        await before_request()  # an upload delivers nothing yet
         return await client.send_message(entry.chat, message, entry.payload.get("reply_to"))
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
@@ -155,7 +160,7 @@ class WhatsAppChannel:
         try:
             await self._client.mark_as_read(message_id)
         except WhatsAppApiError as error:
-            if error.is_token_error:
+            if error.is_credential_error:
                 self._record_failure(error)
             log.info("WhatsApp: %s", error)
         else:
@@ -210,10 +215,12 @@ class WhatsAppChannel:
     def _record_success(self) -> None:
         if self._client is not None:
             self._health.state, self._health.detail = "running", ""
+            self._health.is_credential_rejected = False
 
     def _record_failure(self, error: WhatsAppApiError) -> None:
         """Record the failure; a repeated one is not logged."""
         detail = self._describe_failure(error)
+        self._health.is_credential_rejected = error.is_credential_error
         if self._client is not None and (self._health.state, self._health.detail) != ("failing", detail):
             self._health.state, self._health.detail = "failing", detail
             log.warning("WhatsApp: %s", detail)

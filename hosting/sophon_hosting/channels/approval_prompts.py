@@ -26,7 +26,7 @@ from sophon_hosting.channels.approval_text import (
 )
 from sophon_hosting.channels.chat_state import ChatState, format_utc_time
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
-from sophon_hosting.channels.outbound.outbox_worker import MIGRATED_SUFFIX
+from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import DecisionRefused
@@ -240,7 +240,7 @@ class ApprovalPrompts:
         """Give up a prompt that was decided before it was sent; one in flight is sent."""
         if entry.status in ("pending", "refused", "ambiguous"):
             with suppress(SophonError):
-                await self._store.outbox.mark_dead(entry.id, "decided before the prompt was sent")
+                await self._store.outbox.withdraw(entry.id, "decided before the prompt was sent")
 
     async def _get(self, kind: str, key: str) -> ChannelStateEntry | None:
         return await self._store.channel_state.get(self._channel.name, self._channel.account, kind, key)

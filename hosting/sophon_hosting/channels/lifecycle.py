@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from aiohttp import web
 
@@ -16,18 +16,18 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
-from sophon_channels.outbound_file import OutboundFile
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.handler import InboundHandler
+from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
-from sophon_hosting.channels.outbound.refusals import report_refusal
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.channels.outbound.undelivered import NOTICE_KIND, UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host
@@ -47,6 +47,9 @@ PROMPT_CHECK_SECONDS = 60.0
 EXPIRY_INTERVAL_SECONDS = 3600.0
 """Interval at which expired notes are deleted."""
 
+StartOutcome: TypeAlias = Literal["started", "rejected", "failed"]
+"""Outcome of a start: `rejected` if only another credential or setting helps, `failed` after an error of the host."""
+
 
 class ConnectedChannel:
     """One channel connected to a host, with its inbound handler, approval prompts and outbox worker."""
@@ -59,15 +62,26 @@ class ConnectedChannel:
         self.chat_state = ChatState(channel, services.store, services.clock)
         self._typing, self._replies, self._store = typing, replies, services.store
         self._clock = services.clock
+        writer = OutboundWriter(channel, services.store, self._wake_worker)
+        self.undelivered = UndeliveredAnswers(
+            channel,
+            services.store,
+            services.clock,
+            chat_state=self.chat_state,
+            writer=writer,
+            events=host.event_bus,
+        )
+        self._credential_rejected = asyncio.Event()
+        self._start_error = ""
         self.outbox_worker = OutboxWorker(
             channel,
             services.store.outbox,
             services.clock,
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
-            report_refusal=self._report_refused_file,
+            listener=self.undelivered,
+            on_unauthorized=self._credential_rejected.set,
         )
-        writer = self._writer = OutboundWriter(channel, services.store, self.outbox_worker.wake)
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer)
         self.inbound = InboundHandler(
             host,
@@ -77,11 +91,16 @@ class ConnectedChannel:
             writer=writer,
             approval_prompts=self.approval_prompts,
             pairing=PairingService(services.store, services.clock),
+            undelivered=self.undelivered,
         )
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing."""
+        """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing.
+
+        Nothing is sent before the channel's start has ended.
+        """
+        self.outbox_worker.hold()
         self._tasks = [asyncio.create_task(self.outbox_worker.run()), asyncio.create_task(self._run())]
 
     async def stop_receiving(self) -> None:
@@ -99,23 +118,55 @@ class ConnectedChannel:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.channel.stop()
 
-    async def _run(self) -> None:
-        while not await self._try_start():
-            await self._clock.sleep(START_RETRY_SECONDS)
-            await self.channel.stop()
-        last_expiry = self._clock.monotonic()
-        while self.channel.health.state != "refused":
-            await self._clock.sleep(PROMPT_CHECK_SECONDS)
-            try:
-                await self.approval_prompts.send_missing()
-                if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
-                    last_expiry = self._clock.monotonic()
-                    await self.chat_state.expire_old()
-            except Exception as error:  # noqa: BLE001 - logged, and tried again
-                log_failure(log, error, "%s: missed approval prompts could not be checked", self.channel.name)
+    def _wake_worker(self) -> None:
+        self.outbox_worker.wake()
 
-    async def _try_start(self) -> bool:
-        """Try to start the channel; return False if another attempt makes sense."""
+    async def _run(self) -> None:
+        """Start the channel, and start it again from time to time while the platform rejects its credential.
+
+        Every start reads the credential again, so a replaced one is noticed; a file (`{"$file": ...}`) without a
+        restart of the host.
+        """
+        rejections = 0
+        while True:
+            self._credential_rejected.clear()
+            outcome = await self._try_start()
+            if outcome == "started" and await self._serve():
+                rejections = 0
+            self.outbox_worker.hold()
+            rejections += outcome != "failed"
+            await self._clock.sleep(START_RETRY_SECONDS if outcome == "failed" else credential_delay(rejections))
+            await self.channel.stop()
+
+    async def _serve(self) -> bool:
+        """Send and do periodic work until the credential is rejected; return whether it was accepted before."""
+        health, was_running = self.channel.health, False
+        last_expiry = self._clock.monotonic()
+        if not health.is_credential_rejected:
+            self.outbox_worker.resume(clear_penalties=False)
+        while not (self._credential_rejected.is_set() or health.is_credential_rejected or health.state == "refused"):
+            if not was_running and health.state == "running":
+                was_running = True
+                self.outbox_worker.resume()
+                await self._try_periodic(self.undelivered.announce_all)
+            with suppress(TimeoutError):
+                async with self._clock.timeout(PROMPT_CHECK_SECONDS):
+                    await self._credential_rejected.wait()
+                    break
+            await self._try_periodic(self.approval_prompts.send_missing)
+            if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
+                last_expiry = self._clock.monotonic()
+                await self._try_periodic(self.chat_state.expire_old)
+        return was_running
+
+    async def _try_periodic(self, action: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await action()
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "%s: periodic work on outgoing messages failed; it is retried", self.channel.name)
+
+    async def _try_start(self) -> StartOutcome:
+        """Try to start the channel."""
         try:
             await self.approval_prompts.send_missing()
             await self.inbound.media_groups.resume()
@@ -123,26 +174,27 @@ class ConnectedChannel:
             await self.channel.start(self.inbound)
         except ChannelError as error:
             self.channel.health.state, self.channel.health.detail = "refused", str(error)
-            log.error("the channel %s cannot run: %s", self.channel.name, error)  # noqa: TRY400 - no traceback
+            if str(error) != self._start_error:  # not at each of the attempts
+                log.error("the channel %s cannot run: %s", self.channel.name, error)  # noqa: TRY400 - no traceback
+            self._start_error = str(error)
+            return "rejected"
         except StoreUnavailable as error:
             self.channel.health.state, self.channel.health.detail = "failing", str(error)
             log_failure(log, error, "the channel %s could not be started; it is retried", self.channel.name)
-            return False
+            return "failed"
         except Exception:
             self.channel.health.state, self.channel.health.detail = "failing", "internal error; see the host's log"
             log.exception("the channel %s could not be started; it is retried", self.channel.name)
-            return False
-        return True
-
-    async def _report_refused_file(self, entry: OutboundEntry, reason: str) -> None:
-        """Tell the chat about a file that is not sent; other refusals are dead letters, which operators see."""
-        if OutboundFile.from_payload(entry.payload) is not None:
-            await report_refusal(self._writer, entry, reason)
+            return "failed"
+        self._start_error = ""
+        return "started"
 
     async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""
         if entry.kind == FILE_KIND:
             return None
+        if entry.kind == NOTICE_KIND:
+            return await self.undelivered.refresh_payload(entry)
         if entry.run_id is None:
             return await self.approval_prompts.refresh_payload(entry)
         await self._typing.wait_until_idle(entry.run_id)
@@ -201,6 +253,8 @@ class ChannelSupervisor:
         self._connected = {
             each.channel.name: ConnectedChannel(host, each, self._typing, self.replies) for each in self._configured
         }
+        for connected in self._connected.values():
+            host.on_outbox_change(connected.outbox_worker.wake)
 
     def start(self) -> None:
         """Start all channels, once the host runs."""

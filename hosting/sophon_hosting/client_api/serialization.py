@@ -9,6 +9,7 @@ from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
@@ -145,8 +146,10 @@ def queue_statistics_to_json(statistics: QueueStatistics) -> dict[str, Any]:
 
 
 def dead_letter_to_json(letter: DeadLetter) -> dict[str, Any]:
-    """Return a dead letter as JSON."""
+    """Return a dead letter of the queue as JSON."""
     return {
+        "kind": "task",
+        "id": letter.entry.task_id,
         "task_id": letter.entry.task_id,
         "session_id": letter.entry.session_id,
         "deliveries": letter.delivery_count,
@@ -168,6 +171,21 @@ def provider_to_json(statistics: ProviderStatistics, now: datetime) -> dict[str,
         "attempts": statistics.attempts,
         "failures": statistics.failures,
         "last_error": statistics.last_error,
+    }
+
+
+def undelivered_entry_to_json(entry: OutboundEntry) -> dict[str, Any]:
+    """Return a dead letter of a channel, one message to a chat, as JSON."""
+    return {
+        "kind": "message",
+        "id": entry.id,
+        "task_id": entry.run_id,
+        "channel": entry.channel,
+        "chat": entry.chat,
+        "attempts": entry.attempts,
+        "may_have_arrived": entry.doubtful,
+        "error": entry.last_error,
+        "created_at": _to_iso(entry.created_at),
     }
 
 

@@ -39,6 +39,7 @@ FINISH_REASONS = frozenset[str](get_args(FinishReason))
 OUTCOMES = frozenset[str](get_args(ToolCallOutcome))
 PURPOSES = frozenset[str](get_args(Purpose))
 LOOP_WARNING_LEVELS = frozenset({"warning", "critical", "breaker"})
+UNDELIVERED_REASONS = frozenset({"expired", "ambiguous", "chat_gone", "rejected"})
 COMPACTION_METHODS = frozenset({"summary", "truncation"})
 REFUSAL_REASONS = frozenset({"total", "address", "replaced", "files"})
 QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
@@ -92,12 +93,15 @@ class Metrics:
             gauge.inc(health.failures[kind] - self._counted_failures[kind])
             self._counted_failures[kind] = health.failures[kind]
 
-    def render(self, statistics: QueueStatistics, clients: int = 0, connections: int = 0) -> bytes:
-        """Return the metrics in the Prometheus text format."""
+    def render(
+        self, statistics: QueueStatistics, clients: int = 0, connections: int = 0, undelivered: int = 0
+    ) -> bytes:
+        """Return the metrics in the Prometheus text format; `undelivered` counts the dead letters of the channels."""
         for name, gauge in self.queue_gauges.items():
             gauge.set(getattr(statistics, name))
         self.client_gauge.set(clients)
         self.connection_gauge.set(connections)
+        self.undelivered_gauge.set(undelivered)
         return generate_latest(self.registry)
 
     def _build_handlers(self) -> Mapping[type[events.Event], Callable[[Any], None]]:
@@ -120,6 +124,9 @@ class Metrics:
             ).inc(),
             events.LoopWarning: lambda event: self.loop_warnings.labels(
                 restrict_label(event.level, LOOP_WARNING_LEVELS)
+            ).inc(),
+            events.AnswerUndelivered: lambda event: self.answers_undelivered.labels(
+                restrict_label(event.reason, UNDELIVERED_REASONS)
             ).inc(),
             events.ContextCompacted: lambda event: self.compactions.labels(
                 restrict_label(event.how, COMPACTION_METHODS)
@@ -164,6 +171,9 @@ class Metrics:
             self._counter("sophon_connections_refused", "Refused and replaced connections.", "reason")
         )
         self.auth_failures = self._counter("sophon_auth_failures", "Failed log-ins.")
+        self.answers_undelivered = LabeledMetric(
+            self._counter("sophon_answers_undelivered", "Answers that were not delivered to their chat.", "reason")
+        )
         self.compactions = LabeledMetric(self._counter("sophon_compactions", "Context compactions.", "how"))
 
     def _create_gauges(self) -> None:
@@ -171,6 +181,9 @@ class Metrics:
             name: Gauge(f"sophon_queue_{name}", text, registry=self.registry)
             for name, text in QUEUE_GAUGE_TEXTS.items()
         }
+        self.undelivered_gauge = Gauge(
+            "sophon_outbox_dead", "Messages to chats that could not be delivered.", registry=self.registry
+        )
         self.client_gauge = Gauge("sophon_hub_clients", "Connected clients.", registry=self.registry)
         self.connection_gauge = Gauge("sophon_connections", "Open HTTP connections.", registry=self.registry)
         self.store_available_gauge = Gauge(

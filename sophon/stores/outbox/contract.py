@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
-OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead"]
+OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +13,12 @@ class OutboundEntry:
     """An outbound message: a part of a reply, a question with buttons, a notice.
 
     `run_id` is None for a message that belongs to no run. `payload` is plain JSON; `position` orders the parts of one
-    reply. `attempts` counts the delivery attempts; `not_before` is the earliest time of the next one. `doubtful` stays
-    True once an attempt may have been delivered unconfirmed: a later attempt is then marked as a possible repeat.
-    `platform_id` is the platform's id of the delivered message. The store maintains all fields from `status` on.
+    reply. `attempts` counts the sends that left: the request may have reached the platform, and the platform did not
+    refuse it. `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are
+    no attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
+    delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of
+    the delivered message, `retried_at` the time at which a dead letter was put back. The store maintains all fields
+    from `status` on.
     """
 
     id: str
@@ -33,6 +36,8 @@ class OutboundEntry:
     last_error: str = ""
     platform_id: str | None = None
     created_at: datetime | None = None
+    refusals: int = 0
+    retried_at: datetime | None = None
 
 
 class Outbox(Protocol):
@@ -40,17 +45,20 @@ class Outbox(Protocol):
 
     Unknown ids raise NotFound; transitions other than these raise IllegalTransition::
 
-        | from      | sending | sent | refused | ambiguous | dead |
-        |-----------|---------|------|---------|-----------|------|
-        | pending   | yes     |      |         |           | yes  |
-        | sending   |         | yes  | yes     | yes       | yes  |
-        | refused   | yes     |      |         |           | yes  |
-        | ambiguous | yes     | yes  |         |           | yes  |
-        | sent      |         |      |         |           |      |
-        | dead      |         |      |         |           |      |
+        | from      | pending | sending | sent | refused | ambiguous | dead | withdrawn |
+        |-----------|---------|---------|------|---------|-----------|------|-----------|
+        | pending   |         | yes     |      |         |           | yes  | yes       |
+        | sending   |         |         | yes  | yes     | yes       | yes  | yes       |
+        | refused   |         | yes     |      |         |           | yes  | yes       |
+        | ambiguous |         | yes     | yes  |         |           | yes  | yes       |
+        | sent      |         |         |      |         |           |      |           |
+        | dead      | yes     |         |      |         |           |      |           |
+        | withdrawn |         |         |      |         |           |      |           |
 
-    An ambiguous entry becomes sent when the platform confirms it later. Of two concurrent senders of one entry, one
-    gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.
+    `sending` is entered when the request is about to leave, not when a sender takes the entry: an entry that waits for
+    a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later. A dead
+    entry is a dead letter, which can be retried; a withdrawn one is no longer needed. Of two concurrent senders of one
+    entry, one gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.
     """
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
@@ -63,37 +71,77 @@ class Outbox(Protocol):
     async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
         """Return the entries to send now, oldest first: pending, refused or ambiguous, `not_before` reached.
 
-        At most one per chat: the first that is neither sent nor dead. So entries of a chat never overtake each other.
+        At most one per chat: the first that is open (neither sent, dead nor withdrawn). So entries of a chat never
+        overtake each other.
+        """
+        ...
+
+    async def find_next_due(self, after: datetime, channel: str) -> datetime | None:
+        """Return the earliest time after `after` at which an entry becomes due, as `list_due` defines it; None if there
+        is none.
         """
         ...
 
     async def mark_sending(self, entry_id: str) -> OutboundEntry:
-        """Mark an entry as sending: a delivery attempt begins."""
+        """Mark an entry as sending: its request is about to leave."""
         ...
 
     async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
-        """Mark an entry as sent: the platform accepted it. Its payload is dropped: the session has the text."""
+        """Mark an entry as sent: the platform accepted it. Counts an attempt, unless it confirms an earlier one.
+
+        Of the payload only the beginning of short values is kept, which shows what a reply quotes.
+        """
         ...
 
     async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
-        """Mark an entry as refused: the platform rejected this attempt; retry at `retry_at`."""
+        """Mark an entry as refused: the platform definitely did not take it; retry at `retry_at`. Counts a refusal."""
         ...
 
     async def mark_ambiguous(
         self, entry_id: str, error: str = "", *, retry_at: datetime | None = None
     ) -> OutboundEntry:
-        """Mark an entry as ambiguous: no response came, so its delivery is unknown.
+        """Mark an entry as ambiguous: no definite response came, so its delivery is unknown. Counts an attempt.
 
         It is due again, at once or at `retry_at`.
         """
         ...
 
     async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
-        """Mark an entry as a dead letter: it is never sent."""
+        """Mark an entry as a dead letter: it is not sent, unless it is retried."""
+        ...
+
+    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+        """Mark an entry and the other open parts of its message as dead letters; return them, in order.
+
+        Parts of one message are the entries of one run and chat, or those whose ids (`{name}:{number}`) have one name.
+        Parts that are being sent stay as they are.
+        """
+        ...
+
+    async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
+        """Mark an entry as withdrawn: it is no longer needed, and not a dead letter."""
+        ...
+
+    async def retry(self, entry_id: str) -> OutboundEntry:
+        """Make a dead letter pending again, with attempts, refusals and age counted anew; `doubtful` stays."""
+        ...
+
+    async def postpone(self, entry_id: str, until: datetime) -> OutboundEntry:
+        """Set the earliest time of the next send of a pending, refused or ambiguous entry, and nothing else.
+
+        Raises IllegalTransition for another status.
+        """
+        ...
+
+    async def clear_penalties(self, channel: str) -> int:
+        """Make all refused and postponed entries of a channel due, with no refusals; return how many changed.
+
+        Entries in doubt keep the time of their next send.
+        """
         ...
 
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
-        """Mark all `sending` entries of a channel as ambiguous and return them, oldest first.
+        """Mark all `sending` entries of a channel as ambiguous and return them, oldest first. Counts attempts.
 
         Call it before the first delivery of a channel: such entries were left by a process that was killed.
         """
@@ -113,7 +161,12 @@ class Outbox(Protocol):
         run_id: str | None = None,
         channel: str | None = None,
         status: OutboundStatus | None = None,
+        chat: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
-        """Return the entries of one run, channel or status, or all of them, oldest first."""
+        """Return the entries of one run, channel, status or chat, or all of them, oldest first."""
+        ...
+
+    async def count_dead(self) -> int:
+        """Return the number of dead letters."""
         ...

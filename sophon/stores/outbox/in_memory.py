@@ -38,16 +38,21 @@ class InMemoryOutbox:
 
     async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
         """See `Outbox.list_due`."""
-        first: dict[tuple[str, str], OutboundEntry] = {}
-        for entry in map(self._entries.__getitem__, self._open):
-            if entry.channel == channel:
-                first.setdefault((entry.account, entry.chat), entry)
         due = [
             entry
-            for entry in first.values()
+            for entry in self._first_open(channel)
             if entry.status != "sending" and (entry.not_before is None or entry.not_before <= now)
         ]
         return due[: max(limit, 0)]
+
+    async def find_next_due(self, after: datetime, channel: str) -> datetime | None:
+        """See `Outbox.find_next_due`."""
+        times = [
+            entry.not_before
+            for entry in self._first_open(channel)
+            if entry.status != "sending" and entry.not_before is not None and entry.not_before > after
+        ]
+        return min(times, default=None)
 
     async def mark_sending(self, entry_id: str) -> OutboundEntry:
         """See `Outbox.mark_sending`."""
@@ -71,9 +76,36 @@ class InMemoryOutbox:
         """See `Outbox.mark_dead`."""
         return self._store(transitions.mark_dead(self._get(entry_id), error))
 
+    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+        """See `Outbox.mark_message_dead`."""
+        entry = self._get(entry_id)
+        dead = [self._store(transitions.mark_dead(entry, error))]
+        for other in self._list_open():
+            if other.status != "sending" and transitions.is_same_message(entry, other):
+                dead.append(self._store(transitions.mark_dead(other, error)))
+        return dead
+
+    async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
+        """See `Outbox.withdraw`."""
+        return self._store(transitions.withdraw(self._get(entry_id), reason))
+
+    async def retry(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.retry`."""
+        return self._store(transitions.retry(self._get(entry_id), self._clock.now()))
+
+    async def postpone(self, entry_id: str, until: datetime) -> OutboundEntry:
+        """See `Outbox.postpone`."""
+        return self._store(transitions.postpone(self._get(entry_id), until))
+
+    async def clear_penalties(self, channel: str) -> int:
+        """See `Outbox.clear_penalties`."""
+        entries = [entry for entry in self._list_open() if entry.channel == channel]
+        changed = [(entry, transitions.clear_penalty(entry)) for entry in entries]
+        return sum(self._store(after) is after for before, after in changed if after != before)
+
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `Outbox.recover_interrupted`."""
-        interrupted = [entry for entry in map(self._entries.__getitem__, self._open) if entry.status == "sending"]
+        interrupted = [entry for entry in self._list_open() if entry.status == "sending"]
         return [
             self._store(transitions.mark_ambiguous(entry, transitions.INTERRUPTED_ERROR, None))
             for entry in interrupted
@@ -103,6 +135,7 @@ class InMemoryOutbox:
         run_id: str | None = None,
         channel: str | None = None,
         status: OutboundStatus | None = None,
+        chat: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `Outbox.list`."""
@@ -112,8 +145,13 @@ class InMemoryOutbox:
             if (run_id is None or entry.run_id == run_id)
             and (channel is None or entry.channel == channel)
             and (status is None or entry.status == status)
+            and (chat is None or entry.chat == chat)
         )
         return list(itertools.islice(selected, max(limit, 0)))
+
+    async def count_dead(self) -> int:
+        """See `Outbox.count_dead`."""
+        return sum(entry.status == "dead" for entry in self._entries.values())
 
     def has_open(self, run_id: str) -> bool:
         """Return whether an entry of a run is neither sent nor dead."""
@@ -131,8 +169,22 @@ class InMemoryOutbox:
             raise NotFound("outbound entry", entry_id)
         return entry
 
+    def _list_open(self) -> Sequence[OutboundEntry]:
+        return [self._entries[entry_id] for entry_id in self._open]
+
+    def _first_open(self, channel: str) -> Sequence[OutboundEntry]:
+        """Return the first open entry of each chat of a channel."""
+        first: dict[tuple[str, str], OutboundEntry] = {}
+        for entry in self._list_open():
+            if entry.channel == channel:
+                first.setdefault((entry.account, entry.chat), entry)
+        return list(first.values())
+
     def _store(self, entry: OutboundEntry) -> OutboundEntry:
+        was_open = entry.id in self._open
         self._entries[entry.id] = entry
         if not transitions.is_open(entry.status):
             self._open.pop(entry.id, None)
+        elif not was_open:  # retried: back in its old place
+            self._open = {each: None for each in self._entries if each in self._open or each == entry.id}
         return entry

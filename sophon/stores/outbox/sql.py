@@ -15,7 +15,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import outbound, runs
+from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound, runs
 
 _INSERT = PreparedStatement(
     lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
@@ -39,11 +39,38 @@ _SELECT_DUE = (
     .order_by(outbound.c.number)
     .limit(bindparam("most"))
 )
+_SELECT_NEXT_DUE = select(func.min(outbound.c.not_before)).where(
+    outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+    outbound.c.status != "sending",
+    outbound.c.not_before > bindparam("after"),
+)
 _SELECT_SENDING = (
     select(outbound)
     .where(outbound.c.channel == bindparam("channel"), outbound.c.open, outbound.c.status == "sending")
     .order_by(outbound.c.number)
 )
+_SELECT_OPEN_OF_CHAT = (
+    select(outbound)
+    .where(
+        outbound.c.channel == bindparam("channel"),
+        outbound.c.open,
+        outbound.c.account == bindparam("account"),
+        outbound.c.chat == bindparam("chat"),
+        outbound.c.status != "sending",
+    )
+    .order_by(outbound.c.number)
+)
+_CLEAR_PENALTIES = (
+    update(outbound)
+    .where(
+        outbound.c.channel == bindparam("which"),
+        outbound.c.open,
+        outbound.c.status.in_(("pending", "refused")),
+        or_(outbound.c.not_before.is_not(None), outbound.c.refusals > 0),
+    )
+    .values(not_before=None, refusals=0)
+)
+_COUNT_DEAD = select(func.count()).select_from(outbound).where(IS_DEAD_LETTER)
 
 _Transition: TypeAlias = Callable[[OutboundEntry], OutboundEntry]
 
@@ -64,6 +91,10 @@ class SqlOutbox:
         return await self._database.read(
             partial(_find, query=_SELECT_DUE, channel=channel, now=now, most=max(limit, 0))
         )
+
+    async def find_next_due(self, after: datetime, channel: str) -> datetime | None:
+        """See `Outbox.find_next_due`."""
+        return await self._database.read(partial(_find_next_due, after=after, channel=channel))
 
     async def mark_sending(self, entry_id: str) -> OutboundEntry:
         """See `Outbox.mark_sending`."""
@@ -89,6 +120,26 @@ class SqlOutbox:
         """See `Outbox.mark_dead`."""
         return await self._apply_transition(entry_id, partial(transitions.mark_dead, error=error))
 
+    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+        """See `Outbox.mark_message_dead`."""
+        return await self._database.write(partial(_mark_message_dead, entry_id=entry_id, error=error))
+
+    async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
+        """See `Outbox.withdraw`."""
+        return await self._apply_transition(entry_id, partial(transitions.withdraw, reason=reason))
+
+    async def retry(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.retry`."""
+        return await self._apply_transition(entry_id, partial(transitions.retry, at=self._clock.now()))
+
+    async def postpone(self, entry_id: str, until: datetime) -> OutboundEntry:
+        """See `Outbox.postpone`."""
+        return await self._apply_transition(entry_id, partial(transitions.postpone, until=until))
+
+    async def clear_penalties(self, channel: str) -> int:
+        """See `Outbox.clear_penalties`."""
+        return await self._database.write(partial(_clear_penalties, channel=channel))
+
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `Outbox.recover_interrupted`."""
         return await self._database.write(partial(_recover_interrupted, channel=channel))
@@ -112,14 +163,21 @@ class SqlOutbox:
         run_id: str | None = None,
         channel: str | None = None,
         status: OutboundStatus | None = None,
+        chat: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `Outbox.list`."""
         query = select(outbound).order_by(outbound.c.number).limit(max(limit, 0))
-        for column, value in ((outbound.c.run_id, run_id), (outbound.c.channel, channel), (outbound.c.status, status)):
+        for column, value in ((outbound.c.run_id, run_id), (outbound.c.channel, channel), (outbound.c.chat, chat)):
             if value is not None:
                 query = query.where(column == value)
+        if status is not None:
+            query = query.where(IS_DEAD_LETTER if status == "dead" else outbound.c.status == status)
         return await self._database.read(partial(_find, query=query))
+
+    async def count_dead(self) -> int:
+        """See `Outbox.count_dead`."""
+        return await self._database.read(_count_dead)
 
     async def _apply_transition(
         self, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
@@ -147,7 +205,10 @@ def _apply_transition(
     connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
 ) -> OutboundEntry:
     before = _get(connection, entry_id)
-    entry = transition(before)
+    return _write(connection, transition(before), before)
+
+
+def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry | None = None) -> OutboundEntry:
     changes: dict[str, Any] = {
         "status": entry.status,
         "open": transitions.is_open(entry.status),
@@ -156,11 +217,35 @@ def _apply_transition(
         "not_before": entry.not_before,
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
+        "refusals": entry.refusals,
+        "retried_at": entry.retried_at,
     }
-    if entry.payload is not before.payload:
+    if before is not None and entry.payload is not before.payload:
         changes["payload"] = entry.payload
-    connection.execute(_UPDATE.values(changes), {"which": entry_id})
+    connection.execute(_UPDATE.values(changes), {"which": entry.id})
     return entry
+
+
+def _mark_message_dead(connection: Connection, entry_id: str, error: str) -> list[OutboundEntry]:
+    entry = _get(connection, entry_id)
+    dead = [_write(connection, transitions.mark_dead(entry, error))]
+    rows = connection.execute(
+        _SELECT_OPEN_OF_CHAT, {"channel": entry.channel, "account": entry.account, "chat": entry.chat}
+    ).all()
+    others = [other for other in map(_to_entry, rows) if transitions.is_same_message(entry, other)]
+    return dead + [_write(connection, transitions.mark_dead(other, error)) for other in others]
+
+
+def _clear_penalties(connection: Connection, channel: str) -> int:
+    return connection.execute(_CLEAR_PENALTIES, {"which": channel}).rowcount
+
+
+def _find_next_due(connection: Connection, after: datetime, channel: str) -> datetime | None:
+    return connection.execute(_SELECT_NEXT_DUE, {"after": after, "channel": channel}).scalar_one()
+
+
+def _count_dead(connection: Connection) -> int:
+    return connection.execute(_COUNT_DEAD).scalar_one()
 
 
 def _recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
@@ -194,6 +279,8 @@ def _to_row(entry: OutboundEntry) -> dict[str, Any]:
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
         "created_at": entry.created_at,
+        "refusals": entry.refusals,
+        "retried_at": entry.retried_at,
     }
 
 
@@ -214,4 +301,6 @@ def _to_entry(row: Row[Any]) -> OutboundEntry:
         row.last_error,
         row.platform_id,
         row.created_at,
+        row.refusals,
+        row.retried_at,
     )

@@ -1,6 +1,6 @@
 """Delivery state transitions of outbound entries that every store shares: pure functions of an entry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,21 +10,31 @@ from sophon.security import redact
 from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
 
 TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
-    "pending": ("sending", "dead"),
-    "sending": ("sent", "refused", "ambiguous", "dead"),
-    "refused": ("sending", "dead"),
-    "ambiguous": ("sending", "sent", "dead"),
+    "pending": ("sending", "dead", "withdrawn"),
+    "sending": ("sent", "refused", "ambiguous", "dead", "withdrawn"),
+    "refused": ("sending", "dead", "withdrawn"),
+    "ambiguous": ("sending", "sent", "dead", "withdrawn"),
     "sent": (),
-    "dead": (),
+    "dead": ("pending",),
+    "withdrawn": (),
 }
 """Allowed transitions by status; see `Outbox`."""
+
+CLOSED: frozenset[OutboundStatus] = frozenset({"sent", "dead", "withdrawn"})
+"""The statuses in which an entry is no longer delivered."""
+
+WAITING: frozenset[OutboundStatus] = frozenset({"pending", "refused", "ambiguous"})
+"""The statuses in which an entry waits for its next send."""
+
+KEPT_CHARACTERS = 300
+"""Characters of each text of a sent entry that are kept."""
 
 INTERRUPTED_ERROR = "the process that was sending it was killed"
 
 
 def is_open(status: OutboundStatus) -> bool:
-    """Return whether the status can still change."""
-    return bool(TRANSITIONS[status])
+    """Return whether an entry with that status is still to be delivered."""
+    return status not in CLOSED
 
 
 def prepare_entries(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
@@ -53,27 +63,75 @@ def assign_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEn
 
 def mark_sending(entry: OutboundEntry) -> OutboundEntry:
     """Return the entry after `Outbox.mark_sending`."""
-    return _transition(entry, "sending", attempts=entry.attempts + 1, not_before=None)
+    return _transition(entry, "sending", not_before=None)
 
 
 def mark_sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
-    """Return the entry after `Outbox.mark_sent`; its payload, which nobody needs any more, is dropped."""
-    return _transition(entry, "sent", platform_id=platform_id, not_before=None, payload={})
+    """Return the entry after `Outbox.mark_sent`, with what remains of its payload."""
+    attempts = entry.attempts + (entry.status == "sending")
+    return _transition(
+        entry,
+        "sent",
+        platform_id=platform_id,
+        attempts=attempts,
+        not_before=None,
+        payload=shorten_payload(entry.payload),
+    )
+
+
+def shorten_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the beginnings of a payload's texts, and its flags and numbers: what is left of a sent entry."""
+    kept = {name: value for name, value in payload.items() if value is None or isinstance(value, str | int | float)}
+    return {name: value[:KEPT_CHARACTERS] if isinstance(value, str) else value for name, value in kept.items()}
 
 
 def mark_refused(entry: OutboundEntry, retry_at: datetime, error: str) -> OutboundEntry:
     """Return the entry after `Outbox.mark_refused`."""
-    return _transition(entry, "refused", not_before=retry_at, last_error=error)
+    return _transition(entry, "refused", not_before=retry_at, last_error=error, refusals=entry.refusals + 1)
 
 
 def mark_ambiguous(entry: OutboundEntry, error: str, retry_at: datetime | None) -> OutboundEntry:
     """Return the entry after `Outbox.mark_ambiguous`."""
-    return _transition(entry, "ambiguous", doubtful=True, not_before=retry_at, last_error=error)
+    return _transition(
+        entry, "ambiguous", attempts=entry.attempts + 1, doubtful=True, not_before=retry_at, last_error=error
+    )
 
 
 def mark_dead(entry: OutboundEntry, error: str) -> OutboundEntry:
     """Return the entry after `Outbox.mark_dead`."""
     return _transition(entry, "dead", last_error=error, not_before=None)
+
+
+def withdraw(entry: OutboundEntry, reason: str) -> OutboundEntry:
+    """Return the entry after `Outbox.withdraw`."""
+    return _transition(entry, "withdrawn", last_error=reason, not_before=None)
+
+
+def retry(entry: OutboundEntry, at: datetime) -> OutboundEntry:
+    """Return the entry after `Outbox.retry`."""
+    return _transition(entry, "pending", attempts=0, refusals=0, not_before=None, retried_at=at)
+
+
+def postpone(entry: OutboundEntry, until: datetime) -> OutboundEntry:
+    """Return the entry after `Outbox.postpone`."""
+    if entry.status not in WAITING:
+        raise IllegalTransition("outbound entry", entry.id, entry.status, "postponed", TRANSITIONS[entry.status])
+    return replace(entry, not_before=until)
+
+
+def clear_penalty(entry: OutboundEntry) -> OutboundEntry:
+    """Return the entry after `Outbox.clear_penalties`."""
+    return replace(entry, refusals=0, not_before=None) if entry.status in ("pending", "refused") else entry
+
+
+def is_same_message(one: OutboundEntry, other: OutboundEntry) -> bool:
+    """Return whether two entries are parts of one message; see `Outbox.mark_message_dead`."""
+    if (one.channel, one.account, one.chat) != (other.channel, other.account, other.chat):
+        return False
+    if one.run_id is not None or other.run_id is not None:
+        return one.run_id == other.run_id
+    name, separator, _ = one.id.rpartition(":")
+    return one.id == other.id or (bool(separator) and other.id.rpartition(":")[0] == name)
 
 
 def _transition(entry: OutboundEntry, status: OutboundStatus, **changes: Any) -> OutboundEntry:

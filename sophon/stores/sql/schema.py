@@ -2,7 +2,19 @@
 `schema_migration.REVISIONS`.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
 from sophon.stores.sql.column_types import JsonText, SafeText, UtcTime
 
@@ -183,6 +195,9 @@ inbound = Table(
 )
 
 # `open` is derived from the status (neither sent nor dead); it is indexed because every delivery loop selects by it.
+IS_DEAD_LETTER = text("status = 'dead'")
+"""Condition of the dead letters' index; as a literal, because no database uses a partial index for a parameter."""
+
 outbound = Table(
     "outbound",
     metadata,
@@ -203,9 +218,12 @@ outbound = Table(
     Column("last_error", SafeText, nullable=False),
     Column("platform_id", SafeText),
     Column("created_at", UtcTime, nullable=False),
+    Column("refusals", BigInteger, nullable=False, server_default="0"),
+    Column("retried_at", UtcTime),
     Index("outbound_by_run", "run_id"),
     Index("outbound_by_status", "status", "created_at"),
     Index("outbound_open", "channel", "open", "account", "chat", "number"),
+    Index("outbound_dead", "number", sqlite_where=IS_DEAD_LETTER, postgresql_where=IS_DEAD_LETTER),
     sqlite_autoincrement=True,
 )
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon.clock import SystemClock
+from sophon.errors import IllegalTransition
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import SyntheticChannel
@@ -22,6 +23,7 @@ from sophon_channels.contract import (
     OutboundMessage,
     Person,
     SendDeferred,
+    SendPostponed,
     SendSucceeded,
     SendUndeliverable,
 )
@@ -97,7 +99,7 @@ async def test_it_says_that_it_runs(channel: Channel) -> None:
 async def test_what_it_makes_of_a_text_it_can_send(channel: Channel) -> None:
     for payload in channel.render_payloads(OutboundMessage("**hello** " * 900)):
         receipt = await channel.send(entry(channel, orjson.loads(orjson.dumps(payload))))
-        assert isinstance(receipt, SendSucceeded | SendDeferred)
+        assert isinstance(receipt, SendSucceeded | SendDeferred | SendPostponed)
 
 
 async def test_a_question_is_sent_with_its_buttons_and_tells_its_id(channel: Channel) -> None:
@@ -137,6 +139,37 @@ async def test_a_file_is_sent_with_its_caption_and_one_that_is_gone_never_will_b
     receipt = await channel.send(entry(channel, payloads[0], "11"))
     assert isinstance(receipt, SendUndeliverable)
     assert "report.txt" in receipt.error
+
+
+async def test_a_request_that_leaves_is_announced_once_and_one_that_is_not_allowed_does_not_leave(
+    channel: Channel,
+) -> None:
+    [payload] = channel.render_payloads(OutboundMessage("hello"))
+    announced: list[str] = []
+
+    async def announce() -> None:
+        announced.append("leaves")
+
+    async def refuse() -> None:
+        raise IllegalTransition("outbound entry", "e", "sending", "sending", ())
+
+    with pytest.raises(IllegalTransition):
+        await channel.send(entry(channel, payload), refuse)
+    assert isinstance(await channel.send(entry(channel, payload), announce), SendSucceeded)
+    assert announced == ["leaves"]
+
+
+async def test_a_send_that_waits_for_a_limit_or_for_the_start_is_not_announced(channel: Channel) -> None:
+    await channel.stop()
+    announced: list[str] = []
+
+    async def announce() -> None:
+        announced.append("leaves")
+
+    [payload] = channel.render_payloads(OutboundMessage("hello"))
+    receipt = await channel.send(entry(channel, payload), announce)
+    assert isinstance(receipt, SendPostponed)
+    assert announced == []
 
 
 async def test_its_self_test_finds_nothing_wrong(channel: Channel) -> None:

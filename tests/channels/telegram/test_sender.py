@@ -16,8 +16,10 @@ from sophon_channels.contract import (
     SendAmbiguous,
     SendChatMigrated,
     SendDeferred,
+    SendPostponed,
     SendResult,
     SendSucceeded,
+    SendUnauthorized,
     SendUndeliverable,
 )
 from sophon_channels.telegram.api.client import NO_VISIBLE_TEXT
@@ -138,8 +140,18 @@ async def test_text_that_is_refused_twice_is_not_sent_a_third_time(channel: Tele
         ),
         (
             Answer(502, b"<html>Bad Gateway</html>"),
+            SendAmbiguous("sendMessage: 502: the response with HTTP status 502 is not from the Bot API"),
+        ),
+        (
+            Answer(503, b"<html>Service Unavailable</html>"),
             SendDeferred(
-                "sendMessage: 502: the response with HTTP status 502 is not from the Bot API", timedelta(seconds=4)
+                "sendMessage: 503: the response with HTTP status 503 is not from the Bot API", timedelta(seconds=4)
+            ),
+        ),
+        (
+            Answer(407, b"<html>Proxy Authentication Required</html>"),
+            SendDeferred(
+                "sendMessage: the response with HTTP status 407 is not from the Bot API", timedelta(seconds=4)
             ),
         ),
         (
@@ -153,7 +165,7 @@ async def test_what_happens_to_a_send_is_told_to_the_ledger(
     channel: TelegramChannel, api: BotApi, answer: Answer, receipt: SendResult
 ) -> None:
     api.script("sendMessage", answer)
-    assert await sent(channel, OutboundMessage("hi"), FORUM, attempts=3) == receipt
+    assert await sent(channel, OutboundMessage("hi"), FORUM, refusals=2) == receipt
 
 
 async def test_a_send_that_is_never_answered_is_doubtful(channel: TelegramChannel, api: BotApi) -> None:
@@ -171,15 +183,15 @@ async def test_a_send_without_any_server_is_refused_and_not_doubtful(opened: Ope
 async def test_a_revoked_token_refuses_everything(channel: TelegramChannel, api: BotApi) -> None:
     api.script("sendMessage", Answer.error(401, "Unauthorized"))
     receipt = await sent(channel, OutboundMessage("hi"))
-    assert isinstance(receipt, SendDeferred)
-    assert receipt.is_account_wide
+    assert isinstance(receipt, SendUnauthorized)
     assert channel.health.state == "refused"
+    assert channel.health.is_credential_rejected
 
 
 async def test_after_a_429_the_chat_is_left_alone_without_asking_again(channel: TelegramChannel, api: BotApi) -> None:
     api.script("sendMessage", Answer.error(429, "Too Many Requests", retry_after=17))
     await sent(channel, OutboundMessage("one"))
-    assert isinstance(await sent(channel, OutboundMessage("two")), SendDeferred)
+    assert isinstance(await sent(channel, OutboundMessage("two")), SendPostponed)
     assert await channel.update_preview(ChatLocation("111222333"), "50%", None, None) is None
     assert len(api.of("sendMessage")) == 1
     assert await sent(channel, OutboundMessage("elsewhere"), "5") == SendSucceeded("1000")
@@ -187,7 +199,7 @@ async def test_after_a_429_the_chat_is_left_alone_without_asking_again(channel: 
 
 async def test_a_limit_is_answered_at_once_and_never_slept_out(channel: TelegramChannel, clock: VirtualClock) -> None:
     receipts = [await sent(channel, OutboundMessage("hi")) for _ in range(4)]
-    assert receipts[3] == SendDeferred("delayed by the rate limit of Telegram", timedelta(seconds=3))
+    assert receipts[3] == SendPostponed(timedelta(seconds=3))
     assert clock.slept == []
 
 
@@ -201,7 +213,7 @@ async def test_a_payload_that_is_none_is_undeliverable(channel: TelegramChannel,
 
 async def test_a_channel_that_does_not_run_sends_nothing_and_says_so(channel: TelegramChannel, api: BotApi) -> None:
     await channel.stop()
-    assert isinstance(await sent(channel, OutboundMessage("hi")), SendDeferred)
+    assert isinstance(await sent(channel, OutboundMessage("hi")), SendPostponed)
     await channel.send_typing(ChatLocation("1"), "1")
     assert await channel.update_preview(ChatLocation("1"), "50%", "9", None) == "9"
     assert api.of("sendMessage") == []

@@ -16,8 +16,10 @@ from sophon_channels.contract import (
     OutboundMessage,
     SendAmbiguous,
     SendDeferred,
+    SendPostponed,
     SendResult,
     SendSucceeded,
+    SendUnauthorized,
     SendUndeliverable,
 )
 from sophon_channels.errors import ChannelError
@@ -84,7 +86,7 @@ async def test_what_may_be_a_repeat_says_so(channel: Any, graph: GraphApi) -> No
         ((400, 132000), SendUndeliverable),
         ((429, 130429), SendDeferred),
         ((400, 131056), SendDeferred),
-        ((401, 190), SendDeferred),
+        ((401, 190), SendUnauthorized),
         ((500, 131016), SendDeferred),
         ((503, 2), SendDeferred),
         (GraphApi.CUT, SendAmbiguous),
@@ -117,9 +119,9 @@ async def test_limits_of_the_number_hold_everybody_and_of_the_pair_nobody_else(c
 async def test_an_expired_token_is_told_in_the_health(channel: Any, graph: GraphApi) -> None:
     graph.answers.append((401, 190))
     receipt = await sent(channel)
-    assert isinstance(receipt, SendDeferred)
-    assert receipt.is_account_wide
+    assert isinstance(receipt, SendUnauthorized)
     assert channel.health.state == "failing"
+    assert channel.health.is_credential_rejected
     assert "24 hours" in channel.health.detail
 
 
@@ -233,7 +235,7 @@ async def test_stop_may_be_called_at_any_time(make: Any) -> None:
     await channel.start(Nobody())
     await channel.stop()
     await channel.stop()
-    assert isinstance(await sent(channel), SendDeferred)
+    assert isinstance(await sent(channel), SendPostponed)
     assert asyncio.get_running_loop().is_running()
 
 

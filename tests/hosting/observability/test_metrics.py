@@ -78,6 +78,7 @@ ONE_OF_EACH: list[events.Event] = [
     events.BudgetAlert(provider="openai", name="DailyTokens", limit=1, used=1, share=1),
     events.LoopWarning(level="warning", pattern="generic_repeat", tool="pay", count=3),
     events.ContextCompacted(how="summary", messages=2, tokens_before=9, tokens_after=1),
+    events.AnswerUndelivered(channel="telegram", reason="expired", parts=1, may_have_arrived=False),
 ]
 """All that has labels."""
 

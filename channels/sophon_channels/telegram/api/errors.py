@@ -4,21 +4,36 @@ from datetime import timedelta
 
 from sophon.security import RedactedError, redact
 from sophon_channels.backoff import backoff_delay
-from sophon_channels.contract import SendAmbiguous, SendChatMigrated, SendDeferred, SendResult, SendUndeliverable
-
-TOKEN_RETRY_SECONDS = 3600
-"""Delay before the next attempt after Telegram rejected the token."""
+from sophon_channels.contract import (
+    SendAmbiguous,
+    SendChatMigrated,
+    SendDeferred,
+    SendResult,
+    SendUnauthorized,
+    SendUndeliverable,
+)
 
 EDIT_METHOD = "editMessageText"
 """The Bot API method that edits a message."""
+
+CHAT_GONE_PHRASES = (
+    "chat not found",
+    "peer_id_invalid",
+    "user is deactivated",
+    "bot is not a member",
+    "no rights to send",
+    "not enough rights to send",
+    "chat_write_forbidden",
+)
+"""Descriptions of a 400 after which nothing else can be delivered to the chat either."""
 
 
 class TelegramApiError(RedactedError):
     """A Bot API call that failed.
 
-    `status` is Telegram's error code, None if no answer arrived; then `may_have_arrived` states whether the request may
-    have arrived. `retry_after` is in seconds, `migrated_chat_id` the chat's new id. The message never contains the
-    token or another secret.
+    `status` is Telegram's error code, or the HTTP status of a proxy's 5xx or 413; None if no such answer arrived.
+    `may_have_arrived` states whether the call may have taken effect. `retry_after` is in seconds, `migrated_chat_id`
+    the chat's new id. The message never contains the token or another secret.
     """
 
     def __init__(
@@ -76,22 +91,20 @@ def is_photo_rejected(error: TelegramApiError) -> bool:
     return error.is_bad_request_with("photo_", "image_process_failed")
 
 
-def send_result_from_error(error: TelegramApiError, attempts: int, thread: str | None = None) -> SendResult:
-    """Return the send result for a failed send; `attempts` (from 1) lengthens the delay. Pure.
+def send_result_from_error(error: TelegramApiError, tries: int, thread: str | None = None) -> SendResult:
+    """Return the send result for a failed send; the number of `tries` (from 1) lengthens the delay. Pure.
 
     For a 429 the caller asks the rate limiter first.
     """
     if error.migrated_chat_id is not None:
         return SendChatMigrated(f"{error.migrated_chat_id}/{thread}" if thread else str(error.migrated_chat_id))
     message = str(error)
-    if error.status is None and error.method == EDIT_METHOD:
-        return SendDeferred(message, backoff_delay(attempts))  # edits are idempotent
-    if error.status is None:
-        return SendAmbiguous(message) if error.may_have_arrived else SendDeferred(message, backoff_delay(attempts))
+    if error.status is None or error.is_server_error:
+        is_in_doubt = error.may_have_arrived and error.method != EDIT_METHOD  # edits are idempotent
+        return SendAmbiguous(message) if is_in_doubt else SendDeferred(message, backoff_delay(tries))
     if error.status == 429:
         return SendDeferred(message, timedelta(seconds=error.retry_after or 1))
     if error.is_token_error:
-        return SendDeferred(message, timedelta(seconds=TOKEN_RETRY_SECONDS), is_account_wide=True)
-    if error.is_server_error:
-        return SendDeferred(message, backoff_delay(attempts))
-    return SendUndeliverable(message, is_chat_gone=error.status == 403 or error.is_bad_request_with("chat not found"))
+        return SendUnauthorized(message)
+    is_chat_gone = error.status == 403 or error.is_bad_request_with(*CHAT_GONE_PHRASES)
+    return SendUndeliverable(message, is_chat_gone=is_chat_gone)

@@ -31,6 +31,7 @@ BOT_COMMANDS = (
     ("status", "Show running and waiting tasks"),
     ("model", "Show or select the model"),
     ("usage", "Show tokens and cost of this conversation"),
+    ("last", "Send undelivered answers again, or the last one"),
     ("approve", "Approve a call: /approve ID"),
     ("reject", "Reject a call: /reject ID REASON"),
     ("pending", "List the approvals that wait for a decision"),

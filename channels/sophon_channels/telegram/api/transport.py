@@ -25,6 +25,8 @@ MAX_DESCRIPTION_LENGTH = 500
 """Characters of an error's description that are kept."""
 HTTP_TOO_LARGE = 413
 """HTTP status of the proxy in front of the Bot API, which then has not received the call."""
+HTTP_UNAVAILABLE = 503
+"""HTTP status of a server or proxy that does not process requests now (RFC 9110, 15.6.4)."""
 
 _TIMEOUTS = ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS)
 """The clock limits the total time; aiohttp only limits connecting."""
@@ -120,14 +122,20 @@ class BotApiTransport:
         if response.get("ok") is False:
             raise self._error_from_response(method, status, response)
         error_code = status if status >= 500 or status == HTTP_TOO_LARGE else None
+        # A proxy that answers 3xx or 4xx has not passed the call on; one that answers 5xx may have lost the response.
+        may_have_arrived = status < 300 or (status >= 500 and status != HTTP_UNAVAILABLE)
         raise TelegramApiError(
-            method, f"the response with HTTP status {status} is not from the Bot API", status=error_code
+            method,
+            f"the response with HTTP status {status} is not from the Bot API",
+            status=error_code,
+            may_have_arrived=may_have_arrived,
         )
 
     def _error_from_response(self, method: str, status: int, response: JsonObject) -> TelegramApiError:
         description = get_text(response, "description").replace(self._token, "***")
         description = to_single_line(description, MAX_DESCRIPTION_LENGTH)
-        error = TelegramApiError(method, description, status=get_int(response, "error_code") or status)
+        status = get_int(response, "error_code") or status
+        error = TelegramApiError(method, description, status=status, may_have_arrived=False)
         error.retry_after = get_int(get_object(response, "parameters"), "retry_after")
         error.migrated_chat_id = get_int(get_object(response, "parameters"), "migrate_to_chat_id")
         return error

@@ -1,15 +1,11 @@
 """Cloud API errors, and the send result that each one means. Source: reference/channels.md, "Error codes"."""
 
-from datetime import timedelta
-
 from sophon.security import RedactedError, redact
 from sophon_channels.backoff import backoff_delay
-from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUndeliverable
+from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUnauthorized, SendUndeliverable
 
 TOKEN_ERROR_CODES = frozenset({0, 10, 190, 200})
 """The access token is wrong or lacks permissions."""
-TOKEN_RETRY_AFTER = timedelta(hours=1)
-"""Delay before the next attempt after Meta rejected the token."""
 NUMBER_RATE_LIMIT_CODES = frozenset({4, 80007, 130429})
 """Rate limit of the phone number."""
 PAIR_RATE_LIMIT_CODE = 131056
@@ -32,8 +28,12 @@ PERMANENT_ERRORS = {
     131021: "the recipient is the sending number itself",
 }
 """Explanation of errors that no retry resolves, by code."""
-UNREACHABLE_CODES = frozenset({131021, 131026, 131030, 131047, 131048, 131049})
-"""Errors that any further message to the same person would meet."""
+CHAT_GONE_CODES = frozenset({131021, 131026, 131030, 131047, 131049})
+"""The permanent errors after which nothing else can be delivered to the person either, unless they write again."""
+UNREACHABLE_CODES = CHAT_GONE_CODES | {131048}
+"""Errors that a further message to the same person now would meet too: `CHAT_GONE_CODES`, and the spam limit."""
+HTTP_UNAVAILABLE = 503
+"""HTTP status of a server or proxy that does not process requests now (RFC 9110, 15.6.4)."""
 TEMPLATE_ERROR_CODES = range(132_000, 133_000)
 """Errors of message templates."""
 TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, language and parameters in WhatsApp Manager"
@@ -41,8 +41,8 @@ TEMPLATE_ERROR_MESSAGE = "WhatsApp rejects the template; compare its name, langu
 
 class WhatsAppApiError(RedactedError):
     """A Cloud API call that failed. `code` is Meta's error code, `status` the HTTP status; both are None if no response
-    arrived, and then `may_have_arrived` states whether the request may have arrived. The message never contains the
-    token or another secret.
+    arrived; `may_have_arrived` is False if the call definitely had no effect. The message never contains the token or
+    another secret.
     """
 
     def __init__(
@@ -57,21 +57,37 @@ class WhatsAppApiError(RedactedError):
         """Whether the token is wrong or has expired."""
         return self.status == 401 or self.code == 190
 
+    @property
+    def is_credential_error(self) -> bool:
+        """Whether the token is wrong or has expired, or lacks permissions."""
+        return self.is_token_error or self.code in TOKEN_ERROR_CODES
 
-def send_result_from_error(error: WhatsAppApiError, attempts: int) -> SendResult:
-    """Return the send result for a failed send; `attempts` (from 1) lengthens the delay. Pure."""
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the call may have taken effect: no response, or a 5xx that is not from Meta.
+
+        An error with a code is Meta's definite answer. A 5xx without one is from a proxy (or a server that failed
+        before it could say more), which may have lost Meta's response after Meta took the message.
+        """
+        if not self.may_have_arrived or self.code is not None:
+            return False
+        return self.status is None or (self.status >= 500 and self.status != HTTP_UNAVAILABLE)
+
+
+def send_result_from_error(error: WhatsAppApiError, tries: int) -> SendResult:
+    """Return the send result for a failed send; the number of `tries` (from 1) lengthens the delay. Pure."""
     message, code = str(error), error.code
-    if error.is_token_error or code in TOKEN_ERROR_CODES:
-        return SendDeferred(message, TOKEN_RETRY_AFTER, is_account_wide=True)
+    if error.is_credential_error:
+        return SendUnauthorized(message)
     if code in NUMBER_RATE_LIMIT_CODES or (error.status == 429 and code != PAIR_RATE_LIMIT_CODE):
-        return SendDeferred(message, backoff_delay(attempts + 2), is_account_wide=True)
+        return SendDeferred(message, backoff_delay(tries + 2), is_account_wide=True)
     if code == PAIR_RATE_LIMIT_CODE:
-        return SendDeferred(message, backoff_delay(attempts + 3))
-    if error.status is None:
-        return SendAmbiguous(message) if error.may_have_arrived else SendDeferred(message, backoff_delay(attempts))
+        return SendDeferred(message, backoff_delay(tries + 3))
+    if error.is_in_doubt:
+        return SendAmbiguous(message)
     if code in PERMANENT_ERRORS:
-        return SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})")
+        return SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})", is_chat_gone=code in CHAT_GONE_CODES)
     # A response without a code is not from Meta: it is from a proxy, or ApiBase is wrong.
-    if error.status >= 500 or code in SERVER_ERROR_CODES or code is None:
-        return SendDeferred(message, backoff_delay(attempts))
+    if error.status is None or error.status >= 500 or code in SERVER_ERROR_CODES or code is None:
+        return SendDeferred(message, backoff_delay(tries))
     return SendUndeliverable(f"{TEMPLATE_ERROR_MESSAGE} ({message})" if code in TEMPLATE_ERROR_CODES else message)

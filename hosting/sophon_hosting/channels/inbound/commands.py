@@ -11,10 +11,12 @@ from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.chat_commands import ChatCommand, format_greeting, format_help
-from sophon_channels.contract import InboundMessage
+from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.host import Host
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
@@ -22,6 +24,8 @@ log = logging.getLogger("sophon")
 
 AUTO_MODEL = "auto"
 """Argument of /model with which the host selects the model."""
+MAX_RUNS_SEARCHED = 20
+"""Number of runs in which /last looks for an answer, newest first."""
 STOP_TIMEOUT_SECONDS = 0.1
 """How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
 
@@ -39,8 +43,16 @@ class ChatCommandRequest:
 class ChatCommandHandler:
     """Handler of the commands of one channel; each returns the text of its reply."""
 
-    def __init__(self, host: Host, chat_state: ChatState, approval_prompts: ApprovalPrompts) -> None:
+    def __init__(
+        self,
+        host: Host,
+        chat_state: ChatState,
+        approval_prompts: ApprovalPrompts,
+        writer: OutboundWriter,
+        undelivered: UndeliveredAnswers,
+    ) -> None:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
+        self._writer, self._undelivered = writer, undelivered
         self._store = host.services.store
         self._stop_tasks: set[asyncio.Task[Run]] = set()
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
@@ -50,6 +62,7 @@ class ChatCommandHandler:
             "status": self._show_status,
             "model": self._select_model,
             "usage": self._show_usage,
+            "last": self._send_last_answer,
             "pending": self._list_pending,
             "approve": self._approve,
             "reject": self._reject,
@@ -134,6 +147,27 @@ class ChatCommandHandler:
         tokens = sum(row.usage.input_tokens + row.usage.output_tokens for row in rows)
         cost = format_usage_cost(sum((row.usage for row in rows), Usage()))
         return f"This conversation has used {tokens:,} tokens, {cost}."
+
+    async def _send_last_answer(self, request: ChatCommandRequest) -> str:
+        """Send the undelivered answers of the chat again, or else the last answer of the conversation."""
+        message = request.message
+        count = await self._undelivered.redeliver(message.location)
+        if count:
+            return f"{'The undelivered answer was' if count == 1 else f'{count} undelivered answers were'} sent again."
+        text = await self._find_last_answer(request.session_id)
+        if not text:
+            return "There is no answer in this conversation yet."
+        name = f"last:{message.location.key}:{message.external_id}"
+        await self._writer.write(message.location.key, name, OutboundMessage(text), "note")
+        return "That was the last answer of this conversation; all were delivered."
+
+    async def _find_last_answer(self, session_id: str) -> str:
+        """Return the text of the newest completed run of a session, "" without one."""
+        for run in await self._store.runs.list(session_id=session_id, limit=MAX_RUNS_SEARCHED):
+            text = str((run.response or {}).get("text") or "").strip()
+            if text:
+                return text
+        return ""
 
     async def _list_pending(self, request: ChatCommandRequest) -> str:
         pending = await self._approval_prompts.list_pending(request.message.location)

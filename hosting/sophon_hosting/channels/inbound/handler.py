@@ -25,6 +25,7 @@ from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowle
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
@@ -62,6 +63,7 @@ class InboundHandler:
         writer: OutboundWriter,
         approval_prompts: ApprovalPrompts,
         pairing: PairingService,
+        undelivered: UndeliveredAnswers,
     ) -> None:
         self._host, self._channel, self._policy = host, channel, policy
         self._chat_state, self._writer, self._approval_prompts, self._pairing = (
@@ -70,7 +72,8 @@ class InboundHandler:
             approval_prompts,
             pairing,
         )
-        self._commands = ChatCommandHandler(host, chat_state, approval_prompts)
+        self._undelivered = undelivered
+        self._commands = ChatCommandHandler(host, chat_state, approval_prompts, writer, undelivered)
         self.media_groups = MediaGroupAssembler(
             channel, host.services.store, host.services.clock, self._handle_media_group
         )
@@ -119,6 +122,7 @@ class InboundHandler:
             await self._offer_pairing_code(message)
         elif verdict == "let_in":
             await self._chat_state.record_person_name(message.person)
+            await self._undelivered.announce(message.location)
             if message.media_group_id is not None:
                 await self._handle_media_group_piece(message)
             else:

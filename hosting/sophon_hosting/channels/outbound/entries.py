@@ -32,6 +32,10 @@ class OutboundWriter:
     def __init__(self, channel: Channel, store: Store, wake: WakeCallback) -> None:
         self._channel, self._store, self._wake = channel, store, wake
 
+    def wake(self) -> None:
+        """Wake the outbox worker."""
+        self._wake()
+
     async def write(
         self, chat: str, name: str, message: OutboundMessage, kind: str = "note"
     ) -> Sequence[OutboundEntry]:

@@ -1,67 +1,48 @@
 """Outbox worker: sends the stored entries of one channel.
 
 Entries of a chat are sent in order, chats concurrently. The worker never waits for a rate limit; it sends the entry
-later.
+later. An entry becomes `sending` when its request leaves, so that a kill puts only those in doubt that really left.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
-from typing import Any
 
 from sophon.clock import Clock
-from sophon.errors import IllegalTransition, NotFound, StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.outbox.contract import OutboundEntry, Outbox
-from sophon_channels.contract import (
-    Channel,
-    SendAmbiguous,
-    SendChatMigrated,
-    SendDeferred,
-    SendResult,
-    SendSucceeded,
-    SendUndeliverable,
+from sophon_channels.contract import Channel
+from sophon_hosting.channels.outbound.entry_delivery import (
+    RETRY_SECONDS,
+    ChatMigrationHandler,
+    DeliveryListener,
+    EntryDelivery,
+    PayloadRefresher,
 )
 
 log = logging.getLogger("sophon")
 
-MIGRATED_SUFFIX = "@moved"
-"""Suffix of the id of an entry that is sent again after its chat has migrated."""
-
 MAX_CONCURRENT_CHATS = 20
 """Number of chats that are sent to concurrently."""
 
-OUTBOX_POLL_SECONDS = 5.0
-"""Interval at which entries written by other processes are found."""
+OUTBOX_POLL_SECONDS = 10.0
+"""Interval at which entries of other processes and jumps of the system's time are noticed; nothing else is polled."""
 
-MAX_AMBIGUOUS_ATTEMPTS = 3
-"""Maximum attempts for an entry that may have arrived. Source: reference/channels.md, rule 2."""
-
-MAX_ENTRY_AGE = timedelta(hours=24)
-"""Age after which an entry that was refused becomes a dead letter."""
-
-RETRY_SECONDS = 5.0
-"""Delay before the next attempt after an error of the store."""
+MIN_WAIT_SECONDS = 0.01
+"""Minimum wait: the system's time, which decides what is due, and the timer's may differ a little."""
 
 SHUTDOWN_GRACE_SECONDS = 1.0
 """Grace period at shutdown for sends in flight; a send that takes longer is repeated later, marked as a repeat."""
-
-ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
-"""Called with the old and the new id of a chat that has migrated."""
-PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
-"""Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
-RefusalReporter = Callable[[OutboundEntry, str], Awaitable[None]]
-"""Awaited before an entry becomes a dead letter, with the reason; not for a chat that is gone. May be called again."""
 
 
 class OutboxWorker:
     """Worker that sends the outbox of one channel until it is cancelled. A slow chat does not delay other chats.
 
-    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent,
-    `report_refusal` before one becomes a dead letter.
+    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent. `listener`
+    learns what was delivered and what was given up; `on_unauthorized` is called when the platform rejects the
+    credential: nothing is sent then until `resume`.
     """
 
     def __init__(
@@ -72,18 +53,49 @@ class OutboxWorker:
         *,
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
-        report_refusal: RefusalReporter | None = None,
+        listener: DeliveryListener | None = None,
+        on_unauthorized: Callable[[], None] | None = None,
     ) -> None:
-        self._channel, self._outbox, self._clock = channel, outbox, clock
-        self._migrate_chat, self._refresh_payload = migrate_chat, refresh_payload
-        self._report_refusal = report_refusal
+        self._channel, self._outbox, self._clock, self._on_unauthorized = channel, outbox, clock, on_unauthorized
+        self._delivery = EntryDelivery(
+            channel,
+            outbox,
+            clock,
+            self,
+            migrate_chat=migrate_chat,
+            refresh_payload=refresh_payload,
+            listener=listener,
+        )
         self._wake_event = asyncio.Event()
         self._paused_until: datetime | None = None
+        self._is_held = self._must_clear_penalties = False
+        self._looked_at, self._wait_seconds = clock.now(), OUTBOX_POLL_SECONDS
         self._in_flight: dict[str, asyncio.Task[None]] = {}
 
     def wake(self) -> None:
         """Signal that there may be an entry to send."""
         self._wake_event.set()
+
+    def hold(self) -> None:
+        """Start no sends until `resume`: the channel has not started, or has no valid credential."""
+        self._is_held = True
+
+    def resume(self, *, clear_penalties: bool = True) -> None:
+        """Send again; `clear_penalties` also ends the pause and makes refused entries due."""
+        self._is_held = False
+        if clear_penalties:
+            self._paused_until, self._must_clear_penalties = None, True
+        self.wake()
+
+    def pause(self, until: datetime) -> None:
+        """Start no sends before `until`."""
+        self._paused_until = max(until, self._paused_until or until)
+
+    def reject(self) -> None:
+        """Hold, and report that the platform rejects the credential."""
+        self.hold()
+        if self._on_unauthorized is not None:
+            self._on_unauthorized()
 
     async def run(self) -> None:
         """Mark entries that a crashed process left in flight as ambiguous, then send due entries until cancelled."""
@@ -93,7 +105,7 @@ class OutboxWorker:
                 pass
             while True:
                 self._wake_event.clear()
-                if await self._try(self._start_due):
+                if await self._try(self._start_due) and await self._try(self._find_wait):
                     await self._wait()
         finally:
             await self._drain()
@@ -112,8 +124,12 @@ class OutboxWorker:
 
     async def _start_due(self) -> None:
         """Start to send the due entries that are not in flight."""
+        if self._must_clear_penalties:
+            await self._outbox.clear_penalties(self._channel.name)
+            self._must_clear_penalties = False
         now, free_slots = self._clock.now(), MAX_CONCURRENT_CHATS - len(self._in_flight)
-        if free_slots <= 0 or (self._paused_until is not None and self._paused_until > now):
+        self._looked_at = now
+        if free_slots <= 0 or self._is_held or (self._paused_until is not None and self._paused_until > now):
             return
         due = await self._outbox.list_due(now, self._channel.name, MAX_CONCURRENT_CHATS)
         for entry in [each for each in due if each.id not in self._in_flight][:free_slots]:
@@ -125,12 +141,26 @@ class OutboxWorker:
         self.wake()
 
     async def _wait(self) -> None:
-        """Wait for a signal, at most `OUTBOX_POLL_SECONDS`."""
+        """Wait for a signal, or until something is due, at most `OUTBOX_POLL_SECONDS`."""
         try:
-            async with self._clock.timeout(OUTBOX_POLL_SECONDS):
+            async with self._clock.timeout(self._wait_seconds):
                 await self._wake_event.wait()
         except TimeoutError:
             return
+
+    async def _find_wait(self) -> None:
+        """Find out how long to wait: until the next entry is due, or the pause ends."""
+        now = self._clock.now()
+        wake_at = None
+        if not self._is_held and len(self._in_flight) < MAX_CONCURRENT_CHATS:
+            is_paused = self._paused_until is not None and self._paused_until > now
+            wake_at = (
+                self._paused_until
+                if is_paused
+                else await self._outbox.find_next_due(self._looked_at, self._channel.name)
+            )
+        seconds = OUTBOX_POLL_SECONDS if wake_at is None else (wake_at - now).total_seconds()
+        self._wait_seconds = min(max(seconds, MIN_WAIT_SECONDS), OUTBOX_POLL_SECONDS)
 
     async def _drain(self) -> None:
         tasks = list(self._in_flight.values())
@@ -145,95 +175,7 @@ class OutboxWorker:
 
     async def _process(self, entry: OutboundEntry) -> None:
         try:
-            if self._is_expired(entry):
-                reason = entry.last_error or "it could not be sent in time"
-                await self._report(entry, reason)
-                await self._outbox.mark_dead(entry.id, reason)
-                log.warning("%s: %s is given up: %s", self._channel.name, entry.id, entry.last_error)
-            else:
-                await self._send(entry)
-        except (IllegalTransition, NotFound):  # another process sends it, or its session was deleted
-            return
+            await self._delivery.deliver(entry)
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "%s: %s could not be sent; it is retried", self._channel.name, entry.id)
             await self._clock.sleep(RETRY_SECONDS)
-
-    async def _send(self, entry: OutboundEntry) -> None:
-        payload = await self._refresh(entry)
-        sending_entry = await self._outbox.mark_sending(entry.id)
-        receipt = await self._call_channel(
-            sending_entry if payload is None else replace(sending_entry, payload=payload)
-        )
-        while True:
-            try:
-                return await self._record_result(sending_entry, receipt)
-            except (IllegalTransition, NotFound):
-                raise
-            except Exception as error:  # noqa: BLE001 - logged; a result that is not stored would repeat the send
-                log_failure(
-                    log,
-                    error,
-                    "%s: the result of sending %s could not be stored; it is retried",
-                    self._channel.name,
-                    entry.id,
-                )
-                await self._clock.sleep(RETRY_SECONDS)
-
-    async def _refresh(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
-        """Return the refreshed payload; if that fails, the entry is sent with the stored one."""
-        try:
-            return await self._refresh_payload(entry)
-        except StoreError:
-            raise
-        except Exception:
-            log.exception("%s: %s is sent with its stored payload", self._channel.name, entry.id)
-            return None
-
-    async def _call_channel(self, entry: OutboundEntry) -> SendResult:
-        try:
-            return await self._channel.send(entry)
-        except Exception as error:
-            log.exception("%s: %s could not be sent", self._channel.name, entry.id)
-            return SendAmbiguous(f"{type(error).__name__} while it was sent")
-
-    def _is_expired(self, entry: OutboundEntry) -> bool:
-        created_at = entry.created_at or self._clock.now()
-        if entry.doubtful and entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS:
-            return True
-        return entry.attempts > 0 and self._clock.now() - created_at > MAX_ENTRY_AGE
-
-    async def _record_result(self, entry: OutboundEntry, receipt: SendResult) -> None:
-        now = self._clock.now()
-        match receipt:
-            case SendSucceeded(platform_id):
-                await self._outbox.mark_sent(entry.id, platform_id)
-            case SendDeferred(error, retry_after, everywhere):
-                await self._outbox.mark_refused(entry.id, now + retry_after, error)
-                if everywhere:
-                    self._paused_until = max(now + retry_after, self._paused_until or now)
-            case SendAmbiguous(error):
-                await self._outbox.mark_ambiguous(entry.id, error, retry_at=now + timedelta(seconds=2**entry.attempts))
-                log.warning("%s: it is unknown whether %s arrived: %s", self._channel.name, entry.id, error)
-            case SendUndeliverable(error, is_chat_gone):
-                if not is_chat_gone:
-                    await self._report(entry, error)
-                await self._outbox.mark_dead(entry.id, error)
-                log.warning("%s: %s cannot be delivered: %s", self._channel.name, entry.id, error)
-            case SendChatMigrated(chat):
-                await self._migrate(entry, chat)
-
-    async def _report(self, entry: OutboundEntry, reason: str) -> None:
-        if self._report_refusal is not None:
-            await self._report_refusal(entry, reason)
-
-    async def _migrate(self, entry: OutboundEntry, new_chat: str) -> None:
-        """Send the entry once more to the chat's new id; a second migration of the same entry ends it."""
-        old_chat, new_chat = entry.chat.partition("/")[0], new_chat.partition("/")[0]
-        await self._migrate_chat(old_chat, new_chat)
-        if not entry.id.endswith(MIGRATED_SUFFIX):
-            # Added before this one is given up, so that a crash in between loses nothing.
-            repeated = replace(
-                entry, id=entry.id + MIGRATED_SUFFIX, chat=new_chat + entry.chat.removeprefix(old_chat), not_before=None
-            )
-            await self._outbox.add([repeated])
-        await self._outbox.mark_dead(entry.id, f"the chat is {new_chat} now")

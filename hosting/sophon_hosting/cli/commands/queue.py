@@ -1,5 +1,6 @@
 """`sophon queue_status`: status and dead letters of a host's queue; pause, resume, drain, retry."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from sophon_hosting.cli.remote.host_selection import open_host_client
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 AllDeadLettersOption = Annotated[bool, typer.Option("--all", help="Retry all dead letters.")]
-DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="TASK", help="The task of a dead letter.")]
+DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="ID", help="The task or message of a dead letter.")]
 
 
 @app.callback()
@@ -28,13 +29,13 @@ def status(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = 
 
 @app.command()
 def dead(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """List the dead letters."""
+    """List the dead letters: tasks, and messages to chats that could not be delivered."""
     found = open_host_client(ctx.obj, url).list_dead_letters()
     if as_json:
         write_json(list(found))
     elif found:
-        rows = [[each["task_id"], each["session_id"], str(each["deliveries"]), each["died_at"][:19]] for each in found]
-        write_table(("task", "session", "attempts#", "dead since"), rows)
+        _show_dead_tasks([each for each in found if each["kind"] == "task"])
+        _show_undelivered([each for each in found if each["kind"] == "message"])
     else:
         write_lines(["There are no dead letters."])
 
@@ -46,14 +47,14 @@ def retry(
     everything: AllDeadLettersOption = False,
     url: HostUrlOption = None,
 ) -> None:
-    """Queue a dead letter again as a new task."""
+    """Queue a dead letter again: a task as a new one, a message to a chat in its old place."""
     if (task is None) == (not everything):
-        raise typer.BadParameter("name one task, or --all")
+        raise typer.BadParameter("name one dead letter, or --all")
     host = open_host_client(ctx.obj, url)
-    ids = [task] if task is not None else [str(each["task_id"]) for each in host.list_dead_letters()]
+    ids = [task] if task is not None else [str(each["id"]) for each in host.list_dead_letters()]
     for each in ids:
         host.retry_dead_letter(each)
-    write_lines([f"{len(ids)} {'task is' if len(ids) == 1 else 'tasks are'} queued again"])
+    write_lines([f"{len(ids)} {'dead letter is' if len(ids) == 1 else 'dead letters are'} queued again"])
 
 
 @app.command()
@@ -72,6 +73,26 @@ def resume(ctx: typer.Context, url: HostUrlOption = None) -> None:
 def drain(ctx: typer.Context, url: HostUrlOption = None) -> None:
     """Pause, and wait until no turn is running."""
     _show(open_host_client(ctx.obj, url).control_queue("drain"))
+
+
+def _show_dead_tasks(found: Sequence[JsonRow]) -> None:
+    if found:
+        rows = [[each["task_id"], each["session_id"], str(each["deliveries"]), each["died_at"][:19]] for each in found]
+        write_table(("task", "session", "attempts#", "dead since"), rows)
+
+
+def _show_undelivered(found: Sequence[JsonRow]) -> None:
+    if found:
+        rows = [
+            [
+                each["id"],
+                f"{each['channel']} {each['chat']}",
+                str(each["created_at"])[:19],
+                ("may have arrived; " if each["may_have_arrived"] else "") + str(each["error"]),
+            ]
+            for each in found
+        ]
+        write_table(("undelivered message", "chat", "written", "error"), rows)
 
 
 def _show(row: JsonRow, *, as_json: bool = False) -> None:

@@ -100,6 +100,7 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "budget_alert": _budget_alert,
     "provider_excluded": lambda data: f"excluded {data['provider']}: {data['reason']}",
     "progress": lambda data: f"round    {data['iteration']}, {data['tool_calls']} tool calls",
+    "answer_undelivered": lambda data: f"lost     the answer was not delivered on {data['channel']}: {data['detail']}",
     "session_titled": lambda data: f"title    {data['title']}",
     "task_completed": lambda data: f"ended    {data['finish_reason']}, {data['duration_ms']} ms of work",
     "task_failed": lambda data: f"failed   {data['error'].get('message', '')} ({data['error'].get('code', '')})",

@@ -2,10 +2,17 @@
 
 from aiohttp import web
 
-from sophon.errors import NotFound
-from sophon_hosting.client_api.serialization import dead_letter_to_json, queue_statistics_to_json
+from sophon.errors import IllegalTransition, NotFound
+from sophon_hosting.client_api.serialization import (
+    dead_letter_to_json,
+    queue_statistics_to_json,
+    undelivered_entry_to_json,
+)
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
+
+MAX_UNDELIVERED = 1000
+"""Maximum number of undelivered messages in a list."""
 
 
 def queue_routes() -> list[web.RouteDef]:
@@ -21,23 +28,31 @@ def queue_routes() -> list[web.RouteDef]:
 
 
 async def get_queue(request: web.Request) -> web.Response:
-    """Return the current statistics of the queue."""
-    return json_response(queue_statistics_to_json(await _require_operator(request).queue.statistics()))
+    """Return the current statistics of the queue, and the number of messages to chats that were not delivered."""
+    host = _require_operator(request)
+    statistics = queue_statistics_to_json(await host.queue.statistics())
+    return json_response(statistics | {"undelivered": await host.services.store.outbox.count_dead()})
 
 
 async def list_dead_letters(request: web.Request) -> web.Response:
-    """List the dead letters, oldest first."""
-    return json_response(
-        {"items": [dead_letter_to_json(each) for each in await _require_operator(request).queue.list_dead_letters()]}
-    )
+    """List the dead letters, oldest first: tasks, then messages to chats."""
+    host = _require_operator(request)
+    tasks = [dead_letter_to_json(each) for each in await host.queue.list_dead_letters()]
+    entries = await host.services.store.outbox.list(status="dead", limit=MAX_UNDELIVERED)
+    return json_response({"items": [*tasks, *map(undelivered_entry_to_json, entries)]})
 
 
 async def retry_dead_letter(request: web.Request) -> web.Response:
-    """Enqueue a dead letter again, like a new task. Raises NotFound."""
-    task_id = request.match_info["task_id"]
-    if not await _require_operator(request).queue.retry_dead_letter(task_id):
-        raise NotFound("dead letter", task_id)
-    return json_response({"ok": True, "task_id": task_id})
+    """Enqueue a dead letter again: a task as a new one, a message to a chat in its old place. Raises NotFound."""
+    letter_id = request.match_info["task_id"]
+    host = _require_operator(request)
+    if not await host.queue.retry_dead_letter(letter_id):
+        try:
+            await host.services.store.outbox.retry(letter_id)
+        except (IllegalTransition, NotFound):
+            raise NotFound("dead letter", letter_id) from None
+        host.wake_outbox()
+    return json_response({"ok": True, "task_id": letter_id})
 
 
 async def pause_queue(request: web.Request) -> web.Response:

@@ -260,6 +260,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
         data.detail || `${data.tool} was called ${data.count} times in the same way`,
       );
       return;
+    case "answer_undelivered":
+      addNote(turn, `undelivered:${data.seq ?? turn.items.length}`, "warning", describeUndelivered(data));
+      return;
     case "session_titled":
     case "session_deleted":
       return;
@@ -487,6 +490,12 @@ function addUsage(one: Usage, other: Usage): Usage {
     unpriced_tokens: (one.unpriced_tokens ?? 0) + (other.unpriced_tokens ?? 0),
     ...(reasoning > 0 ? { reasoning_tokens: reasoning } : {}),
   };
+}
+
+function describeUndelivered(data: { channel: string; parts: number; may_have_arrived: boolean; detail: string }): string {
+  const what = data.parts === 1 ? "The answer" : `The answer (${data.parts} messages)`;
+  const doubt = data.may_have_arrived ? " It may have arrived." : "";
+  return `${what} was not delivered on ${data.channel}.${doubt} ${data.detail}`;
 }
 
 function describeBudgetAlert(data: {

@@ -5,13 +5,19 @@ import { chain, currentUser, providers, refreshHost, tools } from "../model/app-
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
 import { describePause } from "../text/provider-state";
-import type { ChannelInfo } from "../wire/protocol";
+import type { ChannelInfo, DeadLetter } from "../wire/protocol";
 import { Disclosure } from "./controls";
 
 export function HostPage(): JSX.Element {
   const [channels, setChannels] = useState<ChannelInfo[] | null>(null);
+  const [dead, setDead] = useState<DeadLetter[]>([]);
   useEffect(() => {
     void refreshHost();
+    // For operators only; others have no list.
+    getJson<{ items: DeadLetter[] }>("/api/queue/dead").then(
+      ({ items }) => setDead(items),
+      () => setDead([]),
+    );
     getJson<{ items: ChannelInfo[] }>("/api/channels").then(
       ({ items }) => setChannels(items),
       () => setChannels([]),
@@ -75,6 +81,7 @@ export function HostPage(): JSX.Element {
           </tbody>
         </table>
       )}
+      {dead.length > 0 && <DeadLetters letters={dead} />}
       <h3>The chain</h3>
       <pre class="chain-text" tabIndex={0} role="region" aria-label="The chain as it runs">
         {escapeControls(chain.value?.explained ?? "")}
@@ -101,6 +108,33 @@ export function HostPage(): JSX.Element {
         </Disclosure>
       ))}
     </section>
+  );
+}
+
+function DeadLetters({ letters }: { letters: readonly DeadLetter[] }): JSX.Element {
+  return (
+    <>
+      <h3>Dead letters</h3>
+      <p class="hint">
+        Tasks that failed too often, and messages that could not be delivered. <code>sophon queue retry ID</code> tries one again.
+      </p>
+      <table class="plain">
+        <tbody>
+          {letters.map((each) => (
+            <tr key={each.id}>
+              <th scope="row">{toOneLine(each.id, 60)}</th>
+              <td>
+                {each.kind === "message" ? `to ${toOneLine(`${each.channel} ${each.chat}`, 60)}` : "task"}
+                <p class="hint">
+                  {toOneLine((each.created_at ?? each.died_at ?? "").slice(0, 19), 20)}
+                  {each.may_have_arrived ? "; may have arrived" : ""} {toOneLine(each.error ?? "", 300)}
+                </p>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
 

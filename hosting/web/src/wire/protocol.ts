@@ -81,6 +81,7 @@ export interface Payloads {
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
+  answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome;
@@ -191,6 +192,18 @@ export interface ChannelInfo {
   state: string;
   detail: string;
   account?: string;
+}
+
+/** A dead letter of the queue (`task`), or a message to a chat that could not be delivered (`message`). */
+export interface DeadLetter {
+  kind: "task" | "message";
+  id: string;
+  channel?: string;
+  chat?: string;
+  error?: string;
+  may_have_arrived?: boolean;
+  created_at?: string;
+  died_at?: string;
 }
 
 export interface UsageRow extends Usage {

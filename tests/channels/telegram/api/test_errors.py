@@ -5,7 +5,14 @@ from datetime import timedelta
 import pytest
 
 from sophon_channels.backoff import backoff_delay
-from sophon_channels.contract import SendAmbiguous, SendChatMigrated, SendDeferred, SendResult, SendUndeliverable
+from sophon_channels.contract import (
+    SendAmbiguous,
+    SendChatMigrated,
+    SendDeferred,
+    SendResult,
+    SendUnauthorized,
+    SendUndeliverable,
+)
 from sophon_channels.telegram.api.errors import EDIT_METHOD, TelegramApiError, send_result_from_error
 
 
@@ -13,6 +20,10 @@ def failure(status: int | None, problem: str = "no", *, went_out: bool = True, *
     made = TelegramApiError("sendMessage", problem, status=status, may_have_arrived=went_out)
     made.retry_after, made.migrated_chat_id = facts.get("retry_after"), facts.get("migrated_chat_id")
     return made
+
+
+def gone(error: str) -> SendUndeliverable:
+    return SendUndeliverable(error, is_chat_gone=True)
 
 
 def seconds(number: int) -> timedelta:
@@ -27,8 +38,11 @@ def seconds(number: int) -> timedelta:
         (failure(403), SendUndeliverable("sendMessage: 403: no", is_chat_gone=True)),
         (failure(400, "Chat not found"), SendUndeliverable("sendMessage: 400: Chat not found", is_chat_gone=True)),
         (failure(400), SendUndeliverable("sendMessage: 400: no")),
-        (failure(401), SendDeferred("sendMessage: 401: no", seconds(3600), is_account_wide=True)),
-        (failure(500), SendDeferred("sendMessage: 500: no", seconds(2))),
+        (failure(401), SendUnauthorized("sendMessage: 401: no")),
+        (failure(500, went_out=False), SendDeferred("sendMessage: 500: no", seconds(2))),
+        (failure(502), SendAmbiguous("sendMessage: 502: no")),
+        (failure(400, "Bad Request: PEER_ID_INVALID"), gone("sendMessage: 400: Bad Request: PEER_ID_INVALID")),
+        (failure(400, "not enough rights to send"), gone("sendMessage: 400: not enough rights to send")),
         (failure(None), SendAmbiguous("sendMessage: no")),
         (failure(None, went_out=False), SendDeferred("sendMessage: no", seconds(2))),
         (TelegramApiError(EDIT_METHOD, "no"), SendDeferred("editMessageText: no", seconds(2))),

@@ -3,10 +3,10 @@ from datetime import timedelta
 import pytest
 
 from sophon_channels.backoff import MAX_BACKOFF_SECONDS
-from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUndeliverable
+from sophon_channels.contract import SendAmbiguous, SendDeferred, SendResult, SendUnauthorized, SendUndeliverable
 from sophon_channels.whatsapp.api.errors import (
+    CHAT_GONE_CODES,
     PERMANENT_ERRORS,
-    TOKEN_RETRY_AFTER,
     WhatsAppApiError,
     send_result_from_error,
 )
@@ -21,7 +21,9 @@ def failed(code: int | None, status: int | None = 400, *, went_out: bool = True,
 @pytest.mark.parametrize("code", sorted(PERMANENT_ERRORS))
 def test_what_will_never_arrive_is_told_in_words_with_its_code(code: int) -> None:
     for status in (400, 403, 500):
-        assert failed(code, status) == SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})")
+        assert failed(code, status) == SendUndeliverable(
+            f"{PERMANENT_ERRORS[code]} ({code})", is_chat_gone=code in CHAT_GONE_CODES
+        )
 
 
 @pytest.mark.parametrize(
@@ -44,10 +46,8 @@ def test_it_says_what_to_do(code: int, said: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [(190, 400), (190, 401), (None, 401), (0, 401), (10, 403), (200, 403)])
-def test_a_refused_token_holds_everybody_for_long(code: int | None, status: int) -> None:
-    outcome = failed(code, status)
-    assert isinstance(outcome, SendDeferred)
-    assert (outcome.retry_after, outcome.is_account_wide) == (TOKEN_RETRY_AFTER, True)
+def test_a_refused_token_is_no_delay_but_a_credential_to_replace(code: int | None, status: int) -> None:
+    assert isinstance(failed(code, status), SendUnauthorized)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,16 @@ def test_a_limit_holds_whom_it_is_about(code: int | None, status: int, everywher
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [(131016, 500), (2, 503), (131000, 400), (None, 502), (None, 404), (None, 407), (None, 302)]
+    ("code", "status"), [(131016, 500), (2, 503), (131000, 400), (None, 503), (None, 404), (None, 407), (None, 302)]
 )
 def test_trouble_at_meta_and_the_words_of_a_proxy_lose_nothing(code: int | None, status: int) -> None:
     assert isinstance(failed(code, status), SendDeferred)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504, 520])
+def test_a_bare_5xx_is_a_doubt_because_a_proxy_may_have_lost_the_answer(status: int) -> None:
+    assert isinstance(failed(None, status), SendAmbiguous)
+    assert isinstance(failed(None, status, went_out=False), SendDeferred)
 
 
 def test_no_answer_is_a_doubt_only_where_the_request_went_out() -> None:

@@ -13,6 +13,7 @@ from sophon_channels.contract import (
     SendDeferred,
     SendResult,
     SendSucceeded,
+    SendUnauthorized,
     SendUndeliverable,
 )
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
@@ -108,7 +109,7 @@ def test_buttons_stand_below_a_text_and_never_at_a_file() -> None:
     [
         ([GraphApi.CUT], SendDeferred),
         ([(500, 131000)], SendDeferred),
-        ([(401, 190)], SendDeferred),
+        ([(401, 190)], SendUnauthorized),
         ([(400, 100)], SendUndeliverable),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sophon_channels.access_policy import AccessPolicy
-from sophon_channels.contract import Attachment, ChatLocation, ChatMigrated, Person
+from sophon_channels.contract import Attachment, BeforeRequest, ChatLocation, ChatMigrated, Person
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.inbound.attachments import describe_media_type
@@ -46,8 +46,7 @@ async def test_every_update_delivered_three_times_in_any_order_over_a_restart_ha
 
 
 async def test_an_answer_that_was_not_sent_before_a_restart_is_sent_after_it(start) -> None:
-    silent = SyntheticChannel(start_error="not yet")
-    first = await start(channel=silent)
+    first = await start()
     origin = {"chat": "10", "kind": "direct", "place": {"chat": "10"}, "reply_to": "5"}
     message = RunRequest("hello", "s", "synthetic:1", "synthetic", "bot", "w1", origin)
     first.channel.send = _never  # type: ignore[method-assign] # a platform that does not answer
@@ -287,5 +286,6 @@ async def _breath() -> None:
     await asyncio.sleep(0)
 
 
-async def _never(entry: object) -> None:
+async def _never(entry: object, before_request: BeforeRequest) -> None:
+    await before_request()
     await asyncio.Event().wait()

@@ -8,7 +8,7 @@ from sophon.errors import NotFound, StoreError
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import VirtualClock
-from sophon_channels.contract import SendChatMigrated, SendResult
+from sophon_channels.contract import BeforeRequest, SendChatMigrated, SendResult, before_no_request
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 
@@ -21,7 +21,8 @@ class Stubborn(SyntheticChannel):
         self.gate, self.tried = asyncio.Event(), list[str]()
         self._slow = chats
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
+        await before_request()
         self.tried.append(entry.id)
         self._notify()
         if entry.chat in self._slow:
@@ -145,7 +146,7 @@ async def test_what_cannot_be_made_ready_is_sent_as_it_was_written_and_nothing_s
         asked.append(entry.id)
         raise NotFound("approval", "a1")
 
-    bench.delivery._refresh_payload = ready
+    bench.delivery._delivery._refresh_payload = ready
     await bench.add("first", "10")
     await channel.wait_until(lambda: len(channel.sent) == 1 or len(asked) > 50)
     await bench.end()

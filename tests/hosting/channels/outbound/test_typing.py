@@ -7,7 +7,14 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock
-from sophon_channels.contract import ButtonPress, ChatLocation, SendAmbiguous, SendResult
+from sophon_channels.contract import (
+    BeforeRequest,
+    ButtonPress,
+    ChatLocation,
+    SendAmbiguous,
+    SendResult,
+    before_no_request,
+)
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
@@ -28,8 +35,8 @@ class Slow(SyntheticChannel):
         await self.gate.wait()
         return made
 
-    async def send(self, entry: OutboundEntry) -> SendResult:
-        receipt = await super().send(entry)
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
+        receipt = await super().send(entry, before_request)
         if entry.kind == "question":
             await self.gate.wait()
         return receipt

@@ -13,12 +13,14 @@ from sophon.testing import VirtualClock
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(seconds=30)
-STATUSES = ("pending", "sending", "sent", "refused", "ambiguous", "dead")
+STATUSES = ("pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn")
 LEGAL = {
     *(("pending", "sending"), ("pending", "dead")),
     *(("sending", "sent"), ("sending", "refused"), ("sending", "ambiguous"), ("sending", "dead")),
     *(("refused", "sending"), ("refused", "dead")),
     *(("ambiguous", "sending"), ("ambiguous", "sent"), ("ambiguous", "dead")),
+    *((waiting, "withdrawn") for waiting in ("pending", "sending", "refused", "ambiguous")),
+    ("dead", "pending"),
 }
 
 
@@ -33,6 +35,8 @@ def move(store: Store, name: str, status: str) -> Awaitable[OutboundEntry]:
         "refused": lambda: store.outbox.mark_refused(name, LATER, "429"),
         "ambiguous": lambda: store.outbox.mark_ambiguous(name, "no answer"),
         "dead": lambda: store.outbox.mark_dead(name, "blocked"),
+        "withdrawn": lambda: store.outbox.withdraw(name, "decided"),
+        "pending": lambda: store.outbox.retry(name),
     }
     return moves[status]()
 
@@ -40,7 +44,7 @@ def move(store: Store, name: str, status: str) -> Awaitable[OutboundEntry]:
 async def bring(store: Store, status: OutboundStatus, name: str = "e") -> OutboundEntry:
     """An entry that has come to a status."""
     await store.outbox.add([part(name)])
-    if status not in ("pending", "dead"):
+    if status not in ("pending", "dead", "withdrawn"):
         await move(store, name, "sending")
     if status not in ("pending", "sending"):
         await move(store, name, status)
@@ -71,7 +75,7 @@ async def test_an_entry_of_a_run_that_does_not_exist_is_refused_with_its_neighbo
     assert await store.outbox.list() == []
 
 
-@pytest.mark.parametrize("wanted", STATUSES[1:])
+@pytest.mark.parametrize("wanted", STATUSES)
 @pytest.mark.parametrize("status", STATUSES)
 async def test_every_move_is_either_in_the_table_or_refused(
     store: Store, status: OutboundStatus, wanted: OutboundStatus
@@ -90,10 +94,10 @@ async def test_every_move_is_either_in_the_table_or_refused(
 async def test_a_move_keeps_what_it_was_told(store: Store):
     await bring(store, "sending")
     refused = await store.outbox.mark_refused("e", LATER, "429 \ud83d")
-    assert (refused.attempts, refused.not_before, refused.last_error) == (1, LATER, "429 \ud83d")
+    assert (refused.attempts, refused.not_before, refused.last_error) == (0, LATER, "429 \ud83d")
     await store.outbox.mark_sending("e")
     sent = await store.outbox.mark_sent("e", "wamid.1")
-    assert (sent.attempts, sent.not_before, sent.platform_id, sent.doubtful) == (2, None, "wamid.1", False)
+    assert (sent.attempts, sent.not_before, sent.platform_id, sent.doubtful) == (1, None, "wamid.1", False)
     dead = await store.outbox.mark_dead((await bring(store, "pending", "f")).id, "blocked")
     assert (dead.attempts, dead.last_error) == (0, "blocked")
 
@@ -112,7 +116,98 @@ async def test_of_twenty_who_begin_to_send_one_does(store: Store):
     outcomes = await asyncio.gather(*(store.outbox.mark_sending("e") for _ in range(20)), return_exceptions=True)
     assert sum(isinstance(outcome, OutboundEntry) for outcome in outcomes) == 1
     assert sum(isinstance(outcome, IllegalTransition) for outcome in outcomes) == 19
-    assert (await store.outbox.get("e")).attempts == 1
+    assert (await store.outbox.get("e")).status == "sending"
+
+
+async def test_only_a_send_that_left_without_a_definite_answer_or_arrived_counts_as_an_attempt(store: Store):
+    await store.outbox.add([part("e")])
+    await store.outbox.postpone("e", LATER)
+    for refusals in (1, 2, 3):
+        await store.outbox.mark_sending("e")
+        refused = await store.outbox.mark_refused("e", LATER, "429")
+        assert (refused.attempts, refused.refusals) == (0, refusals)
+    await store.outbox.mark_sending("e")
+    assert (await store.outbox.mark_ambiguous("e", "no answer")).attempts == 1
+    await store.outbox.mark_sending("e")
+    [left] = await store.outbox.recover_interrupted("telegram")
+    assert left.attempts == 2
+    assert (await store.outbox.mark_sent("e")).attempts == 2
+
+
+async def test_a_postponed_entry_keeps_its_status_and_is_due_later(store: Store):
+    await store.outbox.add([part("e")])
+    postponed = await store.outbox.postpone("e", LATER)
+    assert (postponed.status, postponed.not_before, postponed.last_error) == ("pending", LATER, "")
+    assert (await due(store), await due(store, LATER)) == ([], ["e"])
+    assert await store.outbox.get("e") == postponed
+
+
+@pytest.mark.parametrize("status", ["sending", "sent", "dead", "withdrawn"])
+async def test_what_does_not_wait_cannot_be_postponed(store: Store, status: OutboundStatus):
+    before = await bring(store, status)
+    with pytest.raises(IllegalTransition, match="cannot become postponed"):
+        await store.outbox.postpone("e", LATER)
+    assert await store.outbox.get("e") == before
+
+
+async def test_the_next_time_is_that_of_the_first_part_of_a_chat_that_becomes_due(store: Store):
+    assert await store.outbox.find_next_due(NOON, "telegram") is None
+    await store.outbox.add([part("a"), part("b"), part("c", chat="8"), replace(part("w"), channel="whatsapp")])
+    await store.outbox.postpone("a", LATER)
+    await store.outbox.postpone("b", NOON + timedelta(seconds=1))
+    await store.outbox.postpone("c", LATER + timedelta(seconds=1))
+    await store.outbox.postpone("w", NOON + timedelta(seconds=1))
+    assert await store.outbox.find_next_due(NOON, "telegram") == LATER
+    assert await store.outbox.find_next_due(LATER, "telegram") == LATER + timedelta(seconds=1)
+    await store.outbox.mark_sending("c")
+    assert await store.outbox.find_next_due(LATER, "telegram") is None
+
+
+async def test_cleared_penalties_make_what_was_refused_or_postponed_due(store: Store):
+    await bring(store, "refused", "a")
+    await store.outbox.add([part("b", chat="8"), part("c", chat="9"), replace(part("w"), channel="whatsapp")])
+    await store.outbox.postpone("b", LATER)
+    await store.outbox.mark_sending("c")
+    await store.outbox.mark_ambiguous("c", retry_at=LATER)
+    await store.outbox.postpone("w", LATER)
+    assert await store.outbox.clear_penalties("telegram") == 2
+    assert (await due(store), await due(store, channel="whatsapp")) == (["a", "b"], [])
+    assert (await store.outbox.get("a")).refusals == 0
+    assert await store.outbox.clear_penalties("telegram") == 0
+
+
+async def test_the_open_parts_of_a_message_die_together_and_another_message_lives(store: Store):
+    await store.runs.accept(Run("r", "s"))
+    await store.outbox.add([part("r:end:0", run_id="r"), part("r:end:1", position=1, run_id="r")])
+    await store.outbox.add([part("r:file:0", run_id="r"), part("note:0"), part("note:1"), part("r:x:0", chat="8")])
+    await store.outbox.mark_sending("r:end:0")
+    dead = await store.outbox.mark_message_dead("r:end:0", "blocked")
+    assert [entry.id for entry in dead] == ["r:end:0", "r:end:1", "r:file:0"]
+    assert {entry.status for entry in dead} == {"dead"}
+    assert {entry.last_error for entry in dead} == {"blocked"}
+    assert [entry.id for entry in await store.outbox.list(status="dead")] == ["r:end:0", "r:end:1", "r:file:0"]
+    assert [entry.id for entry in await store.outbox.mark_message_dead("note:0", "blocked")] == ["note:0", "note:1"]
+    assert await due(store) == ["r:x:0"]
+
+
+async def test_a_dead_letter_that_is_retried_is_due_in_its_old_place_and_counted_anew(
+    store: Store, clock: VirtualClock
+):
+    await store.outbox.add([part("a"), part("b")])
+    await store.outbox.mark_sending("a")
+    await store.outbox.mark_ambiguous("a", "no answer")
+    await store.outbox.mark_dead("a", "too old")
+    assert (await due(store), await store.outbox.count_dead()) == (["b"], 1)
+    retried = await store.outbox.retry("a")
+    assert (retried.status, retried.attempts, retried.refusals, retried.doubtful) == ("pending", 0, 0, True)
+    assert retried.retried_at == clock.now()
+    assert (await due(store), await store.outbox.count_dead()) == (["a"], 0)
+
+
+async def test_what_is_withdrawn_is_no_dead_letter(store: Store):
+    await bring(store, "withdrawn", "a")
+    await store.outbox.add([part("b")])
+    assert (await due(store), await store.outbox.count_dead()) == (["b"], 0)
 
 
 async def test_the_parts_of_an_answer_are_due_one_after_the_other(store: Store):
@@ -186,12 +281,18 @@ async def test_entries_are_listed_by_what_is_asked_for(store: Store):
 
     assert (await ids(), await ids(limit=2), await ids(run_id="r"), await ids(status="dead")) == ("abc", "ab", "a", "b")
     assert (await ids(channel="whatsapp"), await ids(channel="whatsapp", status="dead")) == ("c", "")
+    await store.outbox.add([part("d", chat="8")])
+    assert (await ids(chat="8"), await ids(chat="7", status="dead"), await ids(chat="8", status="dead")) == (
+        "d",
+        "b",
+        "",
+    )
 
 
 async def test_unknown_entries_are_not_found(store: Store):
     with pytest.raises(NotFound, match="outbound entry 'x'"):
         await store.outbox.get("x")
-    for wanted in STATUSES[1:]:
+    for wanted in STATUSES:
         with pytest.raises(NotFound, match="outbound entry 'x'"):
             await move(store, "x", wanted)
 

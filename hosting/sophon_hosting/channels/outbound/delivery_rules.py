@@ -1,0 +1,58 @@
+"""Rules of delivery: when an entry is sent again, and when it is given up. Pure."""
+
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+from sophon.stores.outbox.contract import OutboundEntry
+
+MAX_AMBIGUOUS_ATTEMPTS = 3
+"""Maximum sends of an entry that may have arrived. Source: reference/channels.md, rule 2."""
+
+MAX_ENTRY_AGE = timedelta(hours=24)
+"""Age from which the next refusal ends an entry, and from which one that may have arrived is not sent again."""
+
+AMBIGUOUS_DELAYS = (timedelta(seconds=10), timedelta(minutes=5), timedelta(minutes=1))
+"""Delay after each send that may have arrived. The second one outlasts a short incident of the platform, so that it
+does not use up all sends; after the last one a button press may still prove that the message arrived.
+"""
+
+CREDENTIAL_RETRY_SECONDS = (60.0, 120.0, 240.0, 480.0, 600.0)
+"""Delays between the attempts to start a channel whose credential the platform rejects; the last one repeats."""
+
+UndeliveredReason: TypeAlias = Literal["expired", "ambiguous", "chat_gone", "rejected"]
+"""Why an entry was given up: refused until it was too old, in doubt too often, its chat is gone, or the platform
+rejects this message.
+"""
+
+
+def find_age(entry: OutboundEntry, now: datetime) -> timedelta:
+    """Return the time since the entry was stored, or put back by a retry."""
+    return now - (entry.retried_at or entry.created_at or now)
+
+
+def is_expired(entry: OutboundEntry, now: datetime) -> bool:
+    """Return whether a refusal now ends the entry. One that was never refused is tried, however old it is."""
+    return find_age(entry, now) > MAX_ENTRY_AGE
+
+
+def is_exhausted(entry: OutboundEntry, now: datetime) -> bool:
+    """Return whether an entry that may have arrived must not be sent again."""
+    if not entry.doubtful or entry.attempts == 0:
+        return False
+    return entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS or is_expired(entry, now)
+
+
+def ambiguous_delay(attempts: int) -> timedelta:
+    """Return the delay after `attempts` (from 1) sends that may have arrived."""
+    return AMBIGUOUS_DELAYS[min(max(attempts, 1), len(AMBIGUOUS_DELAYS)) - 1]
+
+
+def credential_delay(rejections: int) -> float:
+    """Return the seconds until a channel is started again, after so many (from 1) rejections in a row."""
+    return CREDENTIAL_RETRY_SECONDS[min(max(rejections, 1), len(CREDENTIAL_RETRY_SECONDS)) - 1]
+
+
+def describe_doubt(entry: OutboundEntry) -> str:
+    """Return the error of an entry that is given up because it may have arrived."""
+    times = "once" if entry.attempts == 1 else f"{entry.attempts} times"
+    return f"ambiguous: it was sent {times} without a definite answer, and may have arrived: {entry.last_error}"

@@ -1,0 +1,235 @@
+"""Delivery of one outbound entry: sends it through the channel and stores what became of it."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from sophon.clock import Clock
+from sophon.errors import IllegalTransition, NotFound, StoreError
+from sophon.failure_log import log_failure
+from sophon.stores.outbox.contract import OutboundEntry, Outbox
+from sophon_channels.backoff import backoff_delay
+from sophon_channels.contract import (
+    Channel,
+    SendAmbiguous,
+    SendChatMigrated,
+    SendDeferred,
+    SendPostponed,
+    SendResult,
+    SendSucceeded,
+    SendUnauthorized,
+    SendUndeliverable,
+)
+from sophon_hosting.channels.outbound.delivery_rules import (
+    UndeliveredReason,
+    ambiguous_delay,
+    describe_doubt,
+    is_exhausted,
+    is_expired,
+)
+
+log = logging.getLogger("sophon")
+
+MIGRATED_SUFFIX = "@moved"
+"""Suffix of the id of an entry that is sent again after its chat has migrated."""
+
+RETRY_SECONDS = 5.0
+"""Delay before the next attempt after an error of the store."""
+
+ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
+"""Called with the old and the new id of a chat that has migrated."""
+PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
+"""Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
+
+
+class DeliveryListener(Protocol):
+    """Listener to the end of deliveries; see `UndeliveredAnswers`."""
+
+    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
+        """Called before an entry is given up; may be called again after a crash."""
+        ...
+
+    async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
+        """Called after entries, the parts of one message, were given up."""
+        ...
+
+    async def handle_sent(self, entry: OutboundEntry) -> None:
+        """Called after an entry was sent."""
+        ...
+
+
+class _Departure:
+    """`BeforeRequest` of one send: marks the entry as sending when its request leaves."""
+
+    def __init__(self, outbox: Outbox, entry_id: str) -> None:
+        self._outbox, self._entry_id = outbox, entry_id
+        self.has_left = False
+        self.error: Exception | None = None
+
+    async def __call__(self) -> None:
+        if self.has_left:
+            return
+        try:
+            await self._outbox.mark_sending(self._entry_id)
+        except Exception as error:
+            self.error = error
+            raise
+        self.has_left = True
+
+
+class SendGate(Protocol):
+    """Receiver of what a result says about the whole account."""
+
+    def pause(self, until: datetime) -> None:
+        """Start no sends before `until`: a limit of the whole account."""
+        ...
+
+    def reject(self) -> None:
+        """Start no sends: the platform rejects the credential."""
+        ...
+
+
+class EntryDelivery:
+    """Delivers single entries of one channel; errors of the store are retried."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        outbox: Outbox,
+        clock: Clock,
+        gate: SendGate,
+        *,
+        migrate_chat: ChatMigrationHandler,
+        refresh_payload: PayloadRefresher,
+        listener: DeliveryListener | None = None,
+    ) -> None:
+        self._channel, self._outbox, self._clock, self._gate = channel, outbox, clock, gate
+        self._migrate_chat, self._refresh_payload, self._listener = migrate_chat, refresh_payload, listener
+
+    async def deliver(self, entry: OutboundEntry) -> None:
+        """Send an entry, or give it up, and store the result. Raises errors of the store that came before the send."""
+        try:
+            if is_exhausted(entry, self._clock.now()):
+                await self._give_up(entry, "ambiguous", describe_doubt(entry))
+            else:
+                await self._send(entry)
+        except (IllegalTransition, NotFound):  # another process sends it, or its session was deleted
+            return
+
+    async def _send(self, entry: OutboundEntry) -> None:
+        payload = await self._refresh(entry)
+        departure = _Departure(self._outbox, entry.id)
+        receipt = await self._call_channel(entry if payload is None else replace(entry, payload=payload), departure)
+        if not departure.has_left and isinstance(receipt, SendSucceeded | SendAmbiguous):
+            await departure()  # a channel that does not announce its requests
+        while True:
+            try:
+                return await self._record_result(entry, receipt)
+            except (IllegalTransition, NotFound):
+                raise
+            except Exception as error:  # noqa: BLE001 - logged; a result that is not stored would repeat the send
+                log_failure(
+                    log,
+                    error,
+                    "%s: the result of sending %s could not be stored; it is retried",
+                    self._channel.name,
+                    entry.id,
+                )
+                await self._clock.sleep(RETRY_SECONDS)
+
+    async def _refresh(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
+        """Return the refreshed payload; if that fails, the entry is sent with the stored one."""
+        try:
+            return await self._refresh_payload(entry)
+        except StoreError:
+            raise
+        except Exception:
+            log.exception("%s: %s is sent with its stored payload", self._channel.name, entry.id)
+            return None
+
+    async def _call_channel(self, entry: OutboundEntry, departure: _Departure) -> SendResult:
+        try:
+            return await self._channel.send(entry, departure)
+        except Exception as error:
+            if departure.error is not None:
+                raise departure.error from None
+            log.exception("%s: %s could not be sent", self._channel.name, entry.id)
+            problem = f"{type(error).__name__} while it was sent"
+            return (
+                SendAmbiguous(problem)
+                if departure.has_left
+                else SendDeferred(problem, backoff_delay(entry.refusals + 1))
+            )
+
+    async def _record_result(self, entry: OutboundEntry, receipt: SendResult) -> None:
+        match receipt:
+            case SendSucceeded(platform_id):
+                await self._outbox.mark_sent(entry.id, platform_id)
+                if self._listener is not None:
+                    await self._listener.handle_sent(entry)
+            case SendUndeliverable(error, is_chat_gone):
+                await self._give_up(entry, "chat_gone" if is_chat_gone else "rejected", error)
+            case SendChatMigrated(chat):
+                await self._migrate(entry, chat)
+            case _:
+                await self._record_delay(entry, receipt)
+
+    async def _record_delay(
+        self, entry: OutboundEntry, receipt: SendPostponed | SendDeferred | SendUnauthorized | SendAmbiguous
+    ) -> None:
+        """Store the result of an entry that is sent later."""
+        now = self._clock.now()
+        match receipt:
+            case SendPostponed(retry_after, everywhere):
+                await self._outbox.postpone(entry.id, now + retry_after)
+                if everywhere:
+                    self._gate.pause(now + retry_after)
+            case SendDeferred(error, retry_after, everywhere):
+                if everywhere:
+                    self._gate.pause(now + retry_after)
+                if is_expired(entry, now):
+                    await self._give_up(entry, "expired", error)
+                else:
+                    await self._outbox.mark_refused(entry.id, now + retry_after, error)
+            case SendUnauthorized(error):
+                self._gate.reject()
+                await self._outbox.mark_refused(entry.id, now, error)
+            case SendAmbiguous(error):
+                retry_at = now + ambiguous_delay(entry.attempts + 1)
+                await self._outbox.mark_ambiguous(entry.id, error, retry_at=retry_at)
+                log.warning("%s: it is unknown whether %s arrived: %s", self._channel.name, entry.id, error)
+
+    async def _give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
+        """End an entry as a dead letter; with it the other parts of its message, if they would end the same way."""
+        if self._listener is not None:
+            await self._listener.before_undelivered(entry, reason, error)
+        if reason in ("chat_gone", "expired"):
+            dead = await self._outbox.mark_message_dead(entry.id, error)
+        else:
+            dead = [await self._outbox.mark_dead(entry.id, error)]
+        counts = self._channel.health.counts
+        counts["undelivered"] = counts.get("undelivered", 0) + len(dead)
+        log.warning(
+            "%s: %s (parts: %d) could not be delivered, %s: %s",
+            self._channel.name,
+            entry.id,
+            len(dead),
+            reason,
+            dead[0].last_error,
+        )
+        if self._listener is not None:
+            await self._listener.handle_undelivered(dead, reason)
+
+    async def _migrate(self, entry: OutboundEntry, new_chat: str) -> None:
+        """Send the entry once more to the chat's new id; a second migration of the same entry ends it."""
+        old_chat, new_chat = entry.chat.partition("/")[0], new_chat.partition("/")[0]
+        await self._migrate_chat(old_chat, new_chat)
+        if not entry.id.endswith(MIGRATED_SUFFIX):
+            # Added before this one is given up, so that a crash in between loses nothing.
+            repeated = replace(
+                entry, id=entry.id + MIGRATED_SUFFIX, chat=new_chat + entry.chat.removeprefix(old_chat), not_before=None
+            )
+            await self._outbox.add([repeated])
+        await self._outbox.withdraw(entry.id, f"the chat is {new_chat} now")

@@ -1,0 +1,195 @@
+"""Undelivered answers: noted per chat, shown in the session, told in the chat when it works again, sent again."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.errors import IllegalTransition, NotFound
+from sophon.events import AnswerUndelivered, EventSink
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.contract import Store
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
+from sophon_channels.outbound_file import OutboundFile
+from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
+from sophon_hosting.channels.outbound.refusals import report_refusal
+
+STATE_KIND = "undelivered"
+"""Kind of the stored notes: one per chat whose people do not know yet that answers were not delivered."""
+
+NOTICE_KIND = "undelivered"
+"""Kind of the outbound entry that tells them."""
+
+MAX_RUNS = 50
+"""Number of runs that a note holds; later ones are delivered by `/last` all the same."""
+
+MAX_REDELIVERED = 1000
+"""Maximum number of parts that one `/last` sends again."""
+
+
+class UndeliveredAnswers:
+    """`DeliveryListener` of one channel: no answer is given up silently.
+
+    The note of a chat is stored before the answer is given up, so that a kill in between loses nothing, and removed
+    when the notice has arrived. A chat that is gone gets the notice after its next message.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        store: Store,
+        clock: Clock,
+        *,
+        chat_state: ChatState,
+        writer: OutboundWriter,
+        events: EventSink,
+    ) -> None:
+        self._channel, self._store, self._clock = channel, store, clock
+        self._chat_state, self._writer, self._events = chat_state, writer, events
+
+    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
+        """Note that an answer is about to be given up; of a file that the platform rejects, tell the chat why.
+
+        The turn that sent the file is over by then, and sending it again would not help.
+        """
+        if reason == "rejected" and OutboundFile.from_payload(entry.payload) is not None:
+            await report_refusal(self._writer, entry, error)
+            return
+        if entry.run_id is None:
+            return
+        note = await self._get(entry.chat)
+        runs = list(note.value["runs"]) if note else []
+        if entry.run_id not in runs:
+            runs = [*runs, entry.run_id][-MAX_RUNS:]
+        since = note.value["since"] if note else (entry.created_at or self._clock.now()).isoformat()
+        token = note.value["token"] if note else self._clock.new_id()
+        await self._put(entry.chat, {"since": since, "runs": runs, "token": token, "gone": False})
+
+    async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
+        """Emit the event of the answer's session; tell the chat, unless it is gone."""
+        first = entries[0]
+        if first.run_id is None:
+            return
+        with suppress(NotFound):
+            run = await self._store.runs.get(first.run_id)
+            self._events.emit(
+                AnswerUndelivered(
+                    session_id=run.session_id,
+                    task_id=run.id,
+                    run_id=run.id,
+                    channel=self._channel.name,
+                    reason=reason,
+                    parts=len(entries),
+                    may_have_arrived=any(entry.doubtful for entry in entries),
+                    detail=first.last_error,
+                )
+            )
+        if reason == "chat_gone":
+            if (note := await self._get(first.chat)) is not None:
+                await self._put(first.chat, {**note.value, "gone": True})
+        else:
+            await self._announce(first.chat, first.chat)
+
+    async def handle_sent(self, entry: OutboundEntry) -> None:
+        """Forget the note of a chat whose notice has arrived."""
+        if entry.kind == NOTICE_KIND:
+            for key in await self._chat_state.chat_keys(_location_from_key(entry.chat)):
+                await self._remove(key)
+
+    async def announce(self, location: ChatLocation) -> None:
+        """Tell a chat that has just written what was not delivered to it."""
+        for key in await self._chat_state.chat_keys(location):
+            await self._announce(key, location.key)
+
+    async def announce_all(self) -> None:
+        """Tell all chats, except those that are gone: the channel works again."""
+        for note in await self._store.channel_state.list(STATE_KIND, self._channel.name, self._channel.account):
+            if not note.value["gone"]:
+                await self._announce(note.key, note.key)
+
+    async def refresh_payload(self, entry: OutboundEntry) -> dict[str, Any] | None:
+        """Return the payload of a notice that is about to be sent: more may not have been delivered since."""
+        for key in await self._chat_state.chat_keys(_location_from_key(entry.chat)):
+            if (note := await self._get(key)) is not None and entry.position == 0:
+                message = OutboundMessage(format_notice(note.value, self._clock.now()), is_markdown=False)
+                return build_entries(self._channel, entry.chat, "", message)[0].payload  # type: ignore[return-value]
+        return None
+
+    async def redeliver(self, location: ChatLocation) -> int:
+        """Put the undelivered answers of a chat back into the outbox; return how many answers."""
+        runs: set[str] = set()
+        for key in await self._chat_state.chat_keys(location):
+            for entry in await self._store.outbox.list(
+                channel=self._channel.name, chat=key, status="dead", limit=MAX_REDELIVERED
+            ):
+                if entry.run_id is not None and entry.account == self._channel.account:
+                    with suppress(IllegalTransition, NotFound):
+                        await self._store.outbox.retry(entry.id)
+                        runs.add(entry.run_id)
+            if (note := await self._get(key)) is not None:
+                await self._remove(key)
+                with suppress(IllegalTransition, NotFound):
+                    await self._store.outbox.withdraw(self._notice_id(note), "its answers are sent again")
+        if runs:
+            self._writer.wake()
+        return len(runs)
+
+    async def _announce(self, key: str, chat: str) -> None:
+        """Store the notice of the note `key` for a chat, or put it back if it was given up itself."""
+        note = await self._get(key)
+        if note is None:
+            return
+        if not await self._is_anything_dead(note):  # sent again by an operator, or deleted
+            await self._remove(key)
+            return
+        await self._put(key, {**note.value, "gone": False})
+        message = OutboundMessage(format_notice(note.value, self._clock.now()), is_markdown=False)
+        await self._writer.write(chat, self._notice_name(note), message, NOTICE_KIND)
+        notice = await self._store.outbox.get(self._notice_id(note))
+        if notice.status == "sent":
+            await self._remove(key)
+        elif notice.status == "dead":
+            await self._store.outbox.retry(notice.id)
+            self._writer.wake()
+
+    async def _is_anything_dead(self, note: ChannelStateEntry) -> bool:
+        for run_id in note.value["runs"]:
+            if await self._store.outbox.list(run_id=str(run_id), status="dead", limit=1):
+                return True
+        return False
+
+    def _notice_name(self, note: ChannelStateEntry) -> str:
+        return f"undelivered:{note.channel}:{note.account}:{note.key}:{note.value['token']}"
+
+    def _notice_id(self, note: ChannelStateEntry) -> str:
+        return build_entry_id(self._notice_name(note), 0)
+
+    async def _get(self, key: str) -> ChannelStateEntry | None:
+        return await self._store.channel_state.get(self._channel.name, self._channel.account, STATE_KIND, key)
+
+    async def _put(self, key: str, value: dict[str, Any]) -> None:
+        await self._store.channel_state.put(
+            ChannelStateEntry(self._channel.name, self._channel.account, STATE_KIND, key, value)
+        )
+
+    async def _remove(self, key: str) -> None:
+        await self._store.channel_state.remove(self._channel.name, self._channel.account, STATE_KIND, key)
+
+
+def format_notice(value: Any, now: datetime) -> str:
+    """Return the text that tells a chat what was not delivered. Pure."""
+    since = datetime.fromisoformat(str(value["since"])).astimezone(UTC)
+    at = f"{since:%H:%M} UTC" if since.date() == now.astimezone(UTC).date() else f"{since:%Y-%m-%d %H:%M} UTC"
+    count = len(value["runs"])
+    if count == 1:
+        return f"⚠️ An answer from {at} could not be delivered. /last sends it again."
+    return f"⚠️ {count} answers since {at} could not be delivered. /last sends them again."
+
+
+def _location_from_key(key: str) -> ChatLocation:
+    chat, _, thread = key.partition("/")
+    return ChatLocation(chat, thread=thread or None)
