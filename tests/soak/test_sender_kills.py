@@ -129,6 +129,7 @@ async def check_what_is_stored(folder: Path, platform: Platform, total: int, kil
     await store.close()
     assert Counter(entry.status for entry in entries) == {"sent": total}
     assert max(entry.attempts for entry in entries) <= 3
+    assert max(entry.interruptions for entry in entries) <= kills
     assert sum(entry.doubtful for entry in entries) <= platform.doubts + kills * MAX_CONCURRENT_CHATS
 
 

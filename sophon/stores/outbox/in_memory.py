@@ -106,11 +106,7 @@ class InMemoryOutbox:
     async def recover_interrupted(self, channel: str) -> list[OutboundEntry]:
         """See `Outbox.recover_interrupted`."""
         interrupted = [entry for entry in self._list_open() if entry.status == "sending"]
-        return [
-            self._store(transitions.mark_ambiguous(entry, transitions.INTERRUPTED_ERROR, None))
-            for entry in interrupted
-            if entry.channel == channel
-        ]
+        return [self._store(transitions.mark_interrupted(entry)) for entry in interrupted if entry.channel == channel]
 
     async def expire(self, before: datetime) -> int:
         """See `Outbox.expire`."""

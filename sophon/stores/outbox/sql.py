@@ -217,6 +217,7 @@ def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry |
         "not_before": entry.not_before,
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
+        "interruptions": entry.interruptions,
         "refusals": entry.refusals,
         "retried_at": entry.retried_at,
     }
@@ -250,8 +251,7 @@ def _count_dead(connection: Connection) -> int:
 
 def _recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
     interrupted = connection.execute(_SELECT_SENDING, {"channel": channel}).all()
-    mark = partial(transitions.mark_ambiguous, error=transitions.INTERRUPTED_ERROR, retry_at=None)
-    return [_apply_transition(connection, row.id, mark) for row in interrupted]
+    return [_apply_transition(connection, row.id, transitions.mark_interrupted) for row in interrupted]
 
 
 def _get(connection: Connection, entry_id: str) -> OutboundEntry:
@@ -279,6 +279,7 @@ def _to_row(entry: OutboundEntry) -> dict[str, Any]:
         "last_error": entry.last_error,
         "platform_id": entry.platform_id,
         "created_at": entry.created_at,
+        "interruptions": entry.interruptions,
         "refusals": entry.refusals,
         "retried_at": entry.retried_at,
     }
@@ -301,6 +302,7 @@ def _to_entry(row: Row[Any]) -> OutboundEntry:
         row.last_error,
         row.platform_id,
         row.created_at,
+        row.interruptions,
         row.refusals,
         row.retried_at,
     )

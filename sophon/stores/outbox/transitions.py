@@ -97,6 +97,13 @@ def mark_ambiguous(entry: OutboundEntry, error: str, retry_at: datetime | None) 
     )
 
 
+def mark_interrupted(entry: OutboundEntry) -> OutboundEntry:
+    """Return the entry after `Outbox.recover_interrupted`."""
+    return _transition(
+        entry, "ambiguous", interruptions=entry.interruptions + 1, doubtful=True, last_error=INTERRUPTED_ERROR
+    )
+
+
 def mark_dead(entry: OutboundEntry, error: str) -> OutboundEntry:
     """Return the entry after `Outbox.mark_dead`."""
     return _transition(entry, "dead", last_error=error, not_before=None)
@@ -109,7 +116,7 @@ def withdraw(entry: OutboundEntry, reason: str) -> OutboundEntry:
 
 def retry(entry: OutboundEntry, at: datetime) -> OutboundEntry:
     """Return the entry after `Outbox.retry`."""
-    return _transition(entry, "pending", attempts=0, refusals=0, not_before=None, retried_at=at)
+    return _transition(entry, "pending", attempts=0, interruptions=0, refusals=0, not_before=None, retried_at=at)
 
 
 def postpone(entry: OutboundEntry, until: datetime) -> OutboundEntry:

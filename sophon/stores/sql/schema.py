@@ -218,6 +218,7 @@ outbound = Table(
     Column("last_error", SafeText, nullable=False),
     Column("platform_id", SafeText),
     Column("created_at", UtcTime, nullable=False),
+    Column("interruptions", BigInteger, nullable=False, server_default="0"),
     Column("refusals", BigInteger, nullable=False, server_default="0"),
     Column("retried_at", UtcTime),
     Index("outbound_by_run", "run_id"),

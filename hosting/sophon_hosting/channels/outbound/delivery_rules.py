@@ -8,6 +8,12 @@ from sophon.stores.outbox.contract import OutboundEntry
 MAX_AMBIGUOUS_ATTEMPTS = 3
 """Maximum sends of an entry that may have arrived. Source: reference/channels.md, rule 2."""
 
+MAX_DOUBTFUL_SENDS = 8
+"""Maximum sends of an entry that may have arrived, those included that a kill of the host interrupted. A kill says
+nothing about the platform, so it alone does not use up the attempts; but a host that is killed again and again must not
+repeat a message without end.
+"""
+
 MAX_ENTRY_AGE = timedelta(hours=24)
 """Age from which the next refusal ends an entry, and from which one that may have arrived is not sent again."""
 
@@ -37,9 +43,10 @@ def is_expired(entry: OutboundEntry, now: datetime) -> bool:
 
 def is_exhausted(entry: OutboundEntry, now: datetime) -> bool:
     """Return whether an entry that may have arrived must not be sent again."""
-    if not entry.doubtful or entry.attempts == 0:
+    sends = entry.attempts + entry.interruptions
+    if not entry.doubtful or sends == 0:
         return False
-    return entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS or is_expired(entry, now)
+    return entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS or sends >= MAX_DOUBTFUL_SENDS or is_expired(entry, now)
 
 
 def ambiguous_delay(attempts: int) -> timedelta:
@@ -54,5 +61,6 @@ def credential_delay(rejections: int) -> float:
 
 def describe_doubt(entry: OutboundEntry) -> str:
     """Return the error of an entry that is given up because it may have arrived."""
-    times = "once" if entry.attempts == 1 else f"{entry.attempts} times"
+    sends = entry.attempts + entry.interruptions
+    times = "once" if sends == 1 else f"{sends} times"
     return f"ambiguous: it was sent {times} without a definite answer, and may have arrived: {entry.last_error}"

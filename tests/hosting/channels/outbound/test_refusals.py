@@ -37,8 +37,14 @@ async def test_a_chat_that_is_gone_is_told_nothing(start, report: Path) -> None:
     channel.send_results.append(SendUndeliverable("blocked", is_chat_gone=True))
     running = await start(channel=channel, brain=Sender())
     await channel.deliver_message("send march.txt")
-    await channel.wait_for_text("Done")
+    await wait_for_dead(running, 2)  # the file, and the answer with it
     assert [entry.id for entry in await running.store.outbox.list() if entry.id.endswith(":refused:0")] == []
+
+
+async def wait_for_dead(running: Any, count: int) -> None:
+    async with asyncio.timeout(30):
+        while len(await running.store.outbox.list(status="dead")) < count:
+            await asyncio.sleep(0)
 
 
 async def sent_file(running: Any) -> str:

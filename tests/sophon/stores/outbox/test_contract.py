@@ -129,9 +129,17 @@ async def test_only_a_send_that_left_without_a_definite_answer_or_arrived_counts
     await store.outbox.mark_sending("e")
     assert (await store.outbox.mark_ambiguous("e", "no answer")).attempts == 1
     await store.outbox.mark_sending("e")
-    [left] = await store.outbox.recover_interrupted("telegram")
-    assert left.attempts == 2
     assert (await store.outbox.mark_sent("e")).attempts == 2
+
+
+async def test_a_send_that_a_kill_interrupted_is_counted_apart(store: Store):
+    await store.outbox.add([part("e")])
+    await store.outbox.mark_sending("e")
+    [left] = await store.outbox.recover_interrupted("telegram")
+    assert (left.status, left.doubtful, left.attempts, left.interruptions) == ("ambiguous", True, 0, 1)
+    assert (await store.outbox.get("e")).interruptions == 1
+    await store.outbox.mark_dead("e", "too often")
+    assert (await store.outbox.retry("e")).interruptions == 0
 
 
 async def test_a_postponed_entry_keeps_its_status_and_is_due_later(store: Store):

@@ -1,4 +1,4 @@
-"""Refusals and retry time of outbound entries, an index of the dead letters, and the status `withdrawn`.
+"""Refusals, interruptions and retry time of outbound entries, an index of the dead letters, and the status `withdrawn`.
 
 `attempts` counted every send until now, also refused and postponed ones; of an entry that is not in doubt it starts
 anew. Entries that were given up because they were no longer needed are not dead letters.
@@ -26,6 +26,7 @@ _WITHDRAWN_REASONS = sa.or_(
 
 def upgrade() -> None:
     """Add columns and index; convert the rows."""
+    op.add_column("outbound", sa.Column("interruptions", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("outbound", sa.Column("refusals", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("outbound", sa.Column("retried_at", sa.DateTime(timezone=True)))
     op.create_index("outbound_dead", "outbound", ["number"], sqlite_where=_IS_DEAD, postgresql_where=_IS_DEAD)
@@ -44,3 +45,4 @@ def downgrade() -> None:
     with op.batch_alter_table("outbound") as outbound:
         outbound.drop_column("retried_at")
         outbound.drop_column("refusals")
+        outbound.drop_column("interruptions")
