@@ -156,15 +156,24 @@ class ApprovalPrompts:
         parts = [await self._find_entry(prompt, part) for part in range(int(prompt.value.get("parts", 1)))]
         return fits_into_chat(record.request) and not any(part is not None and part.status == "dead" for part in parts)
 
-    async def list_pending(self, location: ChatLocation) -> list[tuple[str, ApprovalRecord]]:
-        """Return the open prompts of a chat with their codes, also those of its earlier sessions."""
+    async def list_pending(self, location: ChatLocation, person: Person) -> list[tuple[str, ApprovalRecord]]:
+        """Return the open prompts of a chat with their codes, also those of its earlier sessions.
+
+        In a direct chat only those of the person: the platform may have given the chat to somebody else.
+        """
         pending: list[tuple[str, ApprovalRecord]] = []
         keys = await self._chat_state.chat_keys(location)
         for record in await self._store.approvals.list():
             note = await self._get(PROMPT_KIND, record.request.id)
-            if note is not None and note.value["chat"] in keys:
+            if note is not None and note.value["chat"] in keys and await self._may_list(record, location, person):
                 pending.append((str(note.value["code"]), record))
         return pending
+
+    async def _may_list(self, record: ApprovalRecord, location: ChatLocation, person: Person) -> bool:
+        if location.kind != "direct":
+            return True
+        run = await self._store.runs.find(task_id_from_request(record.request))
+        return run is not None and run.owner == self._chat_state.user_id(person)
 
     async def format_outcome(self, record: ApprovalRecord) -> str:
         """Return the decision as text: what, by whom and when."""

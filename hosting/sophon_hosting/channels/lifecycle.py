@@ -113,6 +113,7 @@ class ConnectedChannel:
         """Try to start the channel; return False if another attempt makes sense."""
         try:
             await self.approval_prompts.send_missing()
+            await self.inbound.identities.load()
             await self.inbound.media_groups.resume()
             await self.chat_state.expire_old()
             await self.channel.start(self.inbound)

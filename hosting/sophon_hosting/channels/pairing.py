@@ -49,8 +49,11 @@ class PairingService:
 
         The same message gets the same code again: the process may have crashed before the code was sent.
         """
-        await self._notes.expire(PAIRING_KIND, self._clock.now() - CODE_LIFETIME)
+        oldest = self._clock.now() - CODE_LIFETIME
         waiting = await self._notes.list(PAIRING_KIND, channel, account)
+        if any(note.at is not None and note.at < oldest for note in waiting):
+            await self._notes.expire(PAIRING_KIND, oldest)
+            waiting = await self._notes.list(PAIRING_KIND, channel, account)
         existing = next((note.value for note in waiting if note.key == person.id), None)
         if existing is not None:
             return str(existing["code"]) if external_id and existing.get("message") == external_id else None

@@ -1,5 +1,6 @@
 """SQL channel state."""
 
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,6 +13,10 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import channel_state
 
 
+MAX_KEYS_PER_QUERY = 500
+"""Databases limit the number of parameters of a statement."""
+
+
 class SqlChannelStateStore:
     """The notes of an `SqlStore`; see `ChannelStateStore`."""
 
@@ -22,6 +27,11 @@ class SqlChannelStateStore:
         """See `ChannelStateStore.put`."""
         await self._database.write(partial(_put, note=entry, at=self._clock.now()))
 
+    async def put_many(self, entries: Sequence[ChannelStateEntry]) -> None:
+        """See `ChannelStateStore.put_many`."""
+        if entries:
+            await self._database.write(partial(_put_many, notes=entries, at=self._clock.now()))
+
     async def add(self, entry: ChannelStateEntry) -> bool:
         """See `ChannelStateStore.add`."""
         return await self._database.write(partial(_add, note=entry, at=self._clock.now()))
@@ -30,6 +40,14 @@ class SqlChannelStateStore:
         """See `ChannelStateStore.get`."""
         found = await self._database.read(partial(_select, where=_has_key(channel, account, kind, key)))
         return found[0] if found else None
+
+    async def find_keys(self, channel: str, account: str, kind: str, keys: Collection[str]) -> frozenset[str]:
+        """See `ChannelStateStore.find_keys`."""
+        if not keys:
+            return frozenset()
+        return await self._database.read(
+            partial(_find_keys, channel=channel, account=account, kind=kind, keys=list(keys))
+        )
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """See `ChannelStateStore.list`."""
@@ -66,10 +84,47 @@ def _put(connection: Connection, note: ChannelStateEntry, at: datetime) -> None:
         connection.execute(update(channel_state).where(where).values(value=dict(note.value), at=at))
 
 
+def _put_many(connection: Connection, notes: Sequence[ChannelStateEntry], at: datetime) -> None:
+    known: set[tuple[str, str, str, str]] = set()
+    for channel, account, kind in {(note.channel, note.account, note.kind) for note in notes}:
+        keys = [note.key for note in notes if (note.channel, note.account, note.kind) == (channel, account, kind)]
+        known |= {(channel, account, kind, key) for key in _find_keys(connection, channel, account, kind, keys)}
+    new = [note for note in notes if (note.channel, note.account, note.kind, note.key) not in known]
+    if new:
+        connection.execute(insert(channel_state), [_to_row(note, at) for note in new])
+    for note in notes:
+        if (note.channel, note.account, note.kind, note.key) in known:
+            _put(connection, note, at)
+
+
+def _find_keys(connection: Connection, channel: str, account: str, kind: str, keys: Sequence[str]) -> frozenset[str]:
+    return frozenset(
+        row.key
+        for chunk in _chunks(keys)
+        for row in connection.execute(
+            select(channel_state.c.key).where(
+                channel_state.c.channel == channel,
+                channel_state.c.account == account,
+                channel_state.c.kind == kind,
+                channel_state.c.key.in_(chunk),
+            )
+        )
+    )
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + MAX_KEYS_PER_QUERY] for start in range(0, len(keys), MAX_KEYS_PER_QUERY))
+
+
 def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
     if _select(connection, _has_key(note.channel, note.account, note.kind, note.key)):
         return False  # atomic: a write transaction has exclusive access
-    row = {
+    connection.execute(insert(channel_state), _to_row(note, at))
+    return True
+
+
+def _to_row(note: ChannelStateEntry, at: datetime) -> dict[str, Any]:
+    return {
         "channel": note.channel,
         "account": note.account,
         "kind": note.kind,
@@ -77,8 +132,6 @@ def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
         "value": dict(note.value),
         "at": at,
     }
-    connection.execute(insert(channel_state), row)
-    return True
 
 
 def _select(connection: Connection, where: ColumnElement[bool]) -> list[ChannelStateEntry]:

@@ -131,6 +131,7 @@ class TypingAndPreview:
     async def _show_turn(self, channel: Channel, run: Run, display: _TurnDisplay) -> None:
         place = location_from_origin(run.origin)
         typing = asyncio.create_task(self._keep_typing(channel, place, str(run.origin.get("reply_to", ""))))
+        await asyncio.sleep(0)  # the indicator starts before a preview, for which the text may be there already
         try:
             await self._update_previews(channel, run, place, display)
         finally:

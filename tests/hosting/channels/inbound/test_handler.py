@@ -166,9 +166,9 @@ class Desk:
 async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() -> None:
     desk = Desk()
     desk.gate.clear()
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
     await desk.begun.wait()
-    await desk.albums.add_piece(written(2, "two", media_group_id="x"))
+    await desk.albums.add_pieces([written(2, "two", media_group_id="x")])
     desk.gate.set()
     await desk.rest()
     assert desk.taken == [("w1", "one"), ("w2", "two")]
@@ -177,7 +177,7 @@ async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() 
 async def test_an_album_that_could_not_be_taken_is_tried_again() -> None:
     desk = Desk()
     desk.failures.append(StoreError("memory", "the disk is full"))
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
     await desk.rest()
     assert desk.taken == [("w1", "one")]
 
@@ -186,16 +186,16 @@ async def test_a_repeat_that_comes_while_its_album_is_taken_is_no_second_message
     desk = Desk()
     pieces = [written(number, f"text {number}", media_group_id="x") for number in (1, 2)]
     for piece in pieces:
-        await desk.albums.add_piece(piece)
+        await desk.albums.add_pieces([piece])
     await desk.rest()
-    await desk.albums.add_piece(pieces[1])
+    await desk.albums.add_pieces([pieces[1]])
     await desk.rest()
     assert desk.taken == [("w1", "text 1\ntext 2")]
 
 
 async def test_pieces_in_two_chats_are_two_albums() -> None:
     desk = Desk()
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
-    await desk.albums.add_piece(replace(written(2, "two", media_group_id="x"), location=ChatLocation("66")))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
+    await desk.albums.add_pieces([replace(written(2, "two", media_group_id="x"), location=ChatLocation("66"))])
     await desk.rest()
     assert sorted(desk.taken) == [("w1", "one"), ("w2", "two")]
