@@ -97,20 +97,18 @@ class MessageAcceptor:
             raise failures[0]
 
     async def _build_requests(self, messages: Sequence[InboundMessage]) -> list[RunRequest]:
-        sessions: dict[tuple[str, str], SessionSummary] = {}
-        owners: dict[tuple[str, str], str] = {}
-        requests: list[RunRequest] = []
-        for message in messages:
-            place, person = message.location, message.person
-            key = (place.key, person.id)
-            if key not in sessions:
-                sessions[key] = await self._find_session(place, person)
-                owners[key] = await self._chat_state.data_owner(place, person)
-            requests.append(self._build_request(message, sessions[key], owners[key]))
-        return requests
+        places = {(each.location.key, each.person.id): (each.location, each.person) for each in messages}
+        # Concurrently, so that the store commits new sessions together.
+        found = await asyncio.gather(*(self._find_session(*each) for each in places.values()))
+        sessions = dict(zip(places, found, strict=True))
+        return [
+            self._build_request(message, *sessions[message.location.key, message.person.id]) for message in messages
+        ]
 
-    async def _find_session(self, place: ChatLocation, person: Person) -> SessionSummary:
-        return await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
+    async def _find_session(self, place: ChatLocation, person: Person) -> tuple[SessionSummary, str]:
+        """Return the chat's session, and the owner of the data that its turns use."""
+        session = await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
+        return session, await self._chat_state.data_owner(place, person)
 
     def _build_request(self, message: InboundMessage, session: SessionSummary, data_owner: str) -> RunRequest:
         place = message.location

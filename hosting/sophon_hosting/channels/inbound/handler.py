@@ -1,6 +1,8 @@
 """Inbound handler: access check, then dispatch to the queue, a chat command, a media group or an approval."""
 
+import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -156,17 +158,27 @@ class InboundHandler:
 
     async def _admit_messages(self, messages: Sequence[InboundMessage]) -> list[InboundMessage]:
         """Return the messages of people who may write; offer pairing codes to those who may ask for one."""
-        admissions: dict[tuple[Person, ChatLocation, bool], Admission] = {}
-        admitted: list[InboundMessage] = []
+        by_sender: dict[str, list[InboundMessage]] = defaultdict(list)
+        for message in messages:
+            by_sender[message.person.number or message.person.id].append(message)
+        # Concurrently, so that the store commits together what it learns of many people.
+        admitted = await asyncio.gather(*(self._admit_sender(each) for each in by_sender.values()))
+        admissions = {external_id: admission for each in admitted for external_id, admission in each.items()}
+        identified = [await self._apply_admission(message, admissions[message.external_id]) for message in messages]
+        return [message for message in identified if message is not None]
+
+    async def _admit_sender(self, messages: Sequence[InboundMessage]) -> dict[str, Admission]:
+        """Return the admission of each message of one number, or one person, by the message's id."""
+        known: dict[tuple[Person, ChatLocation, bool], Admission] = {}
+        admissions: dict[str, Admission] = {}
         for message in messages:
             # Only one piece of a media group mentions the bot; this is decided once all pieces have arrived.
             mentioned = message.is_mention or message.media_group_id is not None
             key = (message.person, message.location, mentioned)
-            if key not in admissions:
-                admissions[key] = await self._admit(message, mentioned=mentioned, forget=admissions.clear)
-            if (identified := await self._apply_admission(message, admissions[key])) is not None:
-                admitted.append(identified)
-        return admitted
+            if key not in known:
+                known[key] = await self._admit(message, mentioned=mentioned, forget=known.clear)
+            admissions[message.external_id] = known[key]
+        return admissions
 
     async def _apply_admission(self, message: InboundMessage, admission: Admission) -> InboundMessage | None:
         """Return the message of a person who may write, with that person and chat; None for others."""
