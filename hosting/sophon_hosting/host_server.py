@@ -141,6 +141,7 @@ class HostServer:
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         await self.services.open()
+        await self.channels.load()
         await self.host.start()
         self.post_turn.start()
         await self._runner.setup()

@@ -64,8 +64,8 @@ class ChatState:
         )
 
     async def expire_old(self) -> None:
-        """Delete expired records of processed events and approval prompts."""
-        for kind in (PROCESSED_KIND, "asked", "code"):
+        """Delete expired records of processed events, approval prompts and previews."""
+        for kind in (PROCESSED_KIND, "asked", "code", "preview"):
             await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
 
     async def is_paired(self, person: Person) -> bool:

@@ -167,7 +167,7 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
     """Return the message from what `message_to_json` returned."""
     return InboundMessage(
         external_id=data["external_id"],
-        person=Person(**{**data["person"], "listed_ids": tuple(data["person"].get("listed_ids", ()))}),
+        person=_person_from_json(data["person"]),
         location=ChatLocation(**data["place"]),
         text=data["text"],
         message_id=data["message_id"],
@@ -179,3 +179,7 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
         is_late=data["late"],
         is_forwarded=data.get("forwarded", False),  # missing in groups that an earlier version stored
     )
+
+
+def _person_from_json(data: Mapping[str, Any]) -> Person:
+    return replace(Person(**data), listed_ids=tuple(data.get("listed_ids", ())))
