@@ -21,18 +21,18 @@ class OperatorPolicy:
     """Who must approve calls of Critical risk. By default nobody but the person who asked.
 
     `operators` are principals. `several_users`: the host has other users or channels, so the person who asked need not
-    be an operator. `four_eyes`: nobody approves their own Critical call, operators included. `linked_operators` are
-    principals of people whom `operators` names by another id; channels keep them up to date.
+    be an operator. `four_eyes`: nobody approves their own Critical call, operators included. `operator_overrides`
+    states of single principals whether they are operators: channels know people by ids that `operators` does not name.
     """
 
     operators: frozenset[str] = frozenset()
     several_users: bool = False
     four_eyes: bool = False
-    linked_operators: set[str] = field(default_factory=set[str], compare=False)
+    operator_overrides: dict[str, bool] = field(default_factory=dict[str, bool], compare=False)
 
     def is_operator(self, principal: str) -> bool:
         """Return whether the principal is an operator."""
-        return principal in self.operators or principal in self.linked_operators
+        return self.operator_overrides.get(principal, principal in self.operators)
 
     def needs_operator(self, risk: Risk, asker: str) -> bool:
         """Return whether a call of the asker's turn needs an operator's decision, or with four eyes another's."""

@@ -3,7 +3,7 @@
 from aiohttp import web
 
 MAX_UNVERIFIED_BYTES = 48 * 1024 * 1024
-"""Bytes of bodies that one reader holds at a time; requests beyond it are refused, and the platform sends them again."""
+"""Bytes of bodies that one reader holds at a time; requests beyond it are refused, and are sent again later."""
 
 
 class WebhookBodyReader:

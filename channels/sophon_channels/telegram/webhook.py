@@ -48,12 +48,12 @@ class TelegramWebhook:
             return build_closing_response(401)
         body = await self._bodies.read(request)
         if isinstance(body, web.Response):
-            self._refusals.warning(
-                "size",
-                "rejected a request to %s: more than %d bytes, or too many at a time",
-                WEBHOOK_PATH,
-                MAX_BODY_BYTES,
-            )
+            if body.status == 413:
+                self._refusals.warning(
+                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+                )
+            else:
+                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
             return body
         update = _parse_body(body)
         if update is None:

@@ -52,12 +52,12 @@ class WhatsAppWebhook:
             return self._refuse_signature()
         body = await self._bodies.read(request)
         if isinstance(body, web.Response):
-            self._refusals.warning(
-                "size",
-                "rejected a request to %s: more than %d bytes, or too many at a time",
-                WEBHOOK_PATH,
-                MAX_BODY_BYTES,
-            )
+            if body.status == 413:
+                self._refusals.warning(
+                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+                )
+            else:
+                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
             return body
         if not is_valid_signature(body, signature, self._secret):
             return self._refuse_signature()

@@ -15,6 +15,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
+LINK_KIND = "link"
 """Kinds of the stored notes."""
 
 PROCESSED_RETENTION_DAYS = 14
@@ -70,8 +71,13 @@ class ChatState:
 
     async def is_paired(self, person: Person) -> bool:
         """Return whether the person's pairing code was approved, under any of the ids known for the person."""
-        notes = [await self._get(PERSON_KIND, each) for each in sorted({person.id} | person.known_ids)]
-        return any(note is not None and bool(note.value.get("paired")) for note in notes)
+        for each in sorted({person.id} | person.known_ids):
+            note = await self._get(PERSON_KIND, each)
+            # A number under which another person is known is that person's pairing.
+            is_own = each == person.id or await self._get(LINK_KIND, each) is None
+            if note is not None and note.value.get("paired") and is_own:
+                return True
+        return False
 
     async def has_person(self, person_id: str) -> bool:
         """Return whether a person was recorded under this id: paired, or with a name."""

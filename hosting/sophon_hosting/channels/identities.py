@@ -24,12 +24,15 @@ from sophon.principals import channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, ChatLocation, IdentityChanged, Person
-from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
 
 log = logging.getLogger("sophon")
 
-ALIAS_KIND, LINK_KIND = "alias", "link"
-"""Kinds of the stored notes: a person by platform id, and the ids of a person by person."""
+ALIAS_KIND = "alias"
+"""Kind of the note that stores to whom a platform id belongs; the ids of a person are in one of `LINK_KIND`."""
+
+NOBODY = ""
+"""Person of an id that the operator has unlinked: it is linked to whoever writes with it next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class KnownIdentities:
     user_owner: str | None = None
     has_user: bool = False
     has_number: bool = False
+    is_unlinked: bool = False
+    """The operator has unlinked the number, so that it names whoever writes with it next."""
 
     @property
     def knows_user(self) -> bool:
@@ -93,6 +98,9 @@ def link_ids(user_id: str, number: str, known: KnownIdentities) -> tuple[str, Li
         return by_user.person, None
     if by_user is not None:
         return by_user.person, _add_number(by_user, number, known)
+    if known.is_unlinked:
+        link = IdentityLink(user_id, user_id, number, (user_id, number), number)
+        return user_id, LinkChange((link,), ((user_id, user_id), (number, user_id)))
     if by_number is not None and not by_number.user_id and not known.knows_user:  # known by the number only so far
         link = replace(by_number, user_id=user_id, listed_ids=_with(by_number.listed_ids, user_id))
         return link.person, LinkChange((link,), ((user_id, link.person),))
@@ -174,7 +182,9 @@ class IdentityLinks:
             links = change.links if change is not None else (by_user or by_number,)
             link = next((each for each in links if each is not None and each.person == person_id), link)
         if link is None:
-            self._on_link(IdentityLink(person.id))  # the operator may have removed its link
+            link = await self._link_of_person(person.id)
+        if link is None:
+            self._on_link(IdentityLink(person.id))
             return Identification(person, location)
         self._on_link(link)
         linked = replace(person, id=link.person, listed_ids=link.listed_ids)
@@ -230,7 +240,7 @@ class IdentityLinks:
         """Store a change: chats first, as a change that was cut short is made again by the next event."""
         for old_chat, new_chat in change.moved_chats:
             await self._chat_state.migrate_chat(old_chat, new_chat)
-        notes = [self._note(LINK_KIND, link.person, _link_to_json(link)) for link in change.links]
+        notes = [self._note(LINK_KIND, link.person, link_to_json(link)) for link in change.links]
         notes += [self._note(ALIAS_KIND, key, {"person": person}) for key, person in change.aliases]
         await self._store.channel_state.put_many(notes)
         for link in change.links:
@@ -248,6 +258,7 @@ class IdentityLinks:
             await self._session_owner(person.user_id),
             await self._chat_state.has_person(person.user_id),
             await self._chat_state.has_person(person.number),
+            await self._is_unlinked(person.number),
         )
 
     async def _find(self, platform_id: str) -> IdentityLink | None:
@@ -255,13 +266,23 @@ class IdentityLinks:
         if not platform_id:
             return None
         alias = await self._get(ALIAS_KIND, platform_id)
-        if alias is None:
+        if alias is None or alias.value["person"] == NOBODY:
             return None
         person = str(alias.value["person"])
         note = await self._get(LINK_KIND, person)
         if note is not None:
             return link_from_note(note)
         return IdentityLink(person, number=platform_id, listed_ids=(person,), chat=platform_id)
+
+    async def _link_of_person(self, person_id: str) -> IdentityLink | None:
+        """Return the link for an unlinked id under which a person is known: then it is of that person's next holder."""
+        if await self._get(LINK_KIND, person_id) is None:
+            return None
+        return IdentityLink(f"{person_id}~", number=person_id, listed_ids=(person_id,), chat=person_id)
+
+    async def _is_unlinked(self, platform_id: str) -> bool:
+        alias = await self._get(ALIAS_KIND, platform_id)
+        return alias is not None and alias.value["person"] == NOBODY
 
     async def _is_known(self, platform_id: str) -> bool:
         return await self._chat_state.has_person(platform_id) or await self._session_owner(platform_id) == platform_id
@@ -288,7 +309,21 @@ def link_from_note(note: ChannelStateEntry) -> IdentityLink:
     )
 
 
-def _link_to_json(link: IdentityLink) -> dict[str, Any]:
+def without_id(link: IdentityLink, platform_id: str) -> IdentityLink:
+    """Return the link without a number or user id. Pure.
+
+    Without any id left, `listed_ids` has one that no setting names: an empty one would mean the person's own id.
+    """
+    return replace(
+        link,
+        user_id="" if link.user_id == platform_id else link.user_id,
+        number="" if link.number == platform_id else link.number,
+        listed_ids=tuple(each for each in link.listed_ids if each != platform_id) or (f"{link.person}~",),
+    )
+
+
+def link_to_json(link: IdentityLink) -> dict[str, Any]:
+    """Return a link as plain JSON, in the stored format."""
     return {
         "user_id": link.user_id,
         "number": link.number,

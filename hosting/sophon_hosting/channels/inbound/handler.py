@@ -276,11 +276,12 @@ class InboundHandler:
     def _update_operator(self, link: IdentityLink) -> None:
         """Make a person an operator whom the setting Approvers names by another id, or no longer."""
         principal = channel_person_principal(self._channel.name, link.person)
-        operators = self._host.services.operator_policy.linked_operators
-        if self._policy.is_approver(Person(link.person, listed_ids=link.listed_ids)):
-            operators.add(principal)
+        policy = self._host.services.operator_policy
+        is_approver = self._policy.is_approver(Person(link.person, listed_ids=link.listed_ids))
+        if is_approver == (principal in policy.operators):
+            policy.operator_overrides.pop(principal, None)
         else:
-            operators.discard(principal)
+            policy.operator_overrides[principal] = is_approver
 
     def _event_name(self, message: InboundMessage) -> str:
         return f"{self._channel.name}:{self._channel.account}:{message.external_id}"

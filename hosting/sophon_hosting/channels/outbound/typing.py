@@ -71,7 +71,10 @@ class TypingAndPreview:
             self._keep_text(frame, display)
         elif frame.name in ("task_started", "approval_resolved"):
             self._start_display(frame.task_id)
-        elif frame.name in ("stream_chunk", "stream_reset"):
+        elif frame.name == "stream_reset":  # also the first event of a turn that goes on after a restart
+            self._start_display(frame.task_id)
+            self._append_chunk(frame)
+        elif frame.name == "stream_chunk":
             self._append_chunk(frame)
 
     def find_preview(self, run_id: str) -> str | None:
