@@ -14,7 +14,8 @@ class WebhookBodyReader:
 
     def __init__(self, max_bytes: int, max_total_bytes: int = MAX_UNVERIFIED_BYTES) -> None:
         self.max_bytes, self._max_total_bytes = max_bytes, max_total_bytes
-        self._held_bytes = 0
+        self.held_bytes = 0
+        """Bytes of the bodies that are being read."""
 
     async def read(self, request: web.Request) -> bytes | web.Response:
         """Return the body, or the response that refuses it: 413 too large, 503 too much is being read already."""
@@ -24,13 +25,13 @@ class WebhookBodyReader:
         try:
             async for chunk in request.content.iter_any():
                 body += chunk
-                self._held_bytes += len(chunk)
+                self.held_bytes += len(chunk)
                 if len(body) > self.max_bytes:
                     return build_closing_response(413)
-                if self._held_bytes > self._max_total_bytes:
+                if self.held_bytes > self._max_total_bytes:
                     return build_closing_response(503)
         finally:
-            self._held_bytes -= len(body)
+            self.held_bytes -= len(body)
         return bytes(body)
 
 
