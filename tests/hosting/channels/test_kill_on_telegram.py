@@ -28,9 +28,10 @@ async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> 
     here = program(Channels={"Telegram": telegram})
     serving = await asyncio.to_thread(here.serve)
     await api.deliver(update(1, "tell"))
-    [preview] = await api.called("sendMessage")
+    async with asyncio.timeout(30):
+        [preview] = await api.called("sendMessage")
+        await api.until_confirmed(2)
     assert preview["text"] == "one "
-    await api.until_confirmed(2)
     assert (await serving.ended(signal.SIGKILL))[0] == -signal.SIGKILL
     [(_, number)] = api.messages
     return here, number
