@@ -79,13 +79,11 @@ class TypingAndPreview:
 
     def find_preview(self, run_id: str) -> str | None:
         """Return the platform's id of the run's preview, as far as it is remembered; see `load_preview`."""
-        preview = self._previews.find(run_id)
-        return None if preview is None else preview.message_id
+        return self._previews.find(run_id)
 
     async def load_preview(self, channel: Channel, run_id: str) -> str | None:
         """Return the platform's id of the run's preview, also if an earlier process has shown it."""
-        preview = await self._previews.load(channel, run_id)
-        return None if preview is None else preview.message_id
+        return await self._previews.load(channel, run_id)
 
     async def load_unfinished(self) -> None:
         """Read the previews of all unfinished runs."""
@@ -94,9 +92,9 @@ class TypingAndPreview:
                 await self._previews.load(channel, run.id)
 
     async def complete_preview(self, run: Run) -> OutboundMessage | None:
-        """Return the message that makes the preview of a waiting run whole; None if there is none, or it is whole.
+        """Return the message that makes the preview of a waiting run whole; None if there is no preview.
 
-        The preview shows the text of some moment before, or of a process that was killed.
+        The preview may show the text of some moment before, or of a process that was killed.
         """
         channel = self._channels.get(run.channel)
         if channel is None:
@@ -105,9 +103,9 @@ class TypingAndPreview:
             await self.wait_until_idle(run.id)
         preview = await self._previews.load(channel, run.id)
         text = self._waiting_text(run)
-        if preview is None or text is None or text == preview.text:
+        if preview is None or text is None:
             return None
-        return OutboundMessage(text or NO_TEXT_YET, replaces_message_id=preview.message_id)
+        return OutboundMessage(text or NO_TEXT_YET, replaces_message_id=preview)
 
     async def wait_until_idle(self, run_id: str) -> None:
         """Wait until no preview update of a finished run is in flight, or `IDLE_TIMEOUT_SECONDS` have passed."""
@@ -198,8 +196,10 @@ class TypingAndPreview:
         shown_text = ""
         while not display.is_over.is_set():
             if display.text.strip() and display.text != shown_text:
-                shown_text = display.text
-                await self._update_preview(channel, run, place, shown_text)
+                text = display.text
+                await self._update_preview(channel, run, place, text)
+                # The rate limits may have refused the first one; a later one is repeated with the next text.
+                shown_text = text if self.find_preview(run.id) is not None else ""
             try:
                 async with self._clock.timeout(PREVIEW_INTERVAL_SECONDS[place.kind]):
                     await display.is_over.wait()
@@ -211,7 +211,7 @@ class TypingAndPreview:
             place, text, self.find_preview(run.id), str(run.origin.get("reply_to") or "") or None
         )
         if preview_id is not None:
-            await self._previews.record(channel, run.id, preview_id, text)
+            await self._previews.record(channel, run.id, preview_id)
 
 
 def location_from_origin(origin: Mapping[str, Any]) -> ChatLocation:
