@@ -4,7 +4,7 @@ Approving a call of Critical risk gives the rights of the host's account, and wi
 host. With several users the person who asked must therefore not be enough, by whatever way the call is approved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from sophon.tools.tool import Risk
@@ -21,29 +21,35 @@ class OperatorPolicy:
     """Who must approve calls of Critical risk. By default nobody but the person who asked.
 
     `operators` are principals. `several_users`: the host has other users or channels, so the person who asked need not
-    be an operator. `four_eyes`: nobody approves their own Critical call, operators included.
+    be an operator. `four_eyes`: nobody approves their own Critical call, operators included. `operator_overrides`
+    states of single principals whether they are operators: channels know people by ids that `operators` does not name.
     """
 
     operators: frozenset[str] = frozenset()
     several_users: bool = False
     four_eyes: bool = False
+    operator_overrides: dict[str, bool] = field(default_factory=dict[str, bool], compare=False)
+
+    def is_operator(self, principal: str) -> bool:
+        """Return whether the principal is an operator."""
+        return self.operator_overrides.get(principal, principal in self.operators)
 
     def needs_operator(self, risk: Risk, asker: str) -> bool:
         """Return whether a call of the asker's turn needs an operator's decision, or with four eyes another's."""
         if risk < OPERATOR_RISK:
             return False
-        return self.four_eyes or (self.several_users and asker not in self.operators)
+        return self.four_eyes or (self.several_users and not self.is_operator(asker))
 
     def find_problem(self, risk: Risk, *, asker: str, decider: str, approves: bool) -> DecisionProblem | None:
         """Return why `decider` may not decide a request of the asker's turn, or None.
 
         A rejection runs nothing: the asker may always reject.
         """
-        if decider != asker and decider not in self.operators:
+        if decider != asker and not self.is_operator(decider):
             return "forbidden"
         if not approves or not self.needs_operator(risk, asker):
             return None
-        if decider not in self.operators or (self.four_eyes and decider == asker):
+        if not self.is_operator(decider) or (self.four_eyes and decider == asker):
             return "operator_needed"
         return None
 

@@ -26,7 +26,11 @@ class AccessPolicy:
 
     def is_listed(self, person: Person) -> bool:
         """Return whether the settings list the person."""
-        return person.id in self.allow_from or person.id in self.approvers
+        return not person.known_ids.isdisjoint(self.allow_from) or self.is_approver(person)
+
+    def is_approver(self, person: Person) -> bool:
+        """Return whether the person is in the setting Approvers."""
+        return not person.known_ids.isdisjoint(self.approvers)
 
     def decide_access(
         self, person: Person, location: ChatLocation, *, is_mention: bool, is_paired: bool, chat_ids: Collection[str]

@@ -15,10 +15,23 @@ ChatKind: TypeAlias = Literal["direct", "group"]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user of the platform. `id` is the platform's stable id, never a name that the user can choose."""
+    """A user of the platform. `id` is the platform's stable id, never a name that the user can choose.
+
+    A platform on which a person has several ids states those of this event: `user_id` is never given to anybody else,
+    `number` may be. The host links them, and then `id` is the one under which it knows the person, and `listed_ids` are
+    those under which the settings may name the person; none means `id`.
+    """
 
     id: str
     name: str = ""
+    user_id: str = ""
+    number: str = ""
+    listed_ids: tuple[str, ...] = ()
+
+    @property
+    def known_ids(self) -> frozenset[str]:
+        """The ids under which the settings may name the person."""
+        return frozenset(self.listed_ids) or frozenset((self.id,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +131,17 @@ class ChatMigrated:
 
 
 @dataclass(frozen=True, slots=True)
+class IdentityChanged:
+    """The platform states that a person has other ids now. An id that is not stated, or has not changed, is empty."""
+
+    external_id: str
+    old_user_id: str = ""
+    old_number: str = ""
+    new_user_id: str = ""
+    new_number: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DeliveryReceipt:
     """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts. `chat` is the chat
     that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too.
@@ -132,7 +156,7 @@ class DeliveryReceipt:
     is_chat_unreachable: bool = False
 
 
-InboundEvent: TypeAlias = InboundMessage | ButtonPress | ChatMigrated | DeliveryReceipt
+InboundEvent: TypeAlias = InboundMessage | ButtonPress | ChatMigrated | IdentityChanged | DeliveryReceipt
 """Everything that a channel reports to the host."""
 
 

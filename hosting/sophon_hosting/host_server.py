@@ -143,6 +143,7 @@ class HostServer:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
         await self.services.store.maintenance.verify()
         await self.services.open()
+        await self.channels.load()
         await self.host.start()
         self.post_turn.start()
         await self._runner.setup()

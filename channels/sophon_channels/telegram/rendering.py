@@ -20,11 +20,20 @@ TEXT_LIMIT = 4096
 REPEAT_MARK = "♻️ This may be a repeat:\n"
 """Prefix of a message that is sent again because it is unknown whether it arrived."""
 
-PART_LIMIT = TEXT_LIMIT - utf16_length(REPEAT_MARK)
-"""Maximum length of one part, in UTF-16 units, without the space for `REPEAT_MARK`."""
+TOPIC_MARK = "↪️ For the topic {topic}, which is closed or deleted:\n"
+"""Prefix of a message that is sent to the chat because its topic is gone."""
 
-CAPTION_LIMIT = 1024 - utf16_length(REPEAT_MARK)
-"""Units after entity parsing (Bot API, sendDocument), without the space for `REPEAT_MARK`."""
+MAX_PREFIX_LENGTH = utf16_length(REPEAT_MARK) + utf16_length(TOPIC_MARK.format(topic=2**53))
+"""In UTF-16 units: space that each part leaves for the prefixes."""
+
+PART_LIMIT = TEXT_LIMIT - MAX_PREFIX_LENGTH
+"""Maximum length of one part, in UTF-16 units, without the space for the prefixes."""
+
+MAX_CAPTION_LENGTH = 1024
+"""Units after entity parsing (Bot API, sendDocument)."""
+
+CAPTION_LIMIT = MAX_CAPTION_LENGTH - MAX_PREFIX_LENGTH
+"""Maximum length of a caption, in UTF-16 units, without the space for the prefixes."""
 
 MAX_BUTTONS = 100
 BUTTONS_PER_ROW = 2

@@ -13,6 +13,7 @@ from sophon.errors import StoreError
 from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.json_fields import JsonObject
 from sophon_channels.telegram.polling import UpdateHandler
+from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 
 log = logging.getLogger("sophon")
 
@@ -35,6 +36,7 @@ class TelegramWebhook:
 
     def __init__(self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool]) -> None:
         self._refusals = RateLimitedLog(log)
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES)
         self._secret, self._handle_updates, self._is_ready = secret.encode(), handle_updates, is_ready
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -43,13 +45,16 @@ class TelegramWebhook:
         given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._secret):
             self._refusals.warning("secret", "rejected a request to %s with a wrong secret", WEBHOOK_PATH)
-            return _closing_response(401)
-        body = await _read_body(request)
-        if body is None:
-            self._refusals.warning(
-                "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
-            )
-            return _closing_response(413)
+            return build_closing_response(401)
+        body = await self._bodies.read(request)
+        if isinstance(body, web.Response):
+            if body.status == 413:
+                self._refusals.warning(
+                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+                )
+            else:
+                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
+            return body
         update = _parse_body(body)
         if update is None:
             return web.Response(status=400)
@@ -64,24 +69,6 @@ class TelegramWebhook:
             log.error("a Telegram update could not be stored; Telegram will send it again: %s", error)  # noqa: TRY400
             return web.Response(status=503)
         return web.Response()
-
-
-def _closing_response(status: int) -> web.Response:
-    """Return a response that closes the connection, so that the rest of a large body is not read."""
-    response = web.Response(status=status)
-    response.force_close()
-    return response
-
-
-async def _read_body(request: web.Request) -> bytes | None:
-    if (request.content_length or 0) > MAX_BODY_BYTES:
-        return None
-    body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            return None
-    return bytes(body)
 
 
 def _parse_body(body: bytes) -> JsonObject | None:

@@ -12,8 +12,8 @@ from typing import Literal
 from sophon_channels.contract import (
     ButtonPress,
     ChatLocation,
-    ChatMigrated,
     DeliveryReceipt,
+    IdentityChanged,
     InboundEvent,
     InboundMessage,
     Person,
@@ -74,7 +74,7 @@ def _parse_messages(value: JsonObject, now: datetime) -> Iterator[InboundEvent]:
 def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now: datetime) -> InboundEvent | None:
     external_id, kind = get_text(message, "id"), get_text(message, "type")
     if kind == "system" and external_id:
-        return _parse_migration(message, external_id)
+        return _parse_identity_change(message, external_id)
     person, chat = _sender_and_chat(message, contacts)
     if not (person.id and chat and external_id):
         return None
@@ -119,7 +119,7 @@ def _sender_and_chat(message: JsonObject, contacts: Mapping[str, JsonObject]) ->
     contact = contacts.get(user) or contacts.get(number) or EMPTY_OBJECT
     number, user = number or get_text(contact, "wa_id"), user or get_text(contact, "user_id")
     name = to_single_line(get_text(get_object(contact, "profile"), "name"))
-    return Person(user or number, name), number or user
+    return Person(user or number, name, user_id=user, number=number), number or user
 
 
 def _contacts_by_id(value: JsonObject) -> dict[str, JsonObject]:
@@ -147,17 +147,22 @@ def _parse_callback_data(message: JsonObject, kind: str) -> str | None:
     return None
 
 
-def _parse_migration(message: JsonObject, external_id: str) -> ChatMigrated | None:
-    """Return the migration when a person's user id or number has changed; the chat's key changes with it, from number
-    to number if the new number is known.
+def _parse_identity_change(message: JsonObject, external_id: str) -> IdentityChanged | None:
+    """Return the change when a person has a new number or user id; a new number comes with a new user id.
+
+    Source: "System messages webhook reference" of Meta's documentation. A person who hides the number has no `from`.
     """
-    system, number = get_object(message, "system"), get_text(message, "from")
+    system = get_object(message, "system")
     if get_text(system, "type") not in ("user_changed_user_id", "user_changed_number"):
         return None
-    old_chat, new_user = number or get_text(message, "from_user_id"), get_text(system, "user_id")
-    new_number = get_text(system, "wa_id") or get_text(system, "new_wa_id")
-    new_chat = (new_number or new_user) if number else (new_user or new_number)
-    return ChatMigrated(external_id, old_chat, new_chat) if old_chat and new_chat and old_chat != new_chat else None
+    new_user, new_number = get_text(system, "user_id"), get_text(system, "wa_id") or get_text(system, "new_wa_id")
+    sender, old_number = get_text(message, "from_user_id"), get_text(message, "from")
+    old_user = get_text(system, "previous_user_id") or ("" if sender == new_user else sender)
+    new_user = "" if new_user == old_user else new_user
+    new_number = "" if new_number == old_number else new_number
+    if not (old_user or old_number) or not (new_user or new_number):
+        return None
+    return IdentityChanged(external_id, old_user, old_number, new_user, new_number)
 
 
 def _parse_statuses(value: JsonObject) -> Iterator[DeliveryReceipt]:

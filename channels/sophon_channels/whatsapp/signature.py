@@ -2,9 +2,18 @@
 
 import hashlib
 import hmac
+import re
 
 SIGNATURE_HEADER = "X-Hub-Signature-256"
 SIGNATURE_PREFIX = "sha256="
+
+
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+def is_well_formed_signature(header: str) -> bool:
+    """Return whether the header could be the signature of some body."""
+    return _SIGNATURE.fullmatch(header) is not None
 
 
 def is_valid_signature(body: bytes, header: str, secret: str) -> bool:

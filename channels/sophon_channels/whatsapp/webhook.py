@@ -9,7 +9,8 @@ from aiohttp import web
 
 from sophon.errors import StoreError
 from sophon.rate_limited_log import RateLimitedLog
-from sophon_channels.whatsapp.signature import SIGNATURE_HEADER, is_valid_signature
+from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
+from sophon_channels.whatsapp.signature import SIGNATURE_HEADER, is_valid_signature, is_well_formed_signature
 
 log = logging.getLogger("sophon")
 
@@ -28,6 +29,7 @@ class WhatsAppWebhook:
         self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]
     ) -> None:
         self._refusals = RateLimitedLog(log)
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES)
         self._secret, self._verify_token = secret, verify_token.encode()
         self._handle_payload, self._is_ready = handle_payload, is_ready
 
@@ -41,21 +43,33 @@ class WhatsAppWebhook:
         return web.Response(text=request.query.get("hub.challenge", ""))
 
     async def handle(self, request: web.Request) -> web.Response:
-        """Handle one delivery: 413 too large, 401 wrong signature, 400 not JSON, 503 not stored, 200 stored."""
-        body = await _read_body(request)
-        if body is None:
-            self._refusals.warning(
-                "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
-            )
-            return _closing_response(413)
-        if not is_valid_signature(body, request.headers.get(SIGNATURE_HEADER, ""), self._secret):
-            self._refusals.warning("signature", "rejected a request to %s with a wrong signature", WEBHOOK_PATH)
-            return _closing_response(401)
+        """Handle one delivery: 413 too large, 401 wrong signature, 400 not JSON, 503 not stored, 200 stored.
+
+        Without something that looks like a signature the body is not read.
+        """
+        signature = request.headers.get(SIGNATURE_HEADER, "")
+        if not is_well_formed_signature(signature):
+            return self._refuse_signature()
+        body = await self._bodies.read(request)
+        if isinstance(body, web.Response):
+            if body.status == 413:
+                self._refusals.warning(
+                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
+                )
+            else:
+                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
+            return body
+        if not is_valid_signature(body, signature, self._secret):
+            return self._refuse_signature()
         try:
             payload: object = json.loads(body)
         except (ValueError, RecursionError):
             return web.Response(status=400)
         return await self._store(payload)
+
+    def _refuse_signature(self) -> web.Response:
+        self._refusals.warning("signature", "rejected a request to %s with a wrong signature", WEBHOOK_PATH)
+        return build_closing_response(401)
 
     async def _store(self, payload: object) -> web.Response:
         if not self._is_ready():
@@ -66,21 +80,3 @@ class WhatsAppWebhook:
             log.error("WhatsApp events could not be stored; WhatsApp will send them again: %s", error)  # noqa: TRY400
             return web.Response(status=503)
         return web.Response()
-
-
-def _closing_response(status: int) -> web.Response:
-    """Return a response that closes the connection, so that the rest of a large body is not read."""
-    response = web.Response(status=status)
-    response.force_close()
-    return response
-
-
-async def _read_body(request: web.Request) -> bytes | None:
-    if (request.content_length or 0) > MAX_BODY_BYTES:
-        return None
-    body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            return None
-    return bytes(body)

@@ -1,9 +1,9 @@
 """Approval prompts: sent to the chat that a turn came from, once; decided by button or command, then marked."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from sophon.approvals import Decision
 from sophon.clock import Clock
@@ -46,6 +46,9 @@ EXPIRY_ACTOR = "expiry"
 VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
 VERDICT_MARKS = {"approve": "✅", "edit": "✅", "reject": "❌"}
 
+PreviewCompleter: TypeAlias = Callable[[Run], Awaitable[OutboundMessage | None]]
+"""Returns the message that makes a run's preview whole, None if nothing is to be done."""
+
 
 class ApprovalPrompts:
     """Open approval prompts of one channel.
@@ -53,8 +56,16 @@ class ApprovalPrompts:
     The person who started the turn decides, or a person in Approvers, here or elsewhere; the first decision counts.
     """
 
-    def __init__(self, host: Host, channel: Channel, chat_state: ChatState, writer: OutboundWriter) -> None:
+    def __init__(
+        self,
+        host: Host,
+        channel: Channel,
+        chat_state: ChatState,
+        writer: OutboundWriter,
+        complete_preview: PreviewCompleter,
+    ) -> None:
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
+        self._complete_preview = complete_preview
         self._store = host.services.store
         self._clock: Clock = host.services.clock
 
@@ -68,6 +79,10 @@ class ApprovalPrompts:
         chat = self._chat_of_run(run)
         if chat is None or record.decision is not None:
             return
+        whole_preview = await self._complete_preview(run)
+        if whole_preview is not None:
+            name = f"preview:{run.id}:{approval_id}"
+            await self._writer.write(chat, name, whole_preview, "preview", max_parts=1)
         code = await self._store_code(approval_id, chat)
         # In a direct chat nobody is there who could approve a call for an operator; in a group an approver may be.
         asker_only = record.request.needs_operator and run.origin.get("kind") != "group"
@@ -156,15 +171,24 @@ class ApprovalPrompts:
         parts = [await self._find_entry(prompt, part) for part in range(int(prompt.value.get("parts", 1)))]
         return fits_into_chat(record.request) and not any(part is not None and part.status == "dead" for part in parts)
 
-    async def list_pending(self, location: ChatLocation) -> list[tuple[str, ApprovalRecord]]:
-        """Return the open prompts of a chat with their codes, also those of its earlier sessions."""
+    async def list_pending(self, location: ChatLocation, person: Person) -> list[tuple[str, ApprovalRecord]]:
+        """Return the open prompts of a chat with their codes, also those of its earlier sessions.
+
+        In a direct chat only those of the person: the platform may have given the chat to somebody else.
+        """
         pending: list[tuple[str, ApprovalRecord]] = []
         keys = await self._chat_state.chat_keys(location)
         for record in await self._store.approvals.list():
             note = await self._get(PROMPT_KIND, record.request.id)
-            if note is not None and note.value["chat"] in keys:
+            if note is not None and note.value["chat"] in keys and await self._may_list(record, location, person):
                 pending.append((str(note.value["code"]), record))
         return pending
+
+    async def _may_list(self, record: ApprovalRecord, location: ChatLocation, person: Person) -> bool:
+        if location.kind != "direct":
+            return True
+        run = await self._store.runs.find(task_id_from_request(record.request))
+        return run is not None and run.owner == self._chat_state.user_id(person)
 
     async def format_outcome(self, record: ApprovalRecord) -> str:
         """Return the decision as text: what, by whom and when."""

@@ -1,7 +1,7 @@
 """Chat state of one channel in the store: paired people, current sessions, processed events, chat migrations."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
+LINK_KIND = "link"
 """Kinds of the stored notes."""
 
 PROCESSED_RETENTION_DAYS = 14
@@ -40,23 +41,47 @@ class ChatState:
             return self.user_id(person)
         return channel_chat_principal(self._channel.name, (await self.chat_ids(location.chat))[-1])
 
+    async def find_processed(self, external_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the events that were processed before."""
+        return await self._store.channel_state.find_keys(
+            self._channel.name, self._channel.account, PROCESSED_KIND, external_ids
+        )
+
     async def is_processed(self, external_id: str) -> bool:
         """Return whether the event was processed before."""
         return await self._get(PROCESSED_KIND, external_id) is not None
 
     async def mark_processed(self, external_id: str) -> None:
         """Record that the event is processed."""
-        await self._put(PROCESSED_KIND, external_id, {})
+        await self.mark_all_processed([external_id])
+
+    async def mark_all_processed(self, external_ids: Collection[str]) -> None:
+        """Record that the events are processed, in one write."""
+        await self._store.channel_state.put_many(
+            [
+                ChannelStateEntry(self._channel.name, self._channel.account, PROCESSED_KIND, external_id)
+                for external_id in dict.fromkeys(external_ids)
+            ]
+        )
 
     async def expire_old(self) -> None:
-        """Delete expired records of processed events and approval prompts."""
-        for kind in (PROCESSED_KIND, "asked", "code"):
+        """Delete expired records of processed events, approval prompts and previews."""
+        for kind in (PROCESSED_KIND, "asked", "code", "preview"):
             await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
 
     async def is_paired(self, person: Person) -> bool:
-        """Return whether the person's pairing code was approved."""
-        note = await self._get(PERSON_KIND, person.id)
-        return note is not None and bool(note.value.get("paired"))
+        """Return whether the person's pairing code was approved, under any of the ids known for the person."""
+        for each in sorted({person.id} | person.known_ids):
+            note = await self._get(PERSON_KIND, each)
+            # A number under which another person is known is that person's pairing.
+            is_own = each == person.id or await self._get(LINK_KIND, each) is None
+            if note is not None and note.value.get("paired") and is_own:
+                return True
+        return False
+
+    async def has_person(self, person_id: str) -> bool:
+        """Return whether a person was recorded under this id: paired, or with a name."""
+        return await self._get(PERSON_KIND, person_id) is not None
 
     async def record_person_name(self, person: Person) -> None:
         """Record the person's name, which is shown with decisions."""
@@ -90,22 +115,23 @@ class ChatState:
     async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> SessionSummary:
         """Create the session if it does not exist, and return it.
 
-        A group's session belongs to the group, not to a member. If a user from elsewhere owns a session of that id, the
-        chat is switched to a new one: otherwise that owner could read the chat.
+        A group's session belongs to the group, not to a member; a direct chat's to the person, also if the platform
+        gives the chat to another person. If somebody else owns a session of that id, the chat is switched to a new one:
+        otherwise one could read the messages of the other.
         """
         owner = await self.data_owner(location, person)
         existing = await self._store.sessions.get_or_create(session_id, owner)
-        if is_channel_principal(existing.owner, self._channel.name):
+        if self._may_use(existing, location, owner):
             return existing
         new_session = await self._store.sessions.get_or_create(f"{session_id}~{self._clock.new_id()}", owner)
         await self._put(SESSION_KIND, location.key, {"session": new_session.id})
         return new_session
 
     async def find_session(self, location: ChatLocation, person: Person) -> str:
-        """Return the id of the chat's current session, which need not exist; never that of a user from elsewhere."""
+        """Return the id of the chat's current session, which need not exist; never that of somebody else."""
         session_id = await self.current_session(location)
         existing = await self._store.sessions.find(session_id)
-        if existing is None or is_channel_principal(existing.owner, self._channel.name):
+        if existing is None or self._may_use(existing, location, await self.data_owner(location, person)):
             return session_id
         return (await self.ensure_session(session_id, location, person)).id
 
@@ -137,6 +163,12 @@ class ChatState:
         # Threads are found by the chat's former ids. The chat itself gets its session here, as it may migrate back.
         await self._put(SESSION_KIND, new_chat, {"session": await self.current_session(ChatLocation(old_chat))})
         await self._put(MIGRATION_KIND, new_chat, {"from": old_chat})
+
+    def _may_use(self, session: SessionSummary, location: ChatLocation, owner: str) -> bool:
+        """Return whether a chat may continue a session. The owner of a group's session may be a former id of it."""
+        if location.kind == "direct":
+            return session.owner == owner
+        return is_channel_principal(session.owner, self._channel.name)
 
     def _first_session(self, key: str) -> str:
         return f"{self._channel.name}-{key.replace('/', '-')}"

@@ -82,7 +82,7 @@ class ConnectedChannel:
             listener=self.undelivered,
             on_unauthorized=self._credential_rejected.set,
         )
-        self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer)
+        self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
         self.inbound = InboundHandler(
             host,
             channel,
@@ -169,6 +169,7 @@ class ConnectedChannel:
         """Try to start the channel."""
         try:
             await self.approval_prompts.send_missing()
+            await self.inbound.identities.load()
             await self.inbound.media_groups.resume()
             await self.chat_state.expire_old()
             await self.channel.start(self.inbound)
@@ -198,7 +199,7 @@ class ConnectedChannel:
         if entry.run_id is None:
             return await self.approval_prompts.refresh_payload(entry)
         await self._typing.wait_until_idle(entry.run_id)
-        if self._typing.find_preview(entry.run_id) is None:
+        if entry.position > 0 or await self._typing.load_preview(self.channel, entry.run_id) is None:
             return None
         return self._replies.refresh_payload(entry, await self._store.runs.get(entry.run_id))
 
@@ -241,6 +242,11 @@ class ChannelSupervisor:
     def routes(self) -> list[web.RouteDef]:
         """Return the webhook routes of all channels."""
         return [route for each in self._configured for route in each.channel.routes()]
+
+    async def load(self) -> None:
+        """Read what outcomes need to know of earlier processes, once the store is open and before runs are resumed."""
+        if self._configured:
+            await self._typing.load_unfinished()
 
     async def prepare_run(self, run: Run) -> Run:
         """Return the run with the files of its message, before its turn starts."""

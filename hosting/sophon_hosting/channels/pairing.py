@@ -1,6 +1,7 @@
 """Pairing: an unknown person gets a code and may write once an operator approves it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sophon.clock import Clock
@@ -9,7 +10,15 @@ from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.short_codes import generate_code, normalize_code
-from sophon_hosting.channels.chat_state import PERSON_KIND
+from sophon_hosting.channels.chat_state import LINK_KIND, PERSON_KIND
+from sophon_hosting.channels.identities import (
+    ALIAS_KIND,
+    NOBODY,
+    IdentityLink,
+    link_from_note,
+    link_to_json,
+    without_id,
+)
 
 PAIRING_KIND = "pairing"
 """Kind of the note of an open code."""
@@ -24,7 +33,9 @@ PAIRED_MESSAGE = "You are paired and can write now. /help lists the commands."
 
 @dataclass(frozen=True, slots=True)
 class PairingRequest:
-    """A person with an open code, valid until `expires_at`; or, if `is_paired`, a person whose code was approved."""
+    """A person with an open code, valid until `expires_at`; if `is_paired`, a person whose code was approved; without
+    either, a person who may write by the settings and has several ids. `user_id` and `number` are the linked ids.
+    """
 
     channel: str
     account: str
@@ -34,6 +45,8 @@ class PairingRequest:
     code: str = ""
     expires_at: datetime | None = None
     is_paired: bool = False
+    user_id: str = ""
+    number: str = ""
 
 
 class PairingService:
@@ -49,8 +62,11 @@ class PairingService:
 
         The same message gets the same code again: the process may have crashed before the code was sent.
         """
-        await self._notes.expire(PAIRING_KIND, self._clock.now() - CODE_LIFETIME)
+        oldest = self._clock.now() - CODE_LIFETIME
         waiting = await self._notes.list(PAIRING_KIND, channel, account)
+        if any(note.at is not None and note.at < oldest for note in waiting):
+            await self._notes.expire(PAIRING_KIND, oldest)
+            waiting = await self._notes.list(PAIRING_KIND, channel, account)
         existing = next((note.value for note in waiting if note.key == person.id), None)
         if existing is not None:
             return str(existing["code"]) if external_id and existing.get("message") == external_id else None
@@ -63,11 +79,19 @@ class PairingService:
         )
 
     async def list_requests(self) -> list[PairingRequest]:
-        """Return the open requests, then the paired people."""
+        """Return the open requests, then the paired people, then other people who have several ids."""
         await self._notes.expire(PAIRING_KIND, self._clock.now() - CODE_LIFETIME)
         waiting = [_open_request_from_note(note) for note in await self._notes.list(PAIRING_KIND)]
         people = [note for note in await self._notes.list(PERSON_KIND) if note.value.get("paired")]
-        return [*waiting, *(_paired_person_from_note(note) for note in people)]
+        links = [(note, link_from_note(note)) for note in await self._notes.list(LINK_KIND)]
+        paired = [_with_ids(_paired_person_from_note(note), links) for note in people]
+        listed = {(each.channel, each.account, each.user_id, each.number) for each in paired}
+        others = [
+            PairingRequest(note.channel, note.account, link.person, "", user_id=link.user_id, number=link.number)
+            for note, link in links
+            if (note.channel, note.account, link.user_id, link.number) not in listed
+        ]
+        return [*waiting, *paired, *others]
 
     async def approve(self, code: str) -> PairingRequest:
         """Pair the person who has the code. Raises NotFound if the code is unknown or expired."""
@@ -84,11 +108,14 @@ class PairingService:
         raise NotFound("pairing code", code)
 
     async def revoke(self, person_id: str) -> list[PairingRequest]:
-        """Remove a person's pairing, by id or by channel and id (`telegram:111`). Raises NotFound if there is none."""
+        """Remove a person's pairing, by any id of theirs or by channel and id (`telegram:111`).
+
+        Raises NotFound if there is none.
+        """
         requests = [
             request
             for request in await self.list_requests()
-            if person_id in (request.person_id, f"{request.channel}:{request.person_id}")
+            if (request.is_paired or request.code) and person_id in _names_of(request)
         ]
         if not requests:
             raise NotFound("paired person", person_id)
@@ -102,6 +129,41 @@ class PairingService:
                     )
                 )
         return requests
+
+    async def unlink(self, platform_id: str) -> list[PairingRequest]:
+        """Forget to whom a number or user id belongs: it is linked to whoever writes with it next.
+
+        The settings name only that person by it then. Raises NotFound if it is not linked.
+        """
+        channel_name, separator, bare_id = platform_id.partition(":")
+        found: list[PairingRequest] = []
+        for note in await self._notes.list(ALIAS_KIND):
+            if note.key == platform_id or (separator and (note.channel, note.key) == (channel_name, bare_id)):
+                await self._notes.put(replace(note, value={"person": NOBODY}))
+                found.append(PairingRequest(note.channel, note.account, note.key, ""))
+        if not found:
+            raise NotFound("linked number or user id", platform_id)
+        for request in found:
+            for note in await self._notes.list(LINK_KIND, request.channel, request.account):
+                link = link_from_note(note)
+                changed = without_id(link, request.person_id)
+                if changed != link:
+                    await self._notes.put(replace(note, value=link_to_json(changed)))
+        return found
+
+
+def _names_of(request: PairingRequest) -> set[str]:
+    """Return the ids of a person, each also with the channel."""
+    ids = {each for each in (request.person_id, request.user_id, request.number) if each}
+    return ids | {f"{request.channel}:{each}" for each in ids}
+
+
+def _with_ids(request: PairingRequest, links: Sequence[tuple[ChannelStateEntry, IdentityLink]]) -> PairingRequest:
+    for note, link in links:
+        is_same = request.person_id == link.person or request.person_id in link.listed_ids
+        if is_same and (note.channel, note.account) == (request.channel, request.account):
+            return replace(request, user_id=link.user_id, number=link.number)
+    return request
 
 
 def _open_request_from_note(note: ChannelStateEntry) -> PairingRequest:

@@ -12,6 +12,7 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator, Unautho
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
+from sophon_hosting.http.connections.request_limits import WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.fetch_metadata import is_refused_fetch
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
@@ -24,9 +25,6 @@ ALLOWED_ORIGIN = web.RequestKey("origin", str)
 
 AUTHENTICATED_PATHS = ("/api/", "/v1/")
 """Path prefixes that require authentication."""
-
-WEBHOOK_PATH = "/webhooks/"
-"""Path prefix that is exempt from the check of the Host header."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sophon.errors import InputError
+from sophon.errors import InputError, SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.turn_options import check_max_iterations, parse_planning_mode
@@ -60,8 +60,9 @@ class TaskReceipt:
 class MessageAcceptance:
     """Accepts messages as runs. `gate` keeps a session from being deleted while a message for it is accepted.
 
-    The key of a message is looked up before a queue slot is reserved, and messages with the same key wait for each
-    other. So a message that is sent again is never refused because the queue is full, and takes no slot from another.
+    Messages with the same key wait for each other. The store finds a known key in the write that would accept the
+    message; one that is refused is looked up. So a message that is sent again is never refused, and messages that
+    arrive together are stored in their order, because nothing is read in between.
     """
 
     def __init__(self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate) -> None:
@@ -74,7 +75,12 @@ class MessageAcceptance:
         if key is None:
             return await self._accept_new(message, None)
         async with self._lock_key(key):
-            return await self.find_accepted(key) or await self._accept_new(message, key)
+            try:
+                return await self._accept_new(message, key)
+            except SophonError:
+                if (accepted := await self.find_accepted(key)) is not None:
+                    return accepted
+                raise
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""

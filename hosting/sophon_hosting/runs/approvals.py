@@ -167,7 +167,7 @@ def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Deci
         # The same answer as for an id that does not exist: others must not learn what is asked.
         raise NotFound("approval", record.request.id)
     if problem == "operator_needed" and record.decision is None:
-        who = "another operator" if author in policy.operators else "an operator"
+        who = "another operator" if policy.is_operator(author) else "an operator"
         raise DecisionRefused(problem, f"waiting for {who}: you may reject this call, but not approve it")
 
 

@@ -1,6 +1,6 @@
 """The channel state's contract: small values that channels keep across restarts, each under its own key."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -29,12 +29,20 @@ class ChannelStateStore(Protocol):
         """Store an entry; replaces one with the same key."""
         ...
 
+    async def put_many(self, entries: Sequence[ChannelStateEntry]) -> None:
+        """Store entries, all or none, in one write; like `put` for each. No key may occur twice."""
+        ...
+
     async def add(self, entry: ChannelStateEntry) -> bool:
         """Store an entry unless its key exists; return whether it was stored. Of two concurrent calls one stores."""
         ...
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
         """Return one entry, or None."""
+        ...
+
+    async def find_keys(self, channel: str, account: str, kind: str, keys: Collection[str]) -> frozenset[str]:
+        """Return those of the keys that have an entry."""
         ...
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:

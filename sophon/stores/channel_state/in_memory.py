@@ -1,5 +1,6 @@
 """In-memory channel state."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -20,6 +21,11 @@ class InMemoryChannelStateStore:
         """See `ChannelStateStore.put`."""
         self._store(entry)
 
+    async def put_many(self, entries: Sequence[ChannelStateEntry]) -> None:
+        """See `ChannelStateStore.put_many`."""
+        for entry in entries:
+            self._store(entry)
+
     async def add(self, entry: ChannelStateEntry) -> bool:
         """See `ChannelStateStore.add`."""
         if _key(entry) in self._notes:
@@ -30,6 +36,10 @@ class InMemoryChannelStateStore:
     async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
         """See `ChannelStateStore.get`."""
         return self._notes.get((channel, account, kind, key))
+
+    async def find_keys(self, channel: str, account: str, kind: str, keys: Collection[str]) -> frozenset[str]:
+        """See `ChannelStateStore.find_keys`."""
+        return frozenset(key for key in keys if (channel, account, kind, key) in self._notes)
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """See `ChannelStateStore.list`."""

@@ -1,15 +1,33 @@
 """SQL channel state."""
 
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, insert, select, update
 
 from sophon.clock import Clock
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import channel_state
+
+MAX_KEYS_PER_QUERY = 500
+"""Databases limit the number of parameters of a statement."""
+
+
+_COLUMNS = (
+    *(channel_state.c.channel, channel_state.c.account, channel_state.c.kind, channel_state.c.key),
+    *(channel_state.c.value, channel_state.c.at),
+)
+_BY_KEY = and_(*(column == bindparam(f"which_{column.name}") for column in _COLUMNS[:4]))
+# Several of them run for every message.
+_SELECT_ONE = PreparedStatement(lambda _: select(*_COLUMNS).where(_BY_KEY))
+_UPDATE_ONE = PreparedStatement(
+    lambda _: update(channel_state).where(_BY_KEY).values(value=bindparam("new_value"), at=bindparam("new_at"))
+)
+_INSERT_ONE = PreparedStatement(lambda _: insert(channel_state), [column.name for column in _COLUMNS])
 
 
 class SqlChannelStateStore:
@@ -22,14 +40,26 @@ class SqlChannelStateStore:
         """See `ChannelStateStore.put`."""
         await self._database.write(partial(_put, note=entry, at=self._clock.now()))
 
+    async def put_many(self, entries: Sequence[ChannelStateEntry]) -> None:
+        """See `ChannelStateStore.put_many`."""
+        if entries:
+            await self._database.write(partial(_put_many, notes=entries, at=self._clock.now()))
+
     async def add(self, entry: ChannelStateEntry) -> bool:
         """See `ChannelStateStore.add`."""
         return await self._database.write(partial(_add, note=entry, at=self._clock.now()))
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
         """See `ChannelStateStore.get`."""
-        found = await self._database.read(partial(_select, where=_has_key(channel, account, kind, key)))
-        return found[0] if found else None
+        return await self._database.read(partial(_get, key=_to_key(channel, account, kind, key)))
+
+    async def find_keys(self, channel: str, account: str, kind: str, keys: Collection[str]) -> frozenset[str]:
+        """See `ChannelStateStore.find_keys`."""
+        if not keys:
+            return frozenset()
+        return await self._database.read(
+            partial(_find_keys, channel=channel, account=account, kind=kind, keys=list(keys))
+        )
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """See `ChannelStateStore.list`."""
@@ -60,16 +90,62 @@ def _has_key(channel: str, account: str, kind: str, key: str) -> ColumnElement[b
     )
 
 
+def _to_key(channel: str, account: str, kind: str, key: str) -> dict[str, str]:
+    return {"which_channel": channel, "which_account": account, "which_kind": kind, "which_key": key}
+
+
+def _get(connection: Connection, key: dict[str, str]) -> ChannelStateEntry | None:
+    row = _SELECT_ONE.fetch_record(connection, key)
+    return None if row is None else ChannelStateEntry(*row)
+
+
 def _put(connection: Connection, note: ChannelStateEntry, at: datetime) -> None:
-    if not _add(connection, note, at):
-        where = _has_key(note.channel, note.account, note.kind, note.key)
-        connection.execute(update(channel_state).where(where).values(value=dict(note.value), at=at))
+    key = _to_key(note.channel, note.account, note.kind, note.key)
+    if not _UPDATE_ONE.execute(connection, {**key, "new_value": dict(note.value), "new_at": at}):
+        _INSERT_ONE.execute(connection, _to_row(note, at))
+
+
+def _put_many(connection: Connection, notes: Sequence[ChannelStateEntry], at: datetime) -> None:
+    known: set[tuple[str, str, str, str]] = set()
+    for channel, account, kind in {(note.channel, note.account, note.kind) for note in notes}:
+        keys = [note.key for note in notes if (note.channel, note.account, note.kind) == (channel, account, kind)]
+        known |= {(channel, account, kind, key) for key in _find_keys(connection, channel, account, kind, keys)}
+    new = [note for note in notes if (note.channel, note.account, note.kind, note.key) not in known]
+    if new:
+        _INSERT_ONE.execute_many(connection, [_to_row(note, at) for note in new])
+    for note in notes:
+        if (note.channel, note.account, note.kind, note.key) in known:
+            _put(connection, note, at)
+
+
+def _find_keys(connection: Connection, channel: str, account: str, kind: str, keys: Sequence[str]) -> frozenset[str]:
+    return frozenset(
+        row.key
+        for chunk in _chunks(keys)
+        for row in connection.execute(
+            select(channel_state.c.key).where(
+                channel_state.c.channel == channel,
+                channel_state.c.account == account,
+                channel_state.c.kind == kind,
+                channel_state.c.key.in_(chunk),
+            )
+        )
+    )
+
+
+def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + MAX_KEYS_PER_QUERY] for start in range(0, len(keys), MAX_KEYS_PER_QUERY))
 
 
 def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
-    if _select(connection, _has_key(note.channel, note.account, note.kind, note.key)):
+    if _get(connection, _to_key(note.channel, note.account, note.kind, note.key)) is not None:
         return False  # atomic: a write transaction has exclusive access
-    row = {
+    _INSERT_ONE.execute(connection, _to_row(note, at))
+    return True
+
+
+def _to_row(note: ChannelStateEntry, at: datetime) -> dict[str, Any]:
+    return {
         "channel": note.channel,
         "account": note.account,
         "kind": note.kind,
@@ -77,8 +153,6 @@ def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
         "value": dict(note.value),
         "at": at,
     }
-    connection.execute(insert(channel_state), row)
-    return True
 
 
 def _select(connection: Connection, where: ColumnElement[bool]) -> list[ChannelStateEntry]:

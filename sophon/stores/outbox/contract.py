@@ -15,7 +15,8 @@ class OutboundEntry:
     `run_id` is None for a message that belongs to no run. `payload` is plain JSON; `position` orders the parts of one
     reply. `attempts` counts the sends that left: the request may have reached the platform, and the platform did not
     refuse it. `interruptions` counts the sends that a kill of the process interrupted, which may have left too.
-    `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are no attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
+    `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are no
+    attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
     delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of
     the delivered message, `retried_at` the time at which a dead letter was put back. The store maintains all fields
     from `status` on.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Attachment, ButtonPress, ChatMigrated, DeliveryReceipt, InboundMessage
+from sophon_channels.contract import Attachment, ButtonPress, DeliveryReceipt, IdentityChanged, InboundMessage
 from sophon_channels.whatsapp.parsing import parse_webhook
 
 NUMBER = "106500000000001"
@@ -148,20 +148,41 @@ def test_what_comes_long_after_it_was_written_is_late() -> None:
     assert found.sent_at == NOW
 
 
+ADA = "US.13490000000000001"
+
+
 @pytest.mark.parametrize(
-    ("sender", "system", "old", "new"),
+    ("sender", "system", "change"),
     [
-        ({}, {"type": "user_changed_user_id", "user_id": "US.2"}, "15550002222", "US.2"),
-        ({}, {"type": "user_changed_user_id", "user_id": "US.2", "wa_id": "1666"}, "15550002222", "1666"),
-        ({}, {"type": "user_changed_number", "wa_id": "1666"}, "15550002222", "1666"),
-        ({"from": None}, {"type": "user_changed_user_id", "user_id": "US.2"}, "US.13490000000000001", "US.2"),
+        ({}, {"type": "user_changed_user_id", "user_id": "US.2"}, (ADA, "15550002222", "US.2", "")),
+        (
+            {},
+            {"type": "user_changed_user_id", "user_id": "US.2", "wa_id": "1666"},
+            (ADA, "15550002222", "US.2", "1666"),
+        ),
+        ({}, {"type": "user_changed_number", "wa_id": "1666"}, (ADA, "15550002222", "", "1666")),
+        (
+            {"from": None, "from_user_id": None},
+            {"type": "user_changed_user_id", "user_id": "US.2", "previous_user_id": "US.1"},
+            ("US.1", "", "US.2", ""),
+        ),
+        (
+            {"from_user_id": "US.2"},
+            {"type": "user_changed_number", "wa_id": "1666", "user_id": "US.2", "previous_user_id": "US.1"},
+            ("US.1", "15550002222", "US.2", "1666"),
+        ),
+        (
+            {"from_user_id": "US.2"},
+            {"type": "user_changed_user_id", "user_id": "US.2"},
+            ("", "15550002222", "US.2", ""),
+        ),
     ],
 )
-def test_who_has_a_new_number_or_user_id_takes_the_chat_along(
-    sender: dict[str, Any], system: dict[str, Any], old: str, new: str
+def test_who_has_a_new_number_or_user_id_is_told_with_the_old_ones(
+    sender: dict[str, Any], system: dict[str, Any], change: tuple[str, ...]
 ) -> None:
-    change = message("system", system=system, **sender)
-    assert parse_webhook(body(change), NUMBER, NOW) == [ChatMigrated("wamid.AAA1", old, new)]
+    found = message("system", system=system, **sender)
+    assert parse_webhook(body(found, contacts=()), NUMBER, NOW) == [IdentityChanged("wamid.AAA1", *change)]
 
 
 def test_a_system_message_that_changes_nothing_is_left_out() -> None:

@@ -13,7 +13,9 @@ from sophon_channels.telegram.api.errors import (
     is_not_editable,
     is_not_modified,
     is_parse_error,
+    is_topic_gone,
 )
+from sophon_channels.telegram.api.topics import RedirectedMessages, redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.api.uploads import upload_file
 from sophon_channels.telegram.mentions import BotIdentity
@@ -30,6 +32,7 @@ class TelegramClient:
 
     def __init__(self, transport: BotApiTransport) -> None:
         self._transport = transport
+        self._redirected = RedirectedMessages()
 
     async def get_me(self) -> JsonObject:
         """Return the bot's own user (getMe)."""
@@ -47,22 +50,24 @@ class TelegramClient:
     async def send_or_edit(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool = False) -> str | None:
         """Send a payload, or edit the message that it replaces; return the message id.
 
-        An edit that changes nothing succeeds; if the message to edit is gone, a new message is sent. If Telegram cannot
-        parse the HTML, the plain text is sent; if it sees nothing in the text, a sentence that says so. Also raises
+        An edit that changes nothing succeeds; if the message to edit is gone, a new message is sent. If the topic is
+        gone, it is sent to the chat. If Telegram cannot parse the HTML, the plain text is sent; if it sees nothing in
+        the text, a sentence that says so. Also raises
         ChannelError, for a file that cannot be sent.
         """
-        if (file := OutboundFile.from_payload(payload)) is not None:
-            return _message_id(await upload_file(self._transport, file, chat_key, payload, is_repeat=is_repeat))
         if "replaces" not in payload:
-            return await self._send_message(chat_key, payload, is_repeat=is_repeat)
+            return await self._send_to_topic(chat_key, payload, is_repeat=is_repeat)
+        chat, _ = request_bodies.split_chat_key(chat_key)
+        topic = self._redirected.find_topic(chat, str(payload["replaces"]))
+        edited = payload if topic is None else redirect_to_chat(payload, topic)
         try:
             await self._call_with_plain_fallback(
                 EDIT_METHOD,
-                [request_bodies.build_edit_message(chat_key, payload, as_html=html) for html in (True, False)],
+                [request_bodies.build_edit_message(chat_key, edited, as_html=html) for html in (True, False)],
             )
         except TelegramApiError as error:
-            if is_not_editable(error):
-                return await self._send_message(chat_key, payload, is_repeat=is_repeat)
+            if is_not_editable(error) or is_topic_gone(error):
+                return await self._send_to_topic(chat_key, payload, is_repeat=is_repeat)
             if not is_not_modified(error):
                 raise
         return str(payload["replaces"])
@@ -98,6 +103,23 @@ class TelegramClient:
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         await self._transport.close()
+
+    async def _send_to_topic(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
+        """Send a payload; if its topic is closed or deleted, to the chat itself."""
+        try:
+            return await self._send_new(chat_key, payload, is_repeat=is_repeat)
+        except TelegramApiError as error:
+            chat, topic = request_bodies.split_chat_key(chat_key)
+            if topic is None or not is_topic_gone(error):
+                raise
+        message_id = await self._send_new(chat, redirect_to_chat(payload, topic), is_repeat=is_repeat)
+        self._redirected.record(chat, message_id, topic)
+        return message_id
+
+    async def _send_new(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
+        if (file := OutboundFile.from_payload(payload)) is not None:
+            return _message_id(await upload_file(self._transport, file, chat_key, payload, is_repeat=is_repeat))
+        return await self._send_message(chat_key, payload, is_repeat=is_repeat)
 
     async def _send_message(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
         variants = [

@@ -86,6 +86,11 @@ def is_not_editable(error: TelegramApiError) -> bool:
     return error.is_bad_request_with("message to edit not found", "message can't be edited", "message_id_invalid")
 
 
+def is_topic_gone(error: TelegramApiError) -> bool:
+    """Return whether the topic of a forum is deleted or closed; the chat itself may be there."""
+    return error.is_bad_request_with("message thread not found", "topic_closed", "topic_deleted")
+
+
 def is_photo_rejected(error: TelegramApiError) -> bool:
     """Return whether the image is rejected as a photo (dimensions, content); as a document it may be accepted."""
     return error.is_bad_request_with("photo_", "image_process_failed")

@@ -5,7 +5,7 @@ from typing import Any
 
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.telegram.app_urls import break_app_urls
-from sophon_channels.telegram.rendering import REPEAT_MARK
+from sophon_channels.telegram.rendering import PART_LIMIT, REPEAT_MARK
 from sophon_channels.text.cut_points import find_best_cut, find_fitting_end
 from sophon_channels.text.utf16 import utf16_length
 
@@ -21,7 +21,7 @@ GENERAL_TOPIC_ID = "1"
 MAX_CALLBACK_TEXT_LENGTH = 200
 """In UTF-16 units, the text of answerCallbackQuery."""
 
-MAX_PREVIEW_LENGTH = 4096
+MAX_PREVIEW_LENGTH = PART_LIMIT
 """In UTF-16 units."""
 
 BOT_COMMANDS = (

@@ -170,7 +170,7 @@ class ChatCommandHandler:
         return ""
 
     async def _list_pending(self, request: ChatCommandRequest) -> str:
-        pending = await self._approval_prompts.list_pending(request.message.location)
+        pending = await self._approval_prompts.list_pending(request.message.location, request.message.person)
         lines = [f"{code}: {record.request.preview.splitlines()[0]}" for code, record in pending]
         return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
 
@@ -194,13 +194,20 @@ class ChatCommandHandler:
         return format_help()
 
     async def _unfinished_runs(self, request: ChatCommandRequest) -> list[Run]:
-        """Return the unfinished runs of the chat, including those of its earlier sessions."""
-        keys = await self._chat_state.chat_keys(request.message.location)
+        """Return the unfinished runs of the chat, including those of its earlier sessions; in a direct chat only those
+        of the person: the platform may have given the chat to somebody else.
+        """
+        location = request.message.location
+        keys = await self._chat_state.chat_keys(location)
+        user_id = self._chat_state.user_id(request.message.person)
         return [
             run
             for run in await self._store.runs.list_unfinished()
-            if (self._chat_state.is_channel_run(run) and run.session_id == request.session_id)
-            or (self._chat_state.is_own_run(run) and str(run.origin.get("chat")) in keys)
+            if (location.kind != "direct" or run.owner == user_id)
+            and (
+                (self._chat_state.is_channel_run(run) and run.session_id == request.session_id)
+                or (self._chat_state.is_own_run(run) and str(run.origin.get("chat")) in keys)
+            )
         ]
 
     async def _ensure_session(self, request: ChatCommandRequest) -> str:

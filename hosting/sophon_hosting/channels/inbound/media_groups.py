@@ -20,7 +20,11 @@ PIECE_KIND = "piece"
 RETRY_SECONDS = 5.0
 """Delay before the next attempt after an error."""
 GATHER_SECONDS = 0.5
-"""How long to wait for further pieces after the first one. Source: reference/hosts.md."""
+"""How long to wait for a further piece after the last one. Source: reference/hosts.md."""
+MAX_GATHER_SECONDS = 5.0
+"""How long to wait in total, from the first piece."""
+MAX_PIECES = 10
+"""Pieces of a full group, which is passed on at once. Source: reference/channels.md, "Files"."""
 
 MergedMessageHandler = Callable[[InboundMessage], Awaitable[None]]
 """Handles a merged message."""
@@ -37,18 +41,27 @@ class MediaGroupAssembler:
             handle_message,
         )
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed: set[str] = set()
+        self._arrived: dict[str, set[str]] = {}
+        """Ids of the pieces that arrived and are not passed on yet, by group."""
 
-    async def add_piece(self, piece: InboundMessage) -> None:
-        """Store a piece; it is durable on return."""
-        key, account = piece.external_id, self._channel.account
-        await self._notes.add(ChannelStateEntry(self._channel.name, account, PIECE_KIND, key, message_to_json(piece)))
-        self._schedule(_group_key(piece))
+    async def add_pieces(self, pieces: Sequence[InboundMessage]) -> None:
+        """Store pieces; they are durable on return."""
+        if not pieces:
+            return
+        account = self._channel.account
+        await self._notes.put_many(
+            [
+                ChannelStateEntry(self._channel.name, account, PIECE_KIND, piece.external_id, message_to_json(piece))
+                for piece in pieces
+            ]
+        )
+        for piece in pieces:
+            self._schedule(_group_key(piece), piece.external_id)
 
     async def resume(self) -> None:
         """Resume the groups that an earlier process stored but did not pass on."""
         for piece in await self._stored_pieces():
-            self._schedule(_group_key(piece))
+            self._schedule(_group_key(piece), piece.external_id)
 
     async def stop(self) -> None:
         """Stop to wait for pieces; stored pieces are passed on after the next start."""
@@ -57,25 +70,35 @@ class MediaGroupAssembler:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _schedule(self, album: str) -> None:
-        self._changed.add(album)
+    def _schedule(self, album: str, piece_id: str) -> None:
+        self._arrived.setdefault(album, set()).add(piece_id)
         if album not in self._tasks:
             self._tasks[album] = asyncio.create_task(self._process(album))
 
     async def _process(self, album: str) -> None:
         """Pass on the group, again if further pieces arrived meanwhile."""
         try:
-            while album in self._changed:
-                self._changed.discard(album)
-                await self._clock.sleep(GATHER_SECONDS)
+            while album in self._arrived:
+                await self._wait_for_pieces(album)
+                pieces = self._arrived.pop(album)
                 try:
                     await self._pass_on(album)
                 except Exception:
                     log.exception("%s: a media group could not be passed on; it is retried", self._channel.name)
-                    self._changed.add(album)
+                    self._arrived.setdefault(album, set()).update(pieces)
                     await self._clock.sleep(RETRY_SECONDS)
         finally:
             del self._tasks[album]
+
+    async def _wait_for_pieces(self, album: str) -> None:
+        """Wait until no piece has arrived for `GATHER_SECONDS`, the group is full, or `MAX_GATHER_SECONDS` are over."""
+        started_at, count = self._clock.monotonic(), 0
+        while count < len(self._arrived[album]) < MAX_PIECES:
+            remaining = started_at + MAX_GATHER_SECONDS - self._clock.monotonic()
+            if remaining <= 0:
+                return
+            count = len(self._arrived[album])
+            await self._clock.sleep(min(GATHER_SECONDS, remaining))
 
     async def _pass_on(self, album: str) -> None:
         pieces = sort_pieces([piece for piece in await self._stored_pieces() if _group_key(piece) == album])
@@ -152,7 +175,7 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
     """Return the message from what `message_to_json` returned."""
     return InboundMessage(
         external_id=data["external_id"],
-        person=Person(**data["person"]),
+        person=_person_from_json(data["person"]),
         location=ChatLocation(**data["place"]),
         text=data["text"],
         message_id=data["message_id"],
@@ -171,3 +194,7 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
         shared=tuple(SharedText(**text) for text in data.get("shared", ())),
         unreadable=data.get("unreadable", ""),
     )
+
+
+def _person_from_json(data: Mapping[str, Any]) -> Person:
+    return replace(Person(**data), listed_ids=tuple(data.get("listed_ids", ())))

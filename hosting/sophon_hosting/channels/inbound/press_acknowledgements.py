@@ -3,20 +3,26 @@
 import asyncio
 import logging
 
+from sophon.clock import Clock
 from sophon_channels.contract import ButtonPress, Channel
 
 log = logging.getLogger("sophon")
 
-MAX_PENDING_ACKNOWLEDGEMENTS = 100
+MAX_CONCURRENT_ACKNOWLEDGEMENTS = 100
+"""Maximum number of calls to the platform at a time; further acknowledgements wait."""
+MAX_PENDING_ACKNOWLEDGEMENTS = 10_000
 """Maximum number of pending acknowledgements; beyond it, presses are decided without acknowledgement."""
+SHUTDOWN_GRACE_SECONDS = 1.0
+"""How long pending acknowledgements may take at shutdown."""
 
 
 class PressAcknowledger:
     """Background acknowledgements of one channel."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, clock: Clock) -> None:
+        self._channel, self._clock = channel, clock
         self._pending: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_ACKNOWLEDGEMENTS)
 
     async def start(self, press: ButtonPress, note: str) -> None:
         """Start the acknowledgement and return; the result is not awaited."""
@@ -33,14 +39,21 @@ class PressAcknowledger:
         await asyncio.sleep(0)  # lets the task start before the next event is handled
 
     async def stop(self) -> None:
-        """Cancel the pending acknowledgements."""
+        """Wait `SHUTDOWN_GRACE_SECONDS` for the pending acknowledgements, then cancel them."""
         tasks = list(self._pending)
+        if tasks:
+            try:
+                async with self._clock.timeout(SHUTDOWN_GRACE_SECONDS):
+                    await asyncio.wait(tasks)
+            except TimeoutError:
+                log.info("%s: %d button presses stay without acknowledgement", self._channel.name, len(self._pending))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _acknowledge(self, press: ButtonPress, note: str) -> None:
-        try:
-            await self._channel.acknowledge_press(press, note)
-        except Exception:
-            log.exception("%s: a button press could not be acknowledged", self._channel.name)
+        async with self._slots:
+            try:
+                await self._channel.acknowledge_press(press, note)
+            except Exception:
+                log.exception("%s: a button press could not be acknowledged", self._channel.name)

@@ -37,10 +37,10 @@ class OutboundWriter:
         self._wake()
 
     async def write(
-        self, chat: str, name: str, message: OutboundMessage, kind: str = "note"
+        self, chat: str, name: str, message: OutboundMessage, kind: str = "note", *, max_parts: int | None = None
     ) -> Sequence[OutboundEntry]:
-        """Store the entries of a message unless `name` exists already; return them."""
-        entries = build_entries(self._channel, chat, name, message, kind)
+        """Store the entries of a message unless `name` exists already; return them. `max_parts` cuts the message."""
+        entries = build_entries(self._channel, chat, name, message, kind)[:max_parts]
         if entries and await self._store.outbox.add(entries):
             self._wake()
         return entries

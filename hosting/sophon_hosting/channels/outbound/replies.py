@@ -40,6 +40,7 @@ class ReplyBuilder:
             outcome.error is not None
             and run.origin.get("kind") == "group"
             and self._was_error_sent_recently(chat, run.id)
+            and self._find_preview(run.id) is None  # a preview is replaced: it would look like an unfinished answer
         ):
             return ()
         return self._entries(channel, chat, run, outcome)

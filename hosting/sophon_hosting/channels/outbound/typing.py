@@ -9,9 +9,13 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
+from sophon.joined_text import join_texts
+from sophon.messages import Message
+from sophon.reply_text import collect_earlier_texts
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
-from sophon_channels.contract import Channel, ChatLocation
+from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
+from sophon_hosting.channels.outbound.shown_previews import ShownPreviews
 from sophon_hosting.events.wire_event import WireEvent
 
 log = logging.getLogger("sophon")
@@ -28,8 +32,11 @@ MAX_TYPING_SECONDS = 600.0
 IDLE_TIMEOUT_SECONDS = 5.0
 """How long a reply waits for a preview update in flight."""
 
-MAX_TRACKED_PREVIEWS = 1000
-"""Number of runs whose preview id is remembered."""
+MAX_WAITING_TEXTS = 1000
+"""Number of runs that wait for an approval whose text is remembered."""
+
+NO_TEXT_YET = "…"
+"""Text of a preview whose turn waits for an approval and has written nothing since a restart."""
 
 STOP_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
 """Events that end indicator and preview."""
@@ -51,7 +58,7 @@ class TypingAndPreview:
     def __init__(self, channels: Mapping[str, Channel], store: Store, clock: Clock) -> None:
         self._channels, self._store, self._clock = channels, store, clock
         self._displays: dict[str, _TurnDisplay] = {}
-        self._preview_ids: OrderedDict[str, str] = OrderedDict()
+        self._previews = ShownPreviews(store)
         self._waiting_texts: OrderedDict[str, tuple[int, str]] = OrderedDict()
         """Epoch and text of the runs that wait for an approval: a resumed run streams only what is new."""
 
@@ -64,12 +71,41 @@ class TypingAndPreview:
             self._keep_text(frame, display)
         elif frame.name in ("task_started", "approval_resolved"):
             self._start_display(frame.task_id)
-        elif frame.name in ("stream_chunk", "stream_reset"):
+        elif frame.name == "stream_reset":  # also the first event of a turn that goes on after a restart
+            self._start_display(frame.task_id)
+            self._append_chunk(frame)
+        elif frame.name == "stream_chunk":
             self._append_chunk(frame)
 
     def find_preview(self, run_id: str) -> str | None:
-        """Return the platform's id of the run's preview; the newest thousand are remembered."""
-        return self._preview_ids.get(run_id)
+        """Return the platform's id of the run's preview, as far as it is remembered; see `load_preview`."""
+        return self._previews.find(run_id)
+
+    async def load_preview(self, channel: Channel, run_id: str) -> str | None:
+        """Return the platform's id of the run's preview, also if an earlier process has shown it."""
+        return await self._previews.load(channel, run_id)
+
+    async def load_unfinished(self) -> None:
+        """Read the previews of all unfinished runs."""
+        for run in await self._store.runs.list_unfinished():
+            if (channel := self._channels.get(run.channel)) is not None:
+                await self._previews.load(channel, run.id)
+
+    async def complete_preview(self, run: Run) -> OutboundMessage | None:
+        """Return the message that makes the preview of a waiting run whole; None if there is no preview.
+
+        The preview may show the text of some moment before, or of a process that was killed.
+        """
+        channel = self._channels.get(run.channel)
+        if channel is None:
+            return None
+        if self._previews.find(run.id) is None:
+            await self.wait_until_idle(run.id)
+        preview = await self._previews.load(channel, run.id)
+        text = self._waiting_text(run)
+        if preview is None or text is None:
+            return None
+        return OutboundMessage(text or NO_TEXT_YET, replaces_message_id=preview)
 
     async def wait_until_idle(self, run_id: str) -> None:
         """Wait until no preview update of a finished run is in flight, or `IDLE_TIMEOUT_SECONDS` have passed."""
@@ -101,8 +137,17 @@ class TypingAndPreview:
             self._waiting_texts.pop(frame.task_id, None)
         elif display is not None:
             self._waiting_texts[frame.task_id] = (display.epoch, display.text)
-            while len(self._waiting_texts) > MAX_TRACKED_PREVIEWS:
+            while len(self._waiting_texts) > MAX_WAITING_TEXTS:
                 self._waiting_texts.popitem(last=False)
+
+    def _waiting_text(self, run: Run) -> str | None:
+        """Return the text that the run has written before it waits; None if that is not known yet."""
+        if run.id in self._waiting_texts:
+            return self._waiting_texts[run.id][1]
+        if run.status != "suspended" or run.checkpoint is None:
+            return None
+        messages = [Message.from_json(each) for each in run.checkpoint.get("messages", ())]
+        return join_texts(collect_earlier_texts(messages))
 
     def _append_chunk(self, frame: WireEvent) -> None:
         display = self._displays.get(frame.task_id)
@@ -119,6 +164,7 @@ class TypingAndPreview:
             run = await self._store.runs.get(run_id)
             channel = self._channels.get(run.channel)
             if channel is not None and run.origin.get("place"):
+                await self._previews.load(channel, run_id)
                 async with self._clock.timeout(MAX_TYPING_SECONDS):
                     await self._show_turn(channel, run, display)
         except (NotFound, TimeoutError):
@@ -131,6 +177,7 @@ class TypingAndPreview:
     async def _show_turn(self, channel: Channel, run: Run, display: _TurnDisplay) -> None:
         place = location_from_origin(run.origin)
         typing = asyncio.create_task(self._keep_typing(channel, place, str(run.origin.get("reply_to", ""))))
+        await asyncio.sleep(0)  # the indicator starts before a preview, for which the text may be there already
         try:
             await self._update_previews(channel, run, place, display)
         finally:
@@ -149,8 +196,10 @@ class TypingAndPreview:
         shown_text = ""
         while not display.is_over.is_set():
             if display.text.strip() and display.text != shown_text:
-                shown_text = display.text
-                await self._update_preview(channel, run, place, shown_text)
+                text = display.text
+                await self._update_preview(channel, run, place, text)
+                # The rate limits may have refused the first one; a later one is repeated with the next text.
+                shown_text = text if self.find_preview(run.id) is not None else ""
             try:
                 async with self._clock.timeout(PREVIEW_INTERVAL_SECONDS[place.kind]):
                     await display.is_over.wait()
@@ -158,15 +207,11 @@ class TypingAndPreview:
                 continue
 
     async def _update_preview(self, channel: Channel, run: Run, place: ChatLocation, text: str) -> None:
-        previous_id = self._preview_ids.get(run.id)
         preview_id = await channel.update_preview(
-            place, text, previous_id, str(run.origin.get("reply_to") or "") or None
+            place, text, self.find_preview(run.id), str(run.origin.get("reply_to") or "") or None
         )
         if preview_id is not None:
-            self._preview_ids[run.id] = preview_id
-            self._preview_ids.move_to_end(run.id)
-            while len(self._preview_ids) > MAX_TRACKED_PREVIEWS:
-                self._preview_ids.popitem(last=False)
+            await self._previews.record(channel, run.id, preview_id)
 
 
 def location_from_origin(origin: Mapping[str, Any]) -> ChatLocation:

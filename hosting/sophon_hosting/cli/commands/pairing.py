@@ -1,4 +1,4 @@
-"""`sophon pairing`: list pairing requests from channels, approve and revoke them."""
+"""`sophon pairing`: list pairing requests from channels, approve and revoke them, unlink ids."""
 
 import os
 from typing import Annotated
@@ -24,12 +24,12 @@ NAME_CHARACTERS = 60
 
 @app.callback()
 def pairing() -> None:
-    """List pairing requests from channels, approve and revoke them."""
+    """List pairing requests from channels, approve and revoke them, unlink ids."""
 
 
 @app.command("list")
 def list_pairing(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """List pending requests with their codes, and approved users."""
+    """List pending requests with their codes, approved users, and the linked ids of users who have several."""
     found = run_with_store(ctx.obj, _list_requests)
     if as_json:
         write_json([_request_json(each) for each in found])
@@ -66,6 +66,19 @@ def revoke(
     write_lines(f"{_user_text(each)} may no longer write" for each in run_with_store(ctx.obj, work))
 
 
+@app.command()
+def unlink(
+    ctx: typer.Context,
+    platform_id: Annotated[str, typer.Argument(metavar="ID", help="A linked phone number or user id, from `list`.")],
+) -> None:
+    """Unlink a phone number or user id from its person: it belongs to whoever writes with it next."""
+
+    async def work(store: Store) -> list[PairingRequest]:
+        return await PairingService(store, SystemClock()).unlink(platform_id)
+
+    write_lines(f"{_user_text(each)} belongs to whoever writes with it next" for each in run_with_store(ctx.obj, work))
+
+
 async def _list_requests(store: Store) -> list[PairingRequest]:
     return await PairingService(store, SystemClock()).list_requests()
 
@@ -83,9 +96,22 @@ async def _add_confirmation(options: GlobalOptions, store: Store, request: Pairi
 
 def _request_line(request: PairingRequest) -> str:
     if request.is_paired:
-        return f"paired   {_user_text(request)}"
+        return f"paired   {_user_text(request)}{_linked_ids_text(request)}"
+    if not request.code:
+        return f"linked   {_user_text(request)}{_linked_ids_text(request)}"
     until = f", until {request.expires_at:%H:%M} UTC" if request.expires_at else ""
     return f"waiting  {_user_text(request)}, code {request.code}{until}"
+
+
+def _linked_ids_text(request: PairingRequest) -> str:
+    ids = [("number", request.number), ("user id", request.user_id)]
+    return "".join(f", {label} {to_single_line(value, NAME_CHARACTERS)}" for label, value in ids if value)
+
+
+def _status(request: PairingRequest) -> str:
+    if request.is_paired:
+        return "paired"
+    return "waiting" if request.code else "linked"
 
 
 def _user_text(request: PairingRequest) -> str:
@@ -99,7 +125,9 @@ def _request_json(request: PairingRequest) -> dict[str, object]:
         "account": request.account,
         "person": request.person_id,
         "name": request.name,
-        "status": "paired" if request.is_paired else "waiting",
+        "status": _status(request),
+        "number": request.number or None,
+        "user_id": request.user_id or None,
         "code": request.code or None,
         "expires_at": request.expires_at.isoformat() if request.expires_at else None,
     }

@@ -14,6 +14,12 @@ from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.http.connections.http_connection import HttpConnection
 from sophon_hosting.http.error_middleware import RequestHandler
 
+WEBHOOK_PATH = "/webhooks/"
+"""Path prefix of the webhooks, whose sender is known only by a signature over the body."""
+
+WEBHOOK_BODY_SECONDS = 5.0
+"""Time for the body of a webhook: at most 3 MB, from a platform's data center."""
+
 
 def mark_as_serving() -> Middleware:
     """Return a middleware that protects the connection from replacement while its request is served."""
@@ -27,13 +33,17 @@ def mark_as_serving() -> Middleware:
     return middleware
 
 
-def limit_body_time(seconds: float) -> Middleware:
-    """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout."""
+def limit_body_time(seconds: float, *, webhook_seconds: float = WEBHOOK_BODY_SECONDS) -> Middleware:
+    """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout.
+
+    The body of a webhook has `webhook_seconds` if that is less.
+    """
 
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if not request.content.is_eof():
-            timer = asyncio.get_running_loop().call_later(seconds, _expire, request.content, seconds)
+            limit = min(seconds, webhook_seconds) if request.path.startswith(WEBHOOK_PATH) else seconds
+            timer = asyncio.get_running_loop().call_later(limit, _expire, request.content, limit)
             request.content.on_eof(timer.cancel)
         return await handler(request)
 

@@ -184,9 +184,9 @@ class Desk:
 async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() -> None:
     desk = Desk()
     desk.gate.clear()
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
     await desk.begun.wait()
-    await desk.albums.add_piece(written(2, "two", media_group_id="x"))
+    await desk.albums.add_pieces([written(2, "two", media_group_id="x")])
     desk.gate.set()
     await desk.rest()
     assert desk.taken == [("w1", "one"), ("w2", "two")]
@@ -195,7 +195,7 @@ async def test_a_piece_that_comes_while_its_album_is_taken_is_not_left_behind() 
 async def test_an_album_that_could_not_be_taken_is_tried_again() -> None:
     desk = Desk()
     desk.failures.append(StoreError("memory", "the disk is full"))
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
     await desk.rest()
     assert desk.taken == [("w1", "one")]
 
@@ -204,16 +204,44 @@ async def test_a_repeat_that_comes_while_its_album_is_taken_is_no_second_message
     desk = Desk()
     pieces = [written(number, f"text {number}", media_group_id="x") for number in (1, 2)]
     for piece in pieces:
-        await desk.albums.add_piece(piece)
+        await desk.albums.add_pieces([piece])
     await desk.rest()
-    await desk.albums.add_piece(pieces[1])
+    await desk.albums.add_pieces([pieces[1]])
     await desk.rest()
     assert desk.taken == [("w1", "text 1\ntext 2")]
 
 
 async def test_pieces_in_two_chats_are_two_albums() -> None:
     desk = Desk()
-    await desk.albums.add_piece(written(1, "one", media_group_id="x"))
-    await desk.albums.add_piece(replace(written(2, "two", media_group_id="x"), location=ChatLocation("66")))
+    await desk.albums.add_pieces([written(1, "one", media_group_id="x")])
+    await desk.albums.add_pieces([replace(written(2, "two", media_group_id="x"), location=ChatLocation("66"))])
     await desk.rest()
     assert sorted(desk.taken) == [("w1", "one"), ("w2", "two")]
+
+
+async def test_pieces_that_come_slowly_one_after_another_are_one_album() -> None:
+    desk = Desk()
+    for number in range(1, 8):
+        await desk.albums.add_pieces([written(number, str(number), media_group_id="x")])
+        await desk.clock.sleep(0.15)
+    await desk.rest()
+    assert desk.taken == [("w1", "1\n2\n3\n4\n5\n6\n7")]
+
+
+async def test_an_album_that_never_ends_is_taken_after_some_seconds() -> None:
+    desk = Desk()
+    for number in range(1, 40):
+        await desk.albums.add_pieces([written(number, str(number), media_group_id="x")] if number % 5 == 1 else [])
+        await desk.clock.sleep(0.2)
+    assert desk.begun.is_set()
+    await desk.rest()
+    assert sum(len(text.split()) for _, text in desk.taken) == 8
+
+
+async def test_a_full_album_is_not_waited_for() -> None:
+    desk = Desk()
+    await desk.albums.add_pieces([written(number, str(number), media_group_id="x") for number in range(1, 11)])
+    started_at = desk.clock.monotonic()
+    await desk.rest()
+    assert len(desk.taken) == 1
+    assert desk.clock.monotonic() - started_at <= 0.2

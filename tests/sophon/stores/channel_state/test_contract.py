@@ -62,3 +62,20 @@ async def test_only_what_is_old_expires_and_only_of_its_kind(store: Store, clock
     assert await store.channel_state.expire("seen", clock.now() - timedelta(seconds=30)) == 1
     assert [each.key for each in await store.channel_state.list("seen")] == ["new"]
     assert [each.key for each in await store.channel_state.list("person")] == ["old"]
+
+
+async def test_several_notes_are_written_at_once_and_replace_those_that_exist(store: Store) -> None:
+    await store.channel_state.put(note("b", n=1))
+    await store.channel_state.put_many([note(key, n=2) for key in ("a", "b", "c")])
+    await store.channel_state.put_many([])
+    found = await store.channel_state.list("person", "telegram", "7")
+    assert [(each.key, each.value) for each in found] == [("b", {"n": 2}), ("a", {"n": 2}), ("c", {"n": 2})]
+
+
+async def test_which_of_many_keys_exist_is_one_question(store: Store) -> None:
+    await store.channel_state.put_many([note(f"k{number}") for number in range(0, 1200, 2)])
+    await store.channel_state.put(note("k1", kind="session"))
+    keys = [f"k{number}" for number in range(1200)]
+    found = await store.channel_state.find_keys("telegram", "7", "person", keys)
+    assert found == frozenset(keys[::2])
+    assert await store.channel_state.find_keys("telegram", "7", "person", []) == frozenset()

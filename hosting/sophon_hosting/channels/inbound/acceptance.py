@@ -1,0 +1,173 @@
+"""Acceptance of messages into the queue: many at once, so that the store commits them together."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
+from sophon.stores.sessions.contract import SessionSummary
+from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
+from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.message_lookup import MessageLookup
+from sophon_hosting.channels.inbound.queue_notices import QueueNotices
+from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
+from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+
+log = logging.getLogger("sophon")
+
+MAX_CONCURRENT = 200
+"""Messages accepted at once; the store commits up to 256 concurrent writes in one transaction."""
+
+QUEUE_FULL_NOTICE_INTERVAL_SECONDS = 60.0
+"""Minimum interval between two queue-full notices in a chat. Source: reference/channels.md, rule 6."""
+
+QUEUE_FULL_MESSAGE = "🚦 The queue is full, and your message was not accepted. Try again in a minute."
+"""Reply to a message that the full queue rejected."""
+SEVERAL_REJECTED_MESSAGE = (
+    "🚦 The queue is full, and {count} of your messages were not accepted. Try again in a minute."
+)
+"""Reply to the first of several messages that the full queue rejected."""
+SHARE_FULL_MESSAGE = (
+    "🚦 {error.owner_waiting} of your messages are waiting already, and this one was not accepted. "
+    "Try again in {error.retry_after_seconds} seconds."
+)
+"""Reply to a message of a person whose share of the queue is full."""
+SEVERAL_OVER_SHARE_MESSAGE = (
+    "🚦 {error.owner_waiting} of your messages are waiting already, and {count} more were not accepted. "
+    "Try again in {error.retry_after_seconds} seconds."
+)
+"""Reply to the first of several messages of a person whose share of the queue is full."""
+
+
+class MessageAcceptor:
+    """Acceptor of one channel's messages. The messages of a chat are accepted in their order."""
+
+    def __init__(
+        self, host: Host, channel: Channel, chat_state: ChatState, writer: OutboundWriter, lookup: MessageLookup
+    ) -> None:
+        self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
+        self._lookup = lookup
+        self._queue_notices = QueueNotices(host, writer, channel.name)
+        self._queue_full_notices: dict[str, float] = {}
+
+    async def stop(self) -> None:
+        """Send no more queue notices."""
+        await self._queue_notices.stop()
+
+    async def accept(self, messages: Sequence[InboundMessage]) -> None:
+        """Accept the messages, or reply why not. Raises StoreError if one could not be stored; the others are.
+
+        A message that was accepted before has no effect.
+        """
+        for start in range(0, len(messages), MAX_CONCURRENT):
+            await self._accept_together(messages[start : start + MAX_CONCURRENT])
+
+    async def _accept_together(self, messages: Sequence[InboundMessage]) -> None:
+        requests = await self._build_requests(messages)
+        # The tasks run in this order up to their write, and the store commits writes in order of arrival.
+        results = await asyncio.gather(*(self._host.accept(each) for each in requests), return_exceptions=True)
+        accepted: list[tuple[InboundMessage, str, TaskReceipt]] = []
+        rejected: dict[str, list[tuple[InboundMessage, QueueFull]]] = defaultdict(list)
+        for message, result in zip(messages, results, strict=True):
+            if isinstance(result, SessionTaken):  # the session was deleted meanwhile
+                await self._accept_together([message])
+            elif isinstance(result, QueueFull):
+                rejected[message.location.key].append((message, result))
+            elif isinstance(result, InputError):
+                name, text = f"bad:{self._event_name(message)}", f"⚠️ {result}"
+                await self._writer.write_notice(message.location.key, name, text, message.message_id)
+            elif not isinstance(result, BaseException):
+                accepted.append((message, f"queued:{self._event_name(message)}", result))
+        await self._report_rejected(rejected)
+        self._queue_notices.schedule(accepted)
+        self._raise_first_error(results, messages)
+
+    def _raise_first_error(
+        self, results: Sequence[TaskReceipt | BaseException], messages: Sequence[InboundMessage]
+    ) -> None:
+        failures: list[BaseException] = []
+        for message, result in zip(messages, results, strict=True):
+            if not isinstance(result, BaseException) or isinstance(result, SessionTaken | QueueFull | InputError):
+                continue
+            if isinstance(result, Exception) and not isinstance(result, StoreError):
+                # A redelivery would fail again, and block all later events.
+                log.error(
+                    "%s: the event %s could not be handled", self._channel.name, message.external_id, exc_info=result
+                )
+            else:
+                failures.append(result)
+        if failures:
+            raise failures[0]
+
+    async def _build_requests(self, messages: Sequence[InboundMessage]) -> list[RunRequest]:
+        places = {(each.location.key, each.person.id): (each.location, each.person) for each in messages}
+        # Concurrently, so that the store commits new sessions together.
+        found = await asyncio.gather(*(self._find_session(*each) for each in places.values()))
+        sessions = dict(zip(places, found, strict=True))
+        return [
+            await self._build_request(message, *sessions[message.location.key, message.person.id])
+            for message in messages
+        ]
+
+    async def _find_session(self, place: ChatLocation, person: Person) -> tuple[SessionSummary, str]:
+        """Return the chat's session, and the owner of the data that its turns use."""
+        session = await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
+        return session, await self._chat_state.data_owner(place, person)
+
+    async def _build_request(self, message: InboundMessage, session: SessionSummary, data_owner: str) -> RunRequest:
+        place = message.location
+        message = await self._lookup.add_quotation(message, session.id)
+        foreign_sources = find_foreign_sources(message)
+        return RunRequest(
+            text=build_turn_text(message, self._host.services.clock.new_nonce),
+            session_id=session.id,
+            session_owner=session.owner,
+            owner=self._chat_state.user_id(message.person),
+            channel=self._channel.name,
+            account=self._channel.account,
+            external_id=message.external_id,
+            origin={
+                "chat": place.key,
+                "kind": place.kind,
+                "data_owner": data_owner,
+                "place": asdict(place),
+                "reply_to": message.message_id,
+                OWN_TEXT: "" if message.is_forwarded else message.text.strip(),
+                **({FOREIGN_SOURCES: foreign_sources} if foreign_sources else {}),
+                **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
+            },
+            stream=True,
+            trace=new_trace_id(),
+        )
+
+    async def _report_rejected(self, rejected: dict[str, list[tuple[InboundMessage, QueueFull]]]) -> None:
+        """Tell each chat once how many of its messages the full queue rejected."""
+        now = self._host.services.clock.monotonic()
+        for chat, refusals in rejected.items():
+            last_notice = self._queue_full_notices.get(chat)
+            if last_notice is not None and now - last_notice < QUEUE_FULL_NOTICE_INTERVAL_SECONDS:
+                continue
+            first, error = refusals[0]
+            text = format_rejection(error, len(refusals))
+            await self._writer.write_notice(chat, f"full:{self._event_name(first)}", text, first.message_id)
+            self._queue_full_notices = {
+                each: at
+                for each, at in self._queue_full_notices.items()
+                if now - at < QUEUE_FULL_NOTICE_INTERVAL_SECONDS
+            } | {chat: now}
+
+    def _event_name(self, message: InboundMessage) -> str:
+        return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
+
+
+def format_rejection(error: QueueFull, count: int) -> str:
+    """Return the reply to the first of `count` messages that the queue rejected. Pure."""
+    if error.owner_waiting is None:
+        return QUEUE_FULL_MESSAGE if count == 1 else SEVERAL_REJECTED_MESSAGE.format(count=count)
+    template = SHARE_FULL_MESSAGE if count == 1 else SEVERAL_OVER_SHARE_MESSAGE
+    return template.format(error=error, count=count)

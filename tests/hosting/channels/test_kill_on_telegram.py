@@ -1,0 +1,69 @@
+"""A host that is killed while a preview grows on Telegram: afterwards the chat shows the answer in its place."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
+from tests.hosting.channels.test_platforms import ADA, update
+from tests.programs import Program, program
+
+__all__ = ["program"]
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[BotApi]:
+    async with BotApi().serving() as server:
+        yield server
+    assert server.problems == []
+
+
+async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> tuple[Program, int]:
+    """A program that was killed with a preview in the chat, and the number of the preview's message."""
+    monkeypatch.setenv("BOT", TOKEN)
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    here = program(Channels={"Telegram": telegram})
+    serving = await asyncio.to_thread(here.serve)
+    await api.deliver(update(1, "tell"))
+    async with asyncio.timeout(30):
+        [preview] = await api.called("sendMessage")
+        await api.until_confirmed(2)
+    assert preview["text"] == "one "
+    assert (await serving.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    [(_, number)] = api.messages
+    return here, number
+
+
+async def resumed(here: Program, api: BotApi) -> None:
+    """Start the program again; its turn ends once the channel runs, so that the answer is sent at once."""
+    polls = len(api.of("getUpdates"))
+    await asyncio.to_thread(here.serve)
+    async with asyncio.timeout(60):
+        await api.called("getUpdates", polls + 1)
+    (here.folder / "go").touch()
+
+
+async def test_the_answer_is_edited_into_the_preview_of_the_killed_process(
+    program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, number = await killed(program, api, monkeypatch)
+    await resumed(here, api)
+    async with asyncio.timeout(60):
+        while api.messages[ADA["id"], number]["text"] != "one two":
+            await asyncio.sleep(0)
+    assert len(api.messages) == 1
+
+
+async def test_if_the_preview_was_deleted_meanwhile_the_answer_is_a_new_message(
+    program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, number = await killed(program, api, monkeypatch)
+    del api.messages[ADA["id"], number]
+    api.script("editMessageText", *[Answer.error(400, "Bad Request: message to edit not found")] * 9)
+    await resumed(here, api)
+    async with asyncio.timeout(60):
+        while not any(fields["text"] == "one two" for fields in api.messages.values()):
+            await asyncio.sleep(0)
