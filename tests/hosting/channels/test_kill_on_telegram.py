@@ -46,15 +46,23 @@ async def resumed(here: Program, api: BotApi) -> None:
     (here.folder / "go").touch()
 
 
+async def sent(api: BotApi, method: str, text: str) -> dict[str, Any]:
+    """The call of a method that sends a text, once it has come."""
+    count = 1
+    async with asyncio.timeout(60):
+        while not any(fields["text"] == text for fields in await api.called(method, count)):
+            count = len(api.of(method)) + 1
+    return next(fields for fields in api.of(method) if fields["text"] == text)
+
+
 async def test_the_answer_is_edited_into_the_preview_of_the_killed_process(
     program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, number = await killed(program, api, monkeypatch)
     await resumed(here, api)
-    async with asyncio.timeout(60):
-        while api.messages[ADA["id"], number]["text"] != "one two":
-            await asyncio.sleep(0)
-    assert len(api.messages) == 1
+    edit = await sent(api, "editMessageText", "one two")
+    assert (edit["chat_id"], edit["message_id"]) == (ADA["id"], number)
+    assert len(api.of("sendMessage")) == 1
 
 
 async def test_if_the_preview_was_deleted_meanwhile_the_answer_is_a_new_message(
@@ -64,6 +72,4 @@ async def test_if_the_preview_was_deleted_meanwhile_the_answer_is_a_new_message(
     del api.messages[ADA["id"], number]
     api.script("editMessageText", *[Answer.error(400, "Bad Request: message to edit not found")] * 9)
     await resumed(here, api)
-    async with asyncio.timeout(60):
-        while not any(fields["text"] == "one two" for fields in api.messages.values()):
-            await asyncio.sleep(0)
+    await sent(api, "sendMessage", "one two")
