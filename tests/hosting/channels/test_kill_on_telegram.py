@@ -56,7 +56,7 @@ async def sent(api: BotApi, method: str, text: str) -> dict[str, Any]:
 
 
 async def test_the_answer_is_edited_into_the_preview_of_the_killed_process(
-    program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, number = await killed(program, api, monkeypatch)
     await resumed(here, api)
@@ -66,10 +66,10 @@ async def test_the_answer_is_edited_into_the_preview_of_the_killed_process(
 
 
 async def test_if_the_preview_was_deleted_meanwhile_the_answer_is_a_new_message(
-    program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, number = await killed(program, api, monkeypatch)
-    del api.messages[ADA["id"], number]
+    del api.messages[next(key for key in api.messages if key[1] == number)]
     api.script("editMessageText", *[Answer.error(400, "Bad Request: message to edit not found")] * 9)
     await resumed(here, api)
     await sent(api, "sendMessage", "one two")
