@@ -13,6 +13,9 @@ from tests.programs import Program, program
 
 __all__ = ["program"]
 
+PATIENCE_SECONDS = 240
+"""A test that would hang fails instead: the host starts twice, and loads the Telegram library each time."""
+
 
 @pytest.fixture
 async def api() -> AsyncIterator[BotApi]:
@@ -28,7 +31,7 @@ async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> 
     here = program(Channels={"Telegram": telegram})
     serving = await asyncio.to_thread(here.serve)
     await api.deliver(update(1, "tell"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         [preview] = await api.called("sendMessage")
         await api.until_confirmed(2)
     assert preview["text"] == "one "
@@ -41,7 +44,7 @@ async def resumed(here: Program, api: BotApi) -> None:
     """Start the program again; its turn ends once the channel runs, so that the answer is sent at once."""
     polls = len(api.of("getUpdates"))
     await asyncio.to_thread(here.serve)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await api.called("getUpdates", polls + 1)
     (here.folder / "go").touch()
 
@@ -49,7 +52,7 @@ async def resumed(here: Program, api: BotApi) -> None:
 async def sent(api: BotApi, method: str, text: str) -> dict[str, Any]:
     """The call of a method that sends a text, once it has come."""
     count = 1
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not any(fields["text"] == text for fields in await api.called(method, count)):
             count = len(api.of(method)) + 1
     return next(fields for fields in api.of(method) if fields["text"] == text)
