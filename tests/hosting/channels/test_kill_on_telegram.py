@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -24,6 +26,13 @@ async def api() -> AsyncIterator[BotApi]:
     assert server.problems == []
 
 
+def stored_previews(here: Program) -> list[str]:
+    """The message ids of the previews that the program has stored."""
+    [file] = here.folder.glob("data/*.db")
+    with closing(sqlite3.connect(file)) as database:
+        return [value for (value,) in database.execute("SELECT value FROM notes WHERE kind = 'preview'")]
+
+
 async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> tuple[Program, int]:
     """A program that was killed with a preview in the chat, and the number of the preview's message."""
     monkeypatch.setenv("BOT", TOKEN)
@@ -34,6 +43,9 @@ async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> 
     async with asyncio.timeout(PATIENCE_SECONDS):
         [preview] = await api.called("sendMessage")
         await api.until_confirmed(2)
+        # Telegram has it before the host knows its id: wait until that is stored.
+        while not await asyncio.to_thread(stored_previews, here):
+            await api.called("sendMessage")
     assert preview["text"] == "one "
     assert (await serving.ended(signal.SIGKILL))[0] == -signal.SIGKILL
     [(_, number)] = api.messages
