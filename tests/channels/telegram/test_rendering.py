@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon_channels.contract import Button, OutboundMessage
-from sophon_channels.telegram.rendering import PART_LIMIT, REPEAT_MARK, build_keyboard, render_payloads
+from sophon_channels.telegram.rendering import PART_LIMIT, REPEAT_MARK, TOPIC_MARK, build_keyboard, render_payloads
 from sophon_channels.text.utf16 import utf16_length
 from tests.channels.telegram.telegram_html import read
 
@@ -103,9 +103,9 @@ def test_emphasis_and_code_go_on_in_the_next_part() -> None:
     assert second["html"].startswith('<pre><code class="language-py">line of code\n')
 
 
-def test_a_part_leaves_room_for_the_mark_of_a_repeat() -> None:
+def test_a_part_leaves_room_for_the_marks_of_a_repeat_and_of_a_topic_that_is_gone() -> None:
     (first, *_) = render_payloads(OutboundMessage("a" * 5000))
-    assert utf16_length(REPEAT_MARK + first["plain"]) == 4096
+    assert utf16_length(REPEAT_MARK + TOPIC_MARK.format(topic=2**53) + first["plain"]) == 4096
 
 
 def test_the_first_part_answers_and_the_last_one_asks() -> None:
