@@ -20,6 +20,7 @@ from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
+from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 
 log = logging.getLogger("sophon")
@@ -38,10 +39,11 @@ class Worker:
     it is stopped wherever it is, and fails with `timeout`. Normally `Budget.Turn.ActiveTime` ends it before, between
     two calls and with an answer; this limit is for a call that does not return. A suspended turn is stored and frees
     its consumer. Order of writes: begin, the chain, the outcome (or the suspension and the hold of the lane), then the
-    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts; a turn
-    that it interrupts is run again afterwards, and an outcome that it does not take is kept in memory and written again
-    until it does. `interrupted_run_ids` holds the ids of runs that a
-    previous process interrupted.
+    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts, and a
+    running one waits at its next operation on the store, within its time limit. A turn that cannot wait, because it has
+    not begun, is run again afterwards; that does not count as one of its attempts. An outcome that the store does not
+    take is kept in memory and written again until it does. `interrupted_run_ids` holds the ids of runs that a previous
+    process interrupted.
     """
 
     def __init__(
@@ -90,9 +92,12 @@ class Worker:
         await asyncio.wait({active_run.worker_task})
 
     async def _work(self, active_run: ActiveRun, delivery: Delivery) -> None:
-        can_ack = False
+        can_ack, is_counted = False, True
         try:
             can_ack = await self._attempt(active_run)
+        except StoreUnavailable as error:
+            is_counted = False
+            log_failure(log, error, "run %s waits for the store", active_run.task_id)
         except asyncio.CancelledError:
             can_ack = active_run.has_outcome  # if it was recorded before the interruption was delivered
             log.info("run %s was interrupted", active_run.task_id)
@@ -100,7 +105,7 @@ class Worker:
             log_failure(log, error, "run %s failed without an outcome", active_run.task_id)
         active_run.is_finalizing = True
         try:
-            await self._settle_delivery(active_run, delivery, can_ack)
+            await self._settle_delivery(active_run, delivery, can_ack, is_counted)
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "the queue entry of run %s could not be settled", active_run.task_id)
         finally:
@@ -150,7 +155,8 @@ class Worker:
             return
         try:
             async with Cancellation().enforce():
-                active_run.ctx = await build_turn(services, await self._prepare(run), is_first_start=run.starts == 1)
+                prepared, view = await self._prepare(run), services_for_turn(services, active_run)
+                active_run.ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
         except StoreError:
             raise
         except SophonError as error:
@@ -173,9 +179,9 @@ class Worker:
                 try:
                     response = await self._chain.run(ctx)
                 finally:
-                    active_run.timeout = None
+                    active_run.timeout, active_run.is_chain_over = None, True
         except Exception as error:
-            if isinstance(error, StoreUnavailable) and not active_run.is_concluded:
+            if isinstance(error, StoreUnavailable) and not active_run.has_outcome and active_run.held_outcome is None:
                 raise
             if not active_run.is_concluded:
                 timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
@@ -206,7 +212,9 @@ class Worker:
         await self._queue.hold_lane(run.session_id, active_run.task_id)
         active_run.is_suspended = True
 
-    async def _settle_delivery(self, active_run: ActiveRun, delivery: Delivery, can_ack: bool) -> None:
+    async def _settle_delivery(
+        self, active_run: ActiveRun, delivery: Delivery, can_ack: bool, is_counted: bool
+    ) -> None:
         entry = delivery.entry
         if can_ack:
             if not active_run.is_suspended:
@@ -223,7 +231,7 @@ class Worker:
             await self._wait_for_store(active_run, self._services.store.health.wait_until_available)
         self.interrupted_run_ids.add(entry.task_id)
         self._active_runs.remove(active_run)
-        if await self._queue.nack(delivery) == "dead":
+        if await self._queue.nack(delivery, is_counted=is_counted) == "dead":
             await self._write_until_stored(active_run, lambda: self._give_up(entry.task_id, delivery.delivery_count))
 
     async def _write_until_stored(self, active_run: ActiveRun, write: Callable[[], Awaitable[T]]) -> T:

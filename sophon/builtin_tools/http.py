@@ -14,13 +14,15 @@ from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:
+    from sophon.models.gateway.gateway import ModelGateway
     from sophon.tools.http.client import FetchedResponse, SafeHttpClient
 
 MAX_BODY_CHARACTERS = 1_000_000
 """Maximum length of a request body, in characters."""
 
-# One client for each set of services: it keeps the TLS context, which is expensive to create.
-_CLIENTS: "WeakKeyDictionary[TurnServices, SafeHttpClient]" = WeakKeyDictionary()
+# One client for each set of services: it keeps the TLS context, which is expensive to create. The key is the gateway,
+# because each turn of a host has services of its own, with the gateway of all.
+_CLIENTS: "WeakKeyDictionary[ModelGateway, SafeHttpClient]" = WeakKeyDictionary()
 
 
 @tool(
@@ -104,10 +106,10 @@ async def _fetch(
 def _client(services: TurnServices) -> "SafeHttpClient":
     from sophon.tools.http.client import SafeHttpClient  # lazy: it imports httpx, and `import sophon` must stay fast
 
-    client = _CLIENTS.get(services)
+    client = _CLIENTS.get(services.gateway)
     if client is None:
         guard = SsrfGuard(allow_cidrs=services.settings.tools.allow_cidrs)
-        client = _CLIENTS[services] = SafeHttpClient(guard, clock=services.clock)
+        client = _CLIENTS[services.gateway] = SafeHttpClient(guard, clock=services.clock)
     return client
 
 

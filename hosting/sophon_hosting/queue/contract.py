@@ -183,10 +183,11 @@ class TaskQueue(Protocol):
         """Acknowledge the delivery and unblock its lane. Return False, without effect, if it had already ended."""
         ...
 
-    async def nack(self, delivery: Delivery) -> NackResult:
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True) -> NackResult:
         """Return the entry to the front of its lane or, after `max_deliveries` deliveries, to the dead letters.
 
-        A waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds.
+        A delivery that is not counted failed for a reason outside the task, and does not bring it nearer to them. A
+        waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds.
         """
         ...
 

@@ -101,11 +101,13 @@ class MemoryQueue:
         self._finish(item)
         return True
 
-    async def nack(self, delivery: Delivery) -> NackResult:
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True) -> NackResult:
         """Return the entry to the front of its lane or, after the last delivery, to the dead letters."""
         item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
             return "stale"
+        if not is_counted:
+            item.deliveries -= 1
         if (resume := self._discard_waiting(item.entry.task_id)) is not None:
             item.entry = resume.entry
         outcome: NackResult = "dead" if item.deliveries >= self._max_deliveries else "waiting"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
+from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 
@@ -27,7 +28,8 @@ class ActiveRun:
     True once the outcome is stored, `is_suspended` once the suspension is stored, `outcome_write_failed` if the store
     refused the outcome. `held_outcome` is the outcome that an unavailable store did not take; it is written again until
     the store takes it, and `is_waiting_for_store` is True between two attempts: then the run can be interrupted.
-    `released` is set when the worker has released the run.
+    `store` is the store as the turn sees it, whose operations wait while it `may_wait_for_store`. `is_chain_over` is
+    True once the chain has returned or raised. `released` is set when the worker has released the run.
     """
 
     task_id: str
@@ -44,12 +46,22 @@ class ActiveRun:
     outcome_write_failed: bool = False
     held_outcome: HeldOutcome | None = None
     is_waiting_for_store: bool = False
+    store: Store | None = None
+    is_chain_over: bool = False
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_concluded(self) -> bool:
         """Whether nothing else may determine the outcome: it is stored, held, or was refused by the store."""
         return self.has_outcome or self.outcome_write_failed or self.held_outcome is not None
+
+    def may_wait_for_store(self) -> bool:
+        """Return whether the turn may wait for its store: until it is cancelled, interrupted, out of time or over."""
+        if self.is_interrupted or self.is_cancel_requested or self.is_finalizing or self.is_chain_over:
+            return False
+        if self.timeout is not None and self.timeout.expired():
+            return False
+        return self.ctx is None or not self.ctx.cancellation.is_requested
 
     def cancel(self) -> None:
         """Request cancellation of the run by a user."""

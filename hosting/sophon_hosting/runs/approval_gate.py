@@ -44,18 +44,19 @@ class StoreApprovalGate:
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Return the stored decision if it counts, or `suspend`."""
-        record = await self._store.approvals.get_or_create(request, self._clock.now())
-        while record.decision is not None:
-            if await self._counts(request, record.decision):
-                return record.decision
-            record = await self._ask_again(request, record, record.decision)
         active_run = self._active_runs.get(task_id_from_request(request))
+        store = self._store if active_run is None or active_run.store is None else active_run.store
+        record = await store.approvals.get_or_create(request, self._clock.now())
+        while record.decision is not None:
+            if await self._counts(store, request, record.decision):
+                return record.decision
+            record = await self._ask_again(store, request, record, record.decision)
         if active_run is not None:
             active_run.pending_approval_ids.append(record.request.id)
         self.new_request_event.set()
         return Decision.suspend()
 
-    async def _counts(self, request: ApprovalRequest, decision: Decision) -> bool:
+    async def _counts(self, store: Store, request: ApprovalRequest, decision: Decision) -> bool:
         """Return whether the decision may be used now; a rejection runs nothing, so it always may.
 
         `request` is that of this moment: the tool may have become riskier since the question was stored.
@@ -63,19 +64,21 @@ class StoreApprovalGate:
         if decision.verdict == "reject":
             return True
         try:
-            asker = (await self._store.runs.get(task_id_from_request(request))).owner
+            asker = (await store.runs.get(task_id_from_request(request))).owner
         except NotFound:
             return False
         decider = decision.decided_by
         return self._policy.find_problem(request.risk, asker=asker, decider=decider, approves=True) is None
 
-    async def _ask_again(self, request: ApprovalRequest, void: ApprovalRecord, decision: Decision) -> ApprovalRecord:
+    async def _ask_again(
+        self, store: Store, request: ApprovalRequest, void: ApprovalRecord, decision: Decision
+    ) -> ApprovalRecord:
         """Return the record of the question that follows one with a void decision; announce it if it is new."""
         again = replace(request, id=following_id(void.request.id))
         try:
-            return await self._store.approvals.get(again.id)
+            return await store.approvals.get(again.id)
         except NotFound:
-            record = await self._store.approvals.get_or_create(again, self._clock.now())
+            record = await store.approvals.get_or_create(again, self._clock.now())
         log.warning(
             "approval %s (%s): %s by %s does not count any more, asked again as %s",
             *(void.request.id, request.tool, decision.verdict, decision.decided_by or "nobody known", again.id),

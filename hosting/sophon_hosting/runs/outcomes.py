@@ -76,8 +76,11 @@ class RunTurnLog:
         one, and True if the run holds the outcome until the store takes it.
         """
         active_run = self._active_runs.get(turn.run_id)
-        if active_run is None or active_run.run is None or turn_end.status == "suspended":
+        if active_run is None or active_run.run is None:
             return await self._session_log.conclude(turn, records, turn_end, emit)
+        if turn_end.status == "suspended":
+            session_log = self._session_log if active_run.store is None else SessionLog(active_run.store)
+            return await session_log.conclude(turn, records, turn_end, emit)
         if active_run.outcome_write_failed or (turn_end.status == "cancelled" and not active_run.is_cancel_requested):
             return False
         if turn_end.status == "failed" and turn_end.error.get("code") == StoreUnavailable.code:

@@ -33,7 +33,7 @@ class ModelGateway:
     loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and record (attempt.py).
     """
 
-    __slots__ = ("_by_name", "_context", "_defaults", "providers", "tokens")
+    __slots__ = ("__weakref__", "_by_name", "_context", "_defaults", "providers", "tokens")
 
     def __init__(
         self,

@@ -59,7 +59,9 @@ class Database:
                 readers.shutdown(wait=False)
                 raise
             self._readers = readers
-            self._writer = WriterThread(self._write_engine, partial(self._release, readers))
+            self._writer = WriterThread(
+                self._write_engine, partial(self._release, readers), partial(self.health.record_failure, "unreachable")
+            )
 
     async def close(self) -> None:
         """Complete queued writes and running reads, close the connections, end the threads."""

@@ -4,6 +4,9 @@ Each unit of work is a function of the connection; all of a batch are answered a
 batch is rolled back and run again with a savepoint around each, so that a failure affects only its own caller.
 Savepoints would cost every batch what only few batches need. While a commit runs, the next batch collects: the more
 is written at once, the less each write costs. Source: reference/performance.md section 3, rule 13.
+
+A batch whose COMMIT got no answer is in doubt: its callers wait until the server says whether it was committed, and
+nothing else is written before. So an error always means that nothing was written, and a caller may repeat its write.
 """
 
 import asyncio
@@ -15,10 +18,14 @@ from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
+from sophon.stores.sql.commit_status import read_commit_status, read_transaction_id
 from sophon.stores.sql.errors import find_unavailable_kind
 
 MAX_BATCH = 256
 """Units of work per transaction; other processes may write between two batches."""
+
+DOUBT_INTERVAL_SECONDS = 1.0
+"""Interval between two questions for the status of a batch in doubt."""
 
 T = TypeVar("T")
 
@@ -45,12 +52,27 @@ class _Job(Generic[T]):
             self.future.set_result(cast(T, self.result))
 
 
-class WriterThread:
-    """A thread with its own connection and a queue of work. It calls `on_close` last."""
+@dataclass(slots=True)
+class _DoubtfulBatch:
+    """A batch whose COMMIT failed with `error` before the server answered."""
 
-    def __init__(self, engine: Engine, on_close: Callable[[], None]) -> None:
+    jobs: list[_Job[Any]]
+    transaction_id: int
+    error: Exception
+
+
+class WriterThread:
+    """A thread with its own connection and a queue of work. It calls `on_close` last.
+
+    `on_doubt` is called in the loop of a caller whose write is in doubt.
+    """
+
+    def __init__(
+        self, engine: Engine, on_close: Callable[[], None], on_doubt: Callable[[], None] = lambda: None
+    ) -> None:
         self._engine = engine
-        self._on_close = on_close
+        self._on_close, self._on_doubt = on_close, on_doubt
+        self._in_doubt: _DoubtfulBatch | None = None
         self._queue: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed_job: _Job[None] | None = None
         # A daemon, so that a program that does not close the store still exits; acknowledged writes are on disk.
@@ -80,10 +102,17 @@ class WriterThread:
         is_open = True
         while is_open:
             batch, is_open = self._next_batch()
-            if batch:
+            error = self._settle_doubt()
+            if error is not None:
+                _fail(batch, error)
+            elif batch:
                 self._commit(batch, _run_job)
+            if self._in_doubt is None or self._in_doubt.jobs is not batch:
                 _resolve(batch)
             batch = []  # while the thread waits for the next one, it holds the texts of none
+        if self._in_doubt is not None and (error := self._settle_doubt()) is not None:
+            _fail(self._in_doubt.jobs, error)
+            _resolve(self._in_doubt.jobs)
         try:
             self._on_close()
         finally:
@@ -91,37 +120,66 @@ class WriterThread:
                 _resolve([self._closed_job])
 
     def _next_batch(self) -> tuple[list[_Job[Any]], bool]:
-        """Return the queued jobs, at least one; False if the queue was closed."""
+        """Return the queued jobs, at least one unless a batch is in doubt; False if the queue was closed."""
         batch: list[_Job[Any]] = []
-        job = self._queue.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) == MAX_BATCH:
-                return batch, True
-            try:
+        try:
+            job = self._queue.get(timeout=None if self._in_doubt is None else DOUBT_INTERVAL_SECONDS)
+            while job is not None:
+                batch.append(job)
+                if len(batch) == MAX_BATCH:
+                    return batch, True
                 job = self._queue.get_nowait()
-            except queue.Empty:
-                return batch, True
+        except queue.Empty:
+            return batch, True
         return batch, False
 
     def _commit(self, batch: list[_Job[Any]], run: Callable[[_Job[Any], Connection], None]) -> None:
-        working = False
+        working, transaction_id = False, None
         try:
             with self._engine.begin() as connection:
                 working = True
                 for job in batch:
                     run(job, connection)
+                transaction_id = read_transaction_id(connection)
                 working = False
         except Exception as error:  # noqa: BLE001 - every caller gets the error, and the thread must go on
             # Never retry after a failed commit: the server may have committed before the connection was lost.
             # Without its disk or its server the database refuses the others too, one by one and each after a wait.
-            is_own_failure = find_unavailable_kind(error) in (None, "damaged")
-            if working and is_own_failure and run is _run_job and len(batch) > 1:
+            kind = find_unavailable_kind(error)
+            if working and kind in (None, "damaged") and run is _run_job and len(batch) > 1:
                 self._commit(batch, _run_in_savepoint)
                 return
+            if not working and transaction_id is not None and kind == "unreachable":
+                self._in_doubt = _DoubtfulBatch(batch, transaction_id, error)
+                _call_in_loops(batch, lambda _: self._on_doubt())
+                return
             cause = error.__cause__ if isinstance(error, _TransactionEnded) else error
-            for job in batch:
-                job.error = job.error or cause
+            _fail(batch, cause or error)
+
+    def _settle_doubt(self) -> Exception | None:
+        """Answer the batch in doubt if the server knows what became of it; return the error if it cannot be asked."""
+        doubt = self._in_doubt
+        if doubt is None:
+            return None
+        try:
+            status = read_commit_status(self._engine, doubt.transaction_id)
+        except Exception as error:  # noqa: BLE001 - judged below
+            if find_unavailable_kind(error) is not None:
+                return error
+            status = None
+        if status == "in progress":
+            return doubt.error
+        if status != "committed":
+            _fail(doubt.jobs, doubt.error)
+        self._in_doubt = None
+        _resolve(doubt.jobs)
+        return None
+
+
+def _fail(batch: list[_Job[Any]], error: BaseException) -> None:
+    """Give the error to each job that has none of its own."""
+    for job in batch:
+        job.error = job.error or error
 
 
 def _run_job(job: _Job[Any], connection: Connection) -> None:
@@ -143,11 +201,16 @@ def _run_in_savepoint(job: _Job[Any], connection: Connection) -> None:
 
 def _resolve(batch: list[_Job[Any]]) -> None:
     """Resolve the futures, waking each event loop once."""
+    _call_in_loops(batch, _resolve_all)
+
+
+def _call_in_loops(batch: list[_Job[Any]], call: Callable[[list[_Job[Any]]], None]) -> None:
+    """Call a function once in each event loop, with the jobs of that loop."""
     for loop in {job.loop for job in batch}:
         mine = [job for job in batch if job.loop is loop]
         if not loop.is_closed():
             try:
-                loop.call_soon_threadsafe(_resolve_all, mine)
+                loop.call_soon_threadsafe(call, mine)
             except RuntimeError:
                 # The loop was closed in between: nobody waits in it.
                 continue

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.stores.contract import Store
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.whatsapp.signature import sign_body
 from sophon_hosting.host_server import HostServer, bind_address
@@ -15,8 +18,10 @@ from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
+from tests.databases import SQLITE, copy_database
+from tests.refusing_writes import allow_writes, refuse_writes
 
-ENVIRONMENT = {"BOT": BOT_TOKEN, "TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
+ENVIRONMENT = {"BOT": BOT_TOKEN, "HOOK": "hook-secret", "TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
 SOON = 4102444800
 """In the year 2100: a message from then is never late."""
 
@@ -36,8 +41,9 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
     return f"You said: **{last.content}**"
 
 
-def services(**channels: Any) -> Services:
+def services(store: Store | None = None, **channels: Any) -> Services:
     return Services(
+        store=store,
         models=FunctionModel(answer),
         tools=[pay],
         settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Channels": channels},
@@ -65,8 +71,8 @@ async def open_site(api: BotApi, graph: GraphApi) -> AsyncIterator[Any]:
     """Hosts, which end before the servers of the platforms do."""
     opened: list[HostServer] = []
 
-    async def open_site(**channels: Any) -> str:
-        site = HostServer(services(**channels), ENVIRONMENT)
+    async def open_site(store: Store | None = None, **channels: Any) -> str:
+        site = HostServer(services(store, **channels), ENVIRONMENT)
         opened.append(site)
         address = bind_address("127.0.0.1", 0)
         await site.start(address)
@@ -160,6 +166,75 @@ async def test_a_webhook_is_answered_while_the_queue_is_full_and_everything_else
         assert (await client.get("/healthz")).status_code == 200
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    copy_database(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqlStore]:
+    """A store that a test makes unavailable; the host closes it."""
+    store = SqlStore(SQLITE, folder=folder)
+    await store.open()
+    yield store
+    allow_writes(store)
+
+
+async def test_whatsapp_delivers_again_what_an_unavailable_store_did_not_take(
+    graph: GraphApi, open_site: Any, store: SqlStore
+) -> None:
+    url = await open_site(store, WhatsApp=whatsapp(graph))
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        await refuse_writes(store)
+        said = body(message(timestamp=str(SOON), text={"body": "hello"}))
+        assert [await post(client, said) for _ in range(2)] == [503, 503]
+        allow_writes(store)
+        await store.health.wait_until_available()
+        assert [await post(client, said) for _ in range(2)] == [200, 200]
+        await graph.until(1)
+    assert [run.text for run in await store.runs.list()] == ["hello"]
+
+
+async def test_telegram_delivers_again_to_its_webhook_what_an_unavailable_store_did_not_take(
+    api: BotApi, open_site: Any, store: SqlStore
+) -> None:
+    more = {"Mode": "Webhook", "WebhookSecret": {"$env": "HOOK"}}
+    url = await open_site(store, Telegram={**telegram(api), **more})
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await state(client, "telegram", "running")
+        await refuse_writes(store)
+
+        async def deliver() -> int:
+            secret = {"X-Telegram-Bot-Api-Secret-Token": "hook-secret", "Host": "whatever.example"}
+            return (await client.post("/webhooks/telegram", json=update(1, "hello"), headers=secret)).status_code
+
+        assert [await deliver() for _ in range(2)] == [503, 503]
+        allow_writes(store)
+        await store.health.wait_until_available()
+        assert [await deliver() for _ in range(2)] == [200, 200]
+        assert [each["text"] for each in await api.called("sendMessage")] == ["You said: <b>hello</b>"]
+    assert [run.text for run in await store.runs.list()] == ["hello"]
+
+
+async def test_polling_confirms_nothing_that_an_unavailable_store_did_not_take(
+    api: BotApi, open_site: Any, store: SqlStore
+) -> None:
+    await open_site(store, Telegram=telegram(api))
+    await api.called("getUpdates")
+    await refuse_writes(store)
+    await api.deliver(update(1, "hello"))
+    while store.health.is_available:
+        await store.health.wait_for_change()
+    await api.called("getUpdates", len(api.of("getUpdates")) + 1)
+    assert api.confirmed <= 1
+    allow_writes(store)
+    assert [each["text"] for each in await api.called("sendMessage")] == ["You said: <b>hello</b>"]
+    await api.until_confirmed(2)
+    assert [run.text for run in await store.runs.list()] == ["hello"]
+
+
 async def test_a_channel_that_refuses_is_told_and_the_rest_runs(open_site: Any, caplog: Any) -> None:
     telegram = {"Enabled": True, "Token": {"$env": "NOTHING"}, "AllowFrom": []}
     url = await open_site(Telegram=telegram)
@@ -169,6 +244,10 @@ async def test_a_channel_that_refuses_is_told_and_the_rest_runs(open_site: Any, 
         assert (await client.get("/readyz")).status_code == 200
     [line] = [each.getMessage() for each in caplog.records if "the channel telegram cannot run" in each.getMessage()]
     assert "BotFather" in line
+
+
+def telegram(api: BotApi) -> dict[str, Any]:
+    return {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
 
 
 def whatsapp(graph: GraphApi) -> dict[str, Any]:

@@ -296,6 +296,15 @@ async def test_while_the_host_stops_nothing_more_is_taken(house) -> None:
     assert (await ada.refused("send_message", {"content": "hello"}))["code"] == "unavailable"
 
 
+async def test_an_unavailable_store_is_told_with_its_reason_and_the_time_of_the_next_attempt(house) -> None:
+    ada = await house.peer()
+    house.host.services.store.health.record_failure("full")
+    error = await ada.refused("send_message", {"content": "hello"})
+    assert (error["code"], error["retry_after_seconds"]) == ("unavailable", 5)
+    assert error["message"] == "the store is unavailable: the disk of the store is full"
+    assert await house.host.services.store.runs.list() == []
+
+
 async def test_many_clients_at_once_are_each_answered(house) -> None:
     peers = await asyncio.gather(*(house.peer() for _ in range(20)))
     receipts = await asyncio.gather(*(peer.done("send_message", {"content": f"m{n}"}) for n, peer in enumerate(peers)))

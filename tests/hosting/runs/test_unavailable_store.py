@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sophon.errors import StoreUnavailable
-from sophon.events import TaskCompleted, TaskFailed
+from sophon.events import ModelAttempt, TaskCompleted, TaskFailed
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
+from sophon_hosting.queue.memory import DEFAULT_MAX_DELIVERIES
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import allow_writes, notice, refuse_writes
 
@@ -103,16 +104,79 @@ async def started(world) -> bool:
     return bool(world.begun)
 
 
-async def test_a_turn_that_the_store_interrupts_goes_on_afterwards_and_runs_no_tool_twice(world, host, store) -> None:
+async def test_a_tool_result_waits_for_the_store_and_no_tool_and_no_start_is_repeated(world, host, store) -> None:
     receipt = await world.send(host, "Stall here")
     await world.until(lambda: started(world))
     await refuse_writes(store)
     world.release.set()
+    await unavailable(store)
+    for _ in range(20):
+        await world.clock.advance(5)
+    assert (await world.run(receipt)).status == "running"
+    allow_writes(store)
+    run = await ended_later(world, receipt)
+    assert (run.status, run.starts, world.begun) == ("completed", 1, ["here"])
+    assert "Done: here" in run.response["text"]
+    assert (len(world.events.of(TaskCompleted)), world.events.of(TaskFailed)) == (1, [])
+
+
+async def test_a_reply_that_was_paid_for_waits_for_the_store_and_is_settled_once(world, host, store) -> None:
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    await refuse_writes(store)
+    world.release.set()
+    await unavailable(store)
+    for _ in range(20):
+        await world.clock.advance(5)
+    allow_writes(store)
+    run = await ended_later(world, receipt)
+    assert (run.status, run.starts, world.begun) == ("completed", 1, ["a"])
+    replies = [total for total in await store.usage.list_totals(session_id="s")]
+    assert sum(total.calls for total in replies) == len(world.events.of(ModelAttempt)) == 1
+
+
+async def test_a_turn_that_waits_for_the_store_ends_at_its_time_limit(world, store) -> None:
+    host = world.host({"AgentExecution": {"MaxExecutionTime": "00:10:00"}})
+    await host.start()
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    await refuse_writes(store)
+    world.release.set()
+    await unavailable(store)
+    await world.clock.advance(599)
+    assert not any(each.is_waiting_for_store for each in host._active_runs)
+    await world.clock.advance(2)
     await waits_for_store(host)
     allow_writes(store)
     run = await ended_later(world, receipt)
-    assert (run.status, world.begun) == ("completed", ["here"])
-    assert (len(world.events.of(TaskCompleted)), world.events.of(TaskFailed)) == (1, [])
+    assert (run.status, run.error.code, world.begun) == ("failed", "timeout", ["a"])
+
+
+async def test_a_turn_that_waits_for_the_store_can_be_cancelled(world, host, store) -> None:
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    await refuse_writes(store)
+    world.release.set()
+    await unavailable(store)
+    next(iter(host._active_runs)).cancel()
+    await waits_for_store(host)
+    allow_writes(store)
+    run = await ended_later(world, receipt)
+    assert (run.status, world.begun) == ("cancelled", ["a"])
+
+
+async def test_interruptions_by_the_store_never_give_a_task_up(world, host, store) -> None:
+    begin, refused = store.runs.begin, []
+
+    async def refuse_the_first(*arguments):
+        if len(refused) < 2 * DEFAULT_MAX_DELIVERIES:
+            refused.append(arguments)
+            raise StoreUnavailable("store", "locked", "another process keeps it locked")
+        return await begin(*arguments)
+
+    store.runs.begin = refuse_the_first
+    run = await ended_later(world, await world.send(host, "hello"))
+    assert (run.status, len(refused)) == ("completed", 2 * DEFAULT_MAX_DELIVERIES)
 
 
 async def test_no_turn_starts_and_no_model_is_called_while_the_store_is_unavailable(world, store) -> None:
@@ -136,7 +200,7 @@ async def test_a_shutdown_does_not_wait_for_the_store_and_the_next_start_ends_th
     await world.until(lambda: started(world))
     await refuse_writes(store)
     world.release.set()
-    await waits_for_store(host)
+    await unavailable(store)
     async with asyncio.timeout(10):
         await host.shutdown(grace_seconds=0)
     allow_writes(store)

@@ -194,5 +194,6 @@ async def _write_event(response: web.StreamResponse, data: dict[str, Any]) -> No
 def _error_response(failure: ErrorPayload) -> web.Response:
     """Return an error response in OpenAI's format."""
     error = {"message": failure.message, "type": failure.code, "param": None, "code": failure.code}
-    headers = {"Retry-After": str(failure.extra["retry_after_seconds"])} if failure.status == 429 else None
+    seconds = failure.extra.get("retry_after_seconds")
+    headers = {"Retry-After": str(seconds)} if seconds is not None else None
     return json_response({"error": error}, failure.status, headers)

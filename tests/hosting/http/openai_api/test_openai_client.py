@@ -160,3 +160,14 @@ async def test_who_goes_away_stops_the_task(serve, connect) -> None:
 async def test_it_is_off_unless_it_is_asked_for(serve, connect) -> None:
     with pytest.raises(openai.NotFoundError):
         await connect(await serve(on=False)).chat.completions.create(model="sophon", messages=HELLO)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_unavailable_store_is_a_503_that_says_when_to_come_again(serve, connect, stream) -> None:
+    here = await serve()
+    here.host.services.store.health.record_failure("full")
+    with pytest.raises(openai.InternalServerError, match="the disk of the store is full") as caught:
+        await connect(here).chat.completions.create(model="sophon", messages=HELLO, stream=stream)
+    assert (caught.value.status_code, caught.value.response.headers["Retry-After"]) == (503, "5")
+    assert caught.value.code == "unavailable"
+    assert (await here.tasks(), here.asked) == ([], [])

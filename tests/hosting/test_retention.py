@@ -1,0 +1,138 @@
+"""The retention sweep: what a host deletes, what it keeps, when, and what an unavailable store means for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.messages import Message, ToolCall, Usage
+from sophon.settings import RetentionSettings
+from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Period, Run, RunOutcome, Store, UsageRow
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql_store import SqlStore
+from sophon.testing import VirtualClock
+from sophon.tools.tool import Risk
+from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
+from tests.databases import SQLITE, copy_database
+from tests.refusing_writes import allow_writes, notice, refuse_writes
+
+DAY_SECONDS = 86_400
+INTERNAL = ("sent_entries", "inbound_keys", "journal_entries", "approvals")
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(auto=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    copy_database(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+async def store(folder: Path, clock: VirtualClock) -> AsyncIterator[SqlStore]:
+    store = SqlStore(SQLITE, folder=folder, clock=clock)
+    await store.open()
+    yield store
+    allow_writes(store)
+    await store.close()
+
+
+async def fill(store: Store, clock: VirtualClock) -> None:
+    """One of everything that ages, in a session with one message."""
+    await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "hello"))], owner="ada")
+    await store.runs.accept(Run("r", "s", "ada"), InboundKey("telegram", "bot", "1"))
+    await store.runs.begin("r", clock.now())
+    await store.journal.start("r", "c", "pay")
+    question = ApprovalRequest.from_call(ToolCall("c", "pay", {}), "r", Risk.HIGH, session_id="s")
+    await store.approvals.get_or_create(question, clock.now())
+    await store.approvals.decide(question.id, Decision.approve(), clock.now())
+    sent = OutboundEntry("e", "r", "telegram", "bot", "7", "text")
+    await store.runs.finish("r", RunOutcome("completed", {"text": "hello"}), outbound=[sent])
+    await store.outbox.mark_sending("e")
+    await store.outbox.mark_sent("e", "9")
+    await store.events.append("s", [LoggedEvent("task_completed", {}, "r")])
+    today = Period(clock.now().date().isoformat(), f"{clock.now():%Y-%m}")
+    await store.usage.settle(None, UsageRow("p", "m", "reply", "s", "r", Usage(3, 4, 5), today, clock.now()))
+
+
+def sweep(store: Store, clock: VirtualClock, **days: int) -> RetentionSweep:
+    return RetentionSweep(store, clock, RetentionSettings.model_validate(days))
+
+
+async def test_without_limits_only_what_the_host_keeps_for_itself_is_deleted(store, clock) -> None:
+    await fill(store, clock)
+    await clock.advance((INTERNAL_DAYS + 1) * DAY_SECONDS)
+    deleted = await sweep(store, clock).sweep()
+    assert {name: deleted[name] for name in INTERNAL} == dict.fromkeys(INTERNAL, 1)
+    assert not {"events", "runs", "usage"} & deleted.keys()
+    assert [event.name for event in await store.events.list_after("s", 0)] == ["task_completed"]
+    assert (await store.runs.get("r")).status == "completed"
+    assert [total.calls for total in await store.usage.list_totals()] == [1]
+
+
+async def test_nothing_is_deleted_before_its_time(store, clock) -> None:
+    await fill(store, clock)
+    await clock.advance(INTERNAL_DAYS * DAY_SECONDS - 1)
+    limits = {"Events": INTERNAL_DAYS, "Runs": INTERNAL_DAYS, "Usage": INTERNAL_DAYS}
+    deleted = await sweep(store, clock, **limits).sweep()
+    assert {name: count for name, count in deleted.items() if count and name != "reclaimed_bytes"} == {}
+
+
+@pytest.mark.parametrize(("setting", "kind"), [("Events", "events"), ("Runs", "runs"), ("Usage", "usage")])
+async def test_each_setting_deletes_its_kind_only_and_sessions_stay(store, clock, setting: str, kind: str) -> None:
+    await fill(store, clock)
+    await clock.advance(31 * DAY_SECONDS)
+    deleted = await sweep(store, clock, **{setting: 30}).sweep()
+    assert deleted[kind] == 1
+    assert {"events", "runs", "usage"} & deleted.keys() == {kind}
+    assert [message.content for message in (await store.sessions.load_history("s")).messages] == ["hello"]
+
+
+async def test_the_sweep_waits_for_an_unavailable_store_and_goes_on_every_hour(store, clock) -> None:
+    await fill(store, clock)
+    done: list[dict[str, int]] = []
+    work = sweep(store, clock)
+    original = work.sweep
+
+    async def noted() -> dict[str, int]:
+        done.append(await original())
+        return done[-1]
+
+    work.sweep = noted  # type: ignore[method-assign]
+    running = asyncio.create_task(work.run_forever())
+    await refuse_writes(store)
+    await notice(store)
+    await clock.advance(FIRST_SWEEP_SECONDS + 2 * SWEEP_INTERVAL_SECONDS)
+    assert done == []
+    allow_writes(store)
+    await store.maintenance.probe()
+    async with asyncio.timeout(20):
+        while len(done) < 2:
+            await clock.advance(SWEEP_INTERVAL_SECONDS / 10)
+    assert not running.done()
+    running.cancel()
+
+
+async def test_an_error_of_one_sweep_does_not_end_the_loop(store, clock) -> None:
+    work, calls = sweep(store, clock), []
+    original = work.sweep
+
+    async def fail_first() -> dict[str, int]:
+        calls.append(clock.now())
+        if len(calls) == 1:
+            raise RuntimeError("nobody foresaw this")
+        return await original()
+
+    work.sweep = fail_first  # type: ignore[method-assign]
+    running = asyncio.create_task(work.run_forever())
+    async with asyncio.timeout(20):
+        while len(calls) < 2:
+            await clock.advance(SWEEP_INTERVAL_SECONDS / 10)
+    assert calls[1] - calls[0] >= timedelta(seconds=SWEEP_INTERVAL_SECONDS)
+    running.cancel()
