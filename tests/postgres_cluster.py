@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(programs: Path) -> Iterator[Cluster]:
+def running_cluster(programs: Path) -> Generator[Cluster]:
     """Yield a cluster that runs; it is stopped and deleted afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="sophon-postgres-"))
     if os.geteuid() == 0:
