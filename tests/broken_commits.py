@@ -1,7 +1,7 @@
 """A relay in front of PostgreSQL that breaks the connection at a COMMIT, before or after the server receives it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,8 +23,8 @@ class CommitBreaker:
     broken: int = 0
     _when: Literal["before", "after"] | None = None
     _stays_down: bool = False
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=lambda: set())
+    _writers: set[asyncio.StreamWriter] = field(default_factory=lambda: set())
 
     def break_next(self, when: Literal["before", "after"], *, stays_down: bool = False) -> None:
         """Break the connection of the next commit before or after the server executes it; then refuse others."""
@@ -72,7 +72,7 @@ class CommitBreaker:
 
 
 @asynccontextmanager
-async def breaking_commits(url: str) -> AsyncIterator[tuple[CommitBreaker, str]]:
+async def breaking_commits(url: str) -> AsyncGenerator[tuple[CommitBreaker, str]]:
     """Yield a relay and the URL of the database behind it."""
     parsed = make_url(url)
     breaker = CommitBreaker(parsed.host or "127.0.0.1", parsed.port or 5432)

@@ -1,6 +1,7 @@
 """A host whose disk fills up while it works, on a small file system of its own."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sophon.stores.factory import store_from_url
 from tests.programs import PATIENCE_SECONDS
 
 
@@ -59,3 +61,28 @@ async def test_a_full_disk_refuses_messages_with_the_reason_and_what_was_accepte
     code, log = host.end(15)
     assert (code, "Traceback" in log) == (0, False)
     assert log.count("is unavailable") in (1, 2)  # nearly full, then full
+
+
+async def test_killed_while_the_disk_is_full_every_accepted_message_has_one_outcome(program, small_disk) -> None:
+    here = program()
+    host = here.serve()
+    tasks = [send(host.url, "wait", f"s{number}").json()["task_id"] for number in range(6)]
+    await here.appears("waiting")
+    fill(small_disk)
+    here.until(lambda: host.get("/readyz")["status"] == "not ready")
+    assert send(host.url, "too late", "s9").status_code == 503
+    (here.folder / "go").touch()
+    assert host.end(signal.SIGKILL)[0] == -signal.SIGKILL
+    (small_disk / "filler").unlink()
+    again = here.serve()
+    here.until(lambda: {again.get(f"/api/tasks/{task}")["status"] for task in tasks} == {"completed"})
+    assert again.end(signal.SIGTERM)[0] == 0
+    store = store_from_url("sqlite:///data/sophon.db", folder=here.folder)
+    await store.open()
+    assert sorted(run.id for run in await store.runs.list()) == sorted(tasks)
+    for number, task in enumerate(tasks):
+        told = await store.events.list_after(f"s{number}", 0)
+        assert [event.name for event in told if event.task_id == task].count("task_completed") == 1
+        said = (await store.sessions.load_history(f"s{number}")).messages
+        assert [message.content for message in said] == ["wait", "WAIT"]
+    await store.close()

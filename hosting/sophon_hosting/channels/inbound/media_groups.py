@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sophon.clock import Clock
+from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import Attachment, Channel, ChatLocation, InboundMessage, Person, SharedText
@@ -40,6 +41,7 @@ class MediaGroupAssembler:
             clock,
             handle_message,
         )
+        self._health = store.health
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._arrived: dict[str, set[str]] = {}
         """Ids of the pieces that arrived and are not passed on yet, by group."""
@@ -83,10 +85,13 @@ class MediaGroupAssembler:
                 pieces = self._arrived.pop(album)
                 try:
                     await self._pass_on(album)
-                except Exception:
-                    log.exception("%s: a media group could not be passed on; it is retried", self._channel.name)
+                except Exception as error:  # noqa: BLE001 - logged, and tried again
+                    log_failure(
+                        log, error, "%s: a media group could not be passed on; it is retried", self._channel.name
+                    )
                     self._arrived.setdefault(album, set()).update(pieces)
                     await self._clock.sleep(RETRY_SECONDS)
+                    await self._health.wait_until_available()
         finally:
             del self._tasks[album]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
-from sophon_channels.contract import Attachment, BeforeRequest, ChatLocation, ChatMigrated, Person
+from sophon_channels.contract import Attachment, BeforeRequest, ChatLocation, ChatMigrated, InboundMessage, Person
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.inbound.attachments import describe_media_type
@@ -174,6 +175,33 @@ async def test_a_piece_of_an_album_that_was_received_before_a_kill_is_not_lost(s
     await first.end()
     again = await start(store=first.store)
     await again.channel.wait_for_text("You said: look")
+
+
+async def test_an_album_waits_for_an_unavailable_store_and_is_one_message_without_a_traceback(start, caplog) -> None:
+    running = await start()
+    health = running.store.health
+    groups = running.switchboard._connected["synthetic"].inbound.media_groups
+    passed_on = groups._handle_message
+    tries: list[InboundMessage] = []
+
+    async def refuse_first(merged: InboundMessage) -> None:
+        tries.append(merged)
+        if len(tries) == 1:
+            health.record_free_space(1)
+            health.check()
+        await passed_on(merged)
+
+    groups._handle_message = refuse_first
+    groups._clock = VirtualClock()
+    for text, piece in (("look", "1"), ("here", "2")):
+        await running.channel.deliver_message(text, media_group_id="album", external_id=piece)
+    while health.is_available:
+        await health.wait_for_change()
+    assert len(tries) == 1
+    health.record_free_space(None)
+    await running.channel.wait_for_text("You said: look\nhere")
+    assert len(tries) == 2
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "", "a b\n.png", "x" * 300])

@@ -1,4 +1,4 @@
-"""A commit on PostgreSQL whose connection breaks: the caller is told what became of it, and nothing is written twice."""
+"""A commit on PostgreSQL whose connection breaks: the caller learns what became of it; nothing is written twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
