@@ -197,6 +197,8 @@ async def test_an_album_waits_for_an_unavailable_store_and_is_one_message_withou
         await running.channel.deliver_message(text, media_group_id="album", external_id=piece)
     while health.is_available:
         await health.wait_for_change()
+    for _ in range(200):
+        await asyncio.sleep(0)
     assert len(tries) == 1
     health.record_free_space(None)
     await running.channel.wait_for_text("You said: look\nhere")
