@@ -4,11 +4,14 @@ A sleep is measured by the monotonic clock, which stands still while a computer 
 correction of the time. A single long sleep until a moment of the wall clock therefore ends late.
 """
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from sophon.clock import Clock
+from sophon.clock import Clock, Timer
 
 RECHECK_SECONDS = 30.0
 """Maximum time without a look at the wall clock."""
@@ -43,3 +46,27 @@ async def sleep_until(deadline: Deadline, clock: Clock) -> None:
     """Sleep until a deadline, looking at the wall clock every `RECHECK_SECONDS`."""
     while (remaining := deadline.remaining_seconds(clock)) > 0:
         await clock.sleep(next_check_seconds(remaining))
+
+
+@asynccontextmanager
+async def timeout_at(deadline: Deadline, clock: Clock) -> AsyncGenerator[asyncio.Timeout]:
+    """Return a scope as `Clock.timeout` does, which ends at a deadline and looks at the wall clock meanwhile."""
+    loop = asyncio.get_running_loop()
+    timer: Timer | None = None
+
+    def check() -> None:
+        nonlocal timer
+        remaining = deadline.remaining_seconds(clock)
+        if remaining <= 0:
+            timer = None
+            scope.reschedule(loop.time())
+        else:
+            timer = clock.call_later(next_check_seconds(remaining), check)
+
+    async with asyncio.timeout(None) as scope:
+        check()
+        try:
+            yield scope
+        finally:
+            if timer is not None:
+                timer.cancel()

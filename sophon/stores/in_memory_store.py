@@ -38,7 +38,7 @@ class InMemoryStore:
         self.channel_state = InMemoryChannelStateStore(clock)
         self.health = StoreHealth("memory://")
         self.maintenance = InMemoryMaintenance()
-        self.outbox = InMemoryOutbox(clock, runs)
+        self.outbox = InMemoryOutbox(clock, runs, self.events)
         self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
 
     async def open(self) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, sleep_until
+from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, sleep_until, timeout_at
 from sophon.testing import VirtualClock
 
 HOUR = 3600.0
@@ -54,3 +54,26 @@ async def test_a_sleep_ends_in_time(clock, jump: float, slept: float) -> None:
     assert not sleeping.done()
     await clock.advance(1)
     assert sleeping.done()
+
+
+@pytest.mark.parametrize(("jump", "passed"), [(0.0, HOUR), (2 * HOUR, RECHECK_SECONDS), (-24 * HOUR, HOUR)])
+async def test_a_timeout_at_a_deadline_ends_in_time(clock, jump: float, passed: float) -> None:
+    async def wait() -> None:
+        async with timeout_at(in_an_hour(clock), clock):
+            await asyncio.Event().wait()
+
+    waiting = asyncio.create_task(wait())
+    await clock.advance(0)
+    clock.jump(jump)
+    await clock.advance(passed - 1)
+    assert not waiting.done()
+    await clock.advance(1)
+    with pytest.raises(TimeoutError):
+        await waiting
+
+
+async def test_what_ends_before_its_deadline_leaves_no_timer(clock) -> None:
+    async with timeout_at(in_an_hour(clock), clock) as scope:
+        pass
+    await clock.advance(2 * HOUR)
+    assert not scope.expired()

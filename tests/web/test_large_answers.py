@@ -6,6 +6,9 @@ from playwright.async_api import Page, expect
 from tests.long_texts import MEGABYTE, text_of
 from tests.web.driving import Brain, turn, write
 
+VERY_LARGE = {"Titles": False, "MaxReplyBytes": 8 * MEGABYTE}
+"""Replies larger than the default limit of 4 MiB."""
+
 COPIED = "() => { window.copied = []; navigator.clipboard.writeText = async (text) => { window.copied.push(text); }; }"
 
 
@@ -43,7 +46,7 @@ async def test_an_answer_of_3_mb_is_whole_live_after_a_reload_and_in_a_second_ta
 
 @pytest.mark.parametrize("dropped", [False, True])
 async def test_a_larger_one_is_loaded_when_it_is_asked_for(host, look, dropped: bool) -> None:
-    served = await host(brain=LongBrain(stream=False))
+    served = await host(brain=LongBrain(stream=False), AgentExecution=VERY_LARGE)
     page = await look(served.url)
     await write(page, "write 5200000")
     await expect(page.locator(".turn.completed")).to_have_count(1)
@@ -59,7 +62,7 @@ async def test_a_larger_one_is_loaded_when_it_is_asked_for(host, look, dropped: 
 
 
 async def test_copying_a_larger_one_copies_the_whole(host, look) -> None:
-    served = await host(brain=LongBrain())
+    served = await host(brain=LongBrain(), AgentExecution=VERY_LARGE)
     page = await look(served.url)
     await write(page, "write 5200000")
     await expect(page.locator(".turn.completed")).to_have_count(1)

@@ -69,7 +69,7 @@ class ConnectedChannel:
             services.clock,
             chat_state=self.chat_state,
             writer=writer,
-            events=host.event_bus,
+            event_bus=host.event_bus,
         )
         self._credential_rejected = asyncio.Event()
         self._start_error = ""

@@ -260,10 +260,12 @@ class AuthorizedHost:
         limit: int = 100,
         all_users: bool = False,
     ) -> list[Run]:
-        """Return the user's tasks, newest first; with `all_users` (operators only) those of all users."""
+        """Return the user's tasks, newest first; with `all_users` (operators only) those of all users. Of large answers
+        they have the beginning.
+        """
         owner = self._owner_filter(all_users)
         stored_id = await self.sessions.filter_id(session_id)
-        runs = await self._store.runs.list(session_id=stored_id, owner=owner, status=status, limit=limit)
+        runs = await self._store.runs.list(session_id=stored_id, owner=owner, status=status, limit=limit, whole=False)
         return [self.sessions.to_client_run(run) for run in runs]
 
     async def get_approval(self, approval_id: str) -> ApprovalRecord:

@@ -18,6 +18,9 @@ from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 
+LISTED_ANSWER_CHARACTERS = 4000
+"""Length of an answer in a list of tasks; less than what `RunStore.list` returns of a large one."""
+
 DESCRIPTION_CHARACTERS = 100
 """Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
 
@@ -72,6 +75,16 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "usage": response.get("usage") or Usage().to_json(),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
+
+
+def listed_task_to_json(run: Run) -> dict[str, Any]:
+    """Return a run of a list as JSON: `answer` has its first `LISTED_ANSWER_CHARACTERS`, and `answer_is_cut` says
+    whether there is more, which the task itself has.
+    """
+    task = task_to_json(run)
+    answer: str = task["answer"] or ""
+    is_cut = len(answer) > LISTED_ANSWER_CHARACTERS
+    return {**task, "answer": answer[:LISTED_ANSWER_CHARACTERS] if is_cut else task["answer"], "answer_is_cut": is_cut}
 
 
 def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:

@@ -27,6 +27,9 @@ MAX_BACKOFF_SECONDS = 8.0
 WriteOutcome = Callable[[Callable[[int], Sequence[LoggedEvent]]], Awaitable[FinishResult]]
 """Stores the outcome of a run with its last events, which it builds from the seq of the session's last record."""
 
+WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int]]
+"""Stores events, whose rows the given function builds, and returns the seq of the last one."""
+
 DeletionCallback = Callable[[str], Awaitable[None]]
 """Called with a session id before that session is deleted; ends what still works for the session."""
 
@@ -161,6 +164,24 @@ class EventBus:
             if finished.is_first:
                 sequencer.publish_stored(last_events, rows, finished.seq)
             return finished
+
+    async def commit_events(self, session_id: str, write: WriteEvents) -> None:
+        """Store pending events, let `write` store further ones together with what they report, then publish these.
+
+        Nothing is published if `write` raises. Raises its errors, and those of the store.
+        """
+        new_events: list[Event] = []
+        rows: list[LoggedEvent] = []
+
+        def build_rows(events: Sequence[Event]) -> Sequence[LoggedEvent]:
+            new_events[:] = events
+            rows[:] = [to_logged_event(event) for event in events]
+            return rows
+
+        async with self._acquire_sequencer(session_id) as sequencer:
+            await sequencer.flush()
+            last_seq = await write(build_rows)
+            sequencer.publish_stored(new_events, rows, last_seq)
 
     async def load_run_events(self, run: Run) -> None:
         """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""

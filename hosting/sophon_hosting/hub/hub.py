@@ -211,6 +211,12 @@ class Hub:
         if not client.connection.clients and not client.connection.send_buffer.is_closed:
             self._handshakes.start(client.connection)
 
+    def on_transport_lost(self, connection_id: str) -> None:
+        """End the waiting requests of a client that is gone; the reader, which waits with them, then ends too."""
+        connection = self._connections.get(connection_id)
+        if connection is not None:
+            connection.send_buffer.close()
+
     def on_connection_closed(self, connection_id: str) -> None:
         """Remove a closed connection."""
         connection = self._connections.pop(connection_id, None)

@@ -4,6 +4,10 @@ from collections.abc import Iterator
 
 from sophon.errors import SophonError
 
+# Both are imported for their classes alone: whoever lists the codes may have loaded no tool and no channel yet.
+from sophon.tools.http import ssrf_guard as ssrf_guard
+from sophon_channels import errors as errors
+
 CODES_WITHOUT_CLASS = frozenset({"cancelled", "gave_up", "internal", "interrupted", "ok", "timeout"})
 """Codes of runs that a worker terminates, of foreign exceptions, and of successful attempts."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
+from sophon.deadline import Deadline, timeout_at
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
 from sophon.extensions import Key
 from sophon.messages import Response, ToolCall
@@ -127,9 +128,11 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
     """Request a decision from the gate and emit the events; on a timeout `OnTimeout` decides."""
     _announce(ctx, request)
+    clock = ctx.services.clock
+    deadline = Deadline.of(clock.now() + settings.timeout, clock)
     ctx.stopwatch.pause()
     try:
-        async with ctx.services.clock.timeout(settings.timeout.total_seconds()) as limit:
+        async with timeout_at(deadline, clock) as limit:
             decision = await ctx.services.approvals.request(request)
         if limit.expired():  # a gate that swallowed the timeout decided too late
             decision = timeout_decision(settings)

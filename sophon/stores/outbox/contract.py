@@ -1,9 +1,11 @@
 """The outbox's contract: outbound messages with a delivery status, stored so that no reply is lost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
+
+from sophon.stores.events.contract import LoggedEvent
 
 OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
 
@@ -40,6 +42,10 @@ class OutboundEntry:
     interruptions: int = 0
     refusals: int = 0
     retried_at: datetime | None = None
+
+
+DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
+"""Builds the events that report dead letters; called within a write, possibly in another thread."""
 
 
 class Outbox(Protocol):
@@ -117,6 +123,16 @@ class Outbox(Protocol):
 
         Parts of one message are the entries of one run and chat, or those whose ids (`{name}:{number}`) have one name.
         Parts that are being sent stay as they are.
+        """
+        ...
+
+    async def give_up(
+        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+    ) -> tuple[list[OutboundEntry], int]:
+        """Do what `mark_message_dead` (or, without `whole_message`, `mark_dead`) does, and append the events that
+        `events` builds from the dead letters to the log of their session, in one transaction.
+
+        Return the dead letters and the seq of the last event. Raises NotFound if the session is unknown.
         """
         ...
 

@@ -7,14 +7,16 @@ from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
+from sophon.stores.events.contract import EventLog
 from sophon.stores.outbox import transitions
-from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
+from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
 
 
 class InMemoryOutbox:
     """The outbox of an `InMemoryStore`; see `Outbox`. `runs` holds the ids of the existing runs."""
 
-    def __init__(self, clock: Clock, runs: Collection[str]) -> None:
+    def __init__(self, clock: Clock, runs: Collection[str], events: EventLog) -> None:
+        self._events = events
         self._clock = clock
         self._runs = runs
         self._entries: dict[str, OutboundEntry] = {}
@@ -78,12 +80,15 @@ class InMemoryOutbox:
 
     async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
         """See `Outbox.mark_message_dead`."""
-        entry = self._get(entry_id)
-        dead = [self._store(transitions.mark_dead(entry, error))]
-        for other in self._list_open():
-            if other.status != "sending" and transitions.is_same_message(entry, other):
-                dead.append(self._store(transitions.mark_dead(other, error)))
-        return dead
+        return [self._store(entry) for entry in self._find_dead(entry_id, error, whole_message=True)]
+
+    async def give_up(
+        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+    ) -> tuple[list[OutboundEntry], int]:
+        """See `Outbox.give_up`."""
+        dead = self._find_dead(entry_id, error, whole_message=whole_message)
+        last = await self._events.append(session_id, events(dead))
+        return [self._store(entry) for entry in dead], last
 
     async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
         """See `Outbox.withdraw`."""
@@ -164,6 +169,16 @@ class InMemoryOutbox:
         if entry is None:
             raise NotFound("outbound entry", entry_id)
         return entry
+
+    def _find_dead(self, entry_id: str, error: str, *, whole_message: bool) -> Sequence[OutboundEntry]:
+        """Return what is to be stored as dead letters: an entry, and the other open parts of its message."""
+        entry = self._get(entry_id)
+        others = [
+            other
+            for other in (self._list_open() if whole_message else ())
+            if other.id != entry_id and other.status != "sending" and transitions.is_same_message(entry, other)
+        ]
+        return [transitions.mark_dead(each, error) for each in (entry, *others)]
 
     def _list_open(self) -> Sequence[OutboundEntry]:
         return [self._entries[entry_id] for entry_id in self._open]

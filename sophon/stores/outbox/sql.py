@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, up
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
+from sophon.stores.events.sql import add_events
 from sophon.stores.outbox import transitions
-from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
+from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
@@ -124,6 +125,18 @@ class SqlOutbox:
         """See `Outbox.mark_message_dead`."""
         return await self._database.write(partial(_mark_message_dead, entry_id=entry_id, error=error))
 
+    async def give_up(
+        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+    ) -> tuple[list[OutboundEntry], int]:
+        """See `Outbox.give_up`."""
+        mark_dead = _mark_message_dead if whole_message else _mark_dead
+
+        def write(connection: Connection) -> tuple[list[OutboundEntry], int]:
+            dead = mark_dead(connection, entry_id, error)
+            return dead, add_events(connection, session_id=session_id, new=events(dead), at=self._clock.now())
+
+        return await self._database.write(write)
+
     async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
         """See `Outbox.withdraw`."""
         return await self._apply_transition(entry_id, partial(transitions.withdraw, reason=reason))
@@ -225,6 +238,10 @@ def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry |
         changes["payload"] = entry.payload
     connection.execute(_UPDATE.values(changes), {"which": entry.id})
     return entry
+
+
+def _mark_dead(connection: Connection, entry_id: str, error: str) -> list[OutboundEntry]:
+    return [_apply_transition(connection, entry_id, partial(transitions.mark_dead, error=error))]
 
 
 def _mark_message_dead(connection: Connection, entry_id: str, error: str) -> list[OutboundEntry]:

@@ -238,6 +238,11 @@ class RunStore(Protocol):
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        whole: bool = True,
     ) -> list[Run]:
-        """Return the runs of one session, owner or status, or all of them, newest first."""
+        """Return the runs of one session, owner or status, or all of them, newest first.
+
+        Without `whole` they have no checkpoint, and of each large text of the response the first `HEAD_CHARACTERS`
+        only: so much is read, however large the answers are.
+        """
         ...

@@ -36,6 +36,7 @@ from sophon.stores.runs.transitions import (
 )
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.texts.references import cut_texts
 
 
 class InMemoryRunStore:
@@ -183,6 +184,7 @@ class InMemoryRunStore:
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        whole: bool = True,
     ) -> list[Run]:
         """See `RunStore.list`."""
         among = self._rows if session_id is None else self._by_session.get(session_id, [])
@@ -191,7 +193,8 @@ class InMemoryRunStore:
             for run in map(self._rows.__getitem__, reversed(among))
             if (owner is None or run.owner == owner) and (status is None or run.status == status)
         )
-        return list(itertools.islice(selected, max(limit, 0)))
+        found = itertools.islice(selected, max(limit, 0))
+        return [run if whole else replace(run, checkpoint=None, response=cut_texts(run.response)) for run in found]
 
     def _get(self, run_id: str) -> Run:
         run = self._rows.get(run_id)

@@ -151,14 +151,18 @@ class SqlRunStore:
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        whole: bool = True,
     ) -> list[Run]:
         """See `RunStore.list`."""
-        query = select(*statements.COLUMNS).order_by(runs.c.number.desc()).limit(max(limit, 0))
+        columns = statements.COLUMNS if whole else statements.HEAD_COLUMNS
+        query = select(*columns).order_by(runs.c.number.desc()).limit(max(limit, 0))
         for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
             if value is not None:
                 query = query.where(column == value)
         return await self._database.read(
-            lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
+            lambda connection: [
+                statements.run_from_row(connection, row, whole=whole) for row in connection.execute(query)
+            ]
         )
 
 

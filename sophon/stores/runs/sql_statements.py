@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, null, select, update
 
 from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sql.prepared_statement import PreparedStatement
@@ -18,6 +18,8 @@ COLUMNS = (
     *(runs.c.status, runs.c.number, runs.c.created_at, runs.c.started_at, runs.c.finished_at, runs.c.starts),
     *(runs.c.checkpoint, runs.c.waiting_for, runs.c.response, runs.c.error, runs.c.cancel_requested),
 )
+HEAD_COLUMNS = tuple(null().label("checkpoint") if column is runs.c.checkpoint else column for column in COLUMNS)
+"""The columns of a run in a list that needs no checkpoint."""
 SELECT_RUN = PreparedStatement(lambda _: select(*COLUMNS).where(BY_ID))
 SELECT_NUMBER = PreparedStatement(lambda _: select(runs.c.number).where(BY_ID))
 SELECT_OUTCOME = PreparedStatement(lambda _: select(runs.c.session_id, runs.c.finished_at).where(BY_ID))
@@ -90,11 +92,17 @@ def error_to_json(error: RunError | None) -> dict[str, str] | None:
     return {"code": error.code, "message": error.message, "id": error.id} if error is not None else None
 
 
-def run_from_row(connection: Connection, values: Sequence[Any]) -> Run:
-    """Return the run from the columns of `COLUMNS`, with its large texts."""
+def run_from_row(connection: Connection, values: Sequence[Any], *, whole: bool = True) -> Run:
+    """Return the run from the columns of `COLUMNS` or `HEAD_COLUMNS`, with its large texts or, without `whole`, their
+    beginnings.
+    """
     *facts, checkpoint, waiting_for, response, error, cancel_requested = values
     texts = TextReader(connection, facts[1])
     failure = RunError(**error) if error is not None else None
-    read = [texts.decode(checkpoint), tuple(waiting_for), texts.decode(response)]
+    read = [
+        texts.decode(checkpoint),
+        tuple(waiting_for),
+        texts.decode(response) if whole else texts.decode_head(response),
+    ]
     fields: list[Any] = [*facts, *read, failure, bool(cancel_requested)]
     return Run(*fields)

@@ -38,6 +38,10 @@ class SplitJson:
     references: Sequence[Any]
 
 
+MAX_ESCAPED_CHARACTERS = 5
+"""Characters that `SafeText` stores for one character at most."""
+
+
 class SafeText(TypeDecorator[str]):
     """Text that may contain what a database rejects: NUL (PostgreSQL) and lone surrogates (both).
 

@@ -10,6 +10,9 @@ from typing import Protocol
 LARGE_TEXT_BYTES = 32 * 1024
 """Size in UTF-8 from which a text is large: it is stored apart, and events contain only its beginning."""
 
+HEAD_CHARACTERS = 4096
+"""Length of the beginning of a large text, where only that is read."""
+
 
 class TextStore(Protocol):
     """Repository of large texts, by session and text id. Texts are deleted with their session."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from sophon.stores.texts.contract import is_large, text_id
+from sophon.stores.texts.contract import HEAD_CHARACTERS, is_large, text_id
 
 TextPart: TypeAlias = str | Mapping[str, str]
 """A piece of a text, or `{"id"}`: another stored text."""
@@ -39,6 +39,13 @@ def put_back_texts(value: Any, references: Sequence[TextReference], find: Callab
             holder = holder[key]
         holder[last] = text
     return value
+
+
+def cut_texts(value: Any) -> Any:
+    """Return the value with the beginning of each large text; `value` itself if it has none."""
+    rest, found = take_out_texts(value)
+    heads = {reference.id: text[:HEAD_CHARACTERS] for reference, text in found.items()}
+    return put_back_texts(rest, list(found), heads.get)
 
 
 def split_into_parts(text: str, known: Mapping[str, str]) -> list[TextPart] | None:

@@ -9,20 +9,36 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Text, bindparam, delete, insert, literal, select, type_coerce
+from sqlalchemy import Connection, Text, bindparam, delete, func, insert, literal, literal_column, select, type_coerce
 
 from sophon.errors import NotFound
-from sophon.stores.sql.column_types import SPLIT_PREFIX, EncodedJson, SplitJson, dump_json, dump_split_json
+from sophon.stores.sql.column_types import (
+    MAX_ESCAPED_CHARACTERS,
+    SPLIT_PREFIX,
+    EncodedJson,
+    SafeText,
+    SplitJson,
+    dump_json,
+    dump_split_json,
+)
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import event_logs, events, records, runs, sessions, texts
-from sophon.stores.texts.contract import LARGE_TEXT_BYTES
-from sophon.stores.texts.references import TextReference, put_back_texts, split_into_parts, take_out_texts
+from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
+from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts
 
 _SELECT_NUMBER = PreparedStatement(lambda _: select(sessions.c.number).where(sessions.c.id == bindparam("which")))
 _SELECT_TEXT = PreparedStatement(
     lambda _: select(texts.c.text, texts.c.parts).where(
+        texts.c.session == bindparam("session"), texts.c.id == bindparam("which")
+    )
+)
+# Literals, because a prepared statement is given its own parameters only.
+_FIRST: Any = literal_column("1")
+_STORED_HEAD_CHARACTERS: Any = literal_column(str(HEAD_CHARACTERS * MAX_ESCAPED_CHARACTERS))
+_SELECT_HEAD = PreparedStatement(
+    lambda _: select(func.substr(texts.c.text, _FIRST, _STORED_HEAD_CHARACTERS, type_=SafeText()), texts.c.parts).where(
         texts.c.session == bindparam("session"), texts.c.id == bindparam("which")
     )
 )
@@ -104,11 +120,33 @@ class TextReader:
             return value
         return put_back_texts(value.value, [TextReference(*each) for each in value.references], self.find)
 
+    def decode_head(self, value: Any) -> Any:
+        """Return the value of a JSON column with the beginning of each large text; the database sends no more."""
+        if not isinstance(value, SplitJson):
+            return cut_texts(value)
+        return put_back_texts(value.value, [TextReference(*each) for each in value.references], self.find_head)
+
+    def find_head(self, text_id: str) -> str | None:
+        """Return the beginning of a text; None if the session does not have it."""
+        row = _SELECT_HEAD.fetch_record(self._connection, {"session": self._find_number(), "which": text_id})
+        if row is None:
+            return None
+        text, parts = row
+        if parts is None:
+            return str(text)[:HEAD_CHARACTERS]
+        head = ""
+        for part in parts:
+            piece = part if isinstance(part, str) else self.find_head(part["id"])
+            if piece is None:
+                return None
+            head = (head + piece)[:HEAD_CHARACTERS]
+            if len(head) == HEAD_CHARACTERS:
+                break
+        return head
+
     def find(self, text_id: str) -> str | None:
         """Return a text; None if the session does not have it."""
-        if self._number is None:
-            self._number = _session_number(self._connection, self._session_id)
-        row = _SELECT_TEXT.fetch_record(self._connection, {"session": self._number, "which": text_id})
+        row = _SELECT_TEXT.fetch_record(self._connection, {"session": self._find_number(), "which": text_id})
         if row is None:
             return None
         text, parts = row
@@ -116,6 +154,11 @@ class TextReader:
             return str(text)
         pieces = [part if isinstance(part, str) else self.find(part["id"]) for part in parts]
         return "".join(piece for piece in pieces if piece is not None) if None not in pieces else None
+
+    def _find_number(self) -> int:
+        if self._number is None:
+            self._number = _session_number(self._connection, self._session_id)
+        return self._number
 
 
 def _add(connection: Connection, session_id: str, new: Mapping[str, str]) -> None:

@@ -10,8 +10,8 @@ from sophon_hosting.hub.limits import HubLimits
 from tests.hosting.hub.test_slow_clients import KILOBYTES, MEGABYTE, cost
 
 JOINS = 30
-EVENTS = 90
-"""About 900 kB of replay."""
+EVENTS = 85
+"""About 870 kB of replay: all of it fits one."""
 
 
 def queued(number: int) -> TaskQueued:
@@ -110,3 +110,19 @@ async def test_a_client_whose_requests_wait_is_not_closed_for_a_late_pong(house)
         assert await engine_socket.check_ping_timeout()
         assert engine_socket.last_ping > 1.0
         raw.cut()
+
+
+async def test_waiting_requests_of_a_client_that_is_cut_end_at_once(house) -> None:
+    """At once: the virtual clock stands still, so that no timeout can end them."""
+    await fill(house)
+    async with house.raw() as raw:
+        raw.stop_reading()
+        for number in range(JOINS):
+            await raw.say(f'42{number + 100}["join_session",{{"session_id":"s","last_seq":0}}]')
+        connection = next(iter(house.hub._connections.values()))
+        await house.settled(lambda: connection.send_buffer.has_waiting_request)
+        before = house.clock.monotonic()
+        raw.cut()
+        await house.settled(lambda: not connection.send_buffer.has_waiting_request and not house.hub._connections)
+        assert house.clock.monotonic() == before
+    assert house.hub.statistics().disconnected == 0

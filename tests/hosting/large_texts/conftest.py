@@ -14,7 +14,7 @@ from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host_server import HostServer, bind_address
-from tests.long_texts import text_of
+from tests.long_texts import MEGABYTE, text_of
 from tests.programs import PATIENCE_SECONDS
 
 
@@ -119,7 +119,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                 store=store_from_url(store_url, folder=tmp_path),
                 settings={
                     "Planning": {"Mode": "Never"},
-                    "AgentExecution": {"Titles": False},
+                    "AgentExecution": {"Titles": False, "MaxReplyBytes": 32 * MEGABYTE},
                     "Hub": {"Users": users, "OpenAiApi": True},
                 },
             )

@@ -1,5 +1,7 @@
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -288,3 +290,20 @@ def test_an_event_that_nothing_counts_changes_nothing() -> None:
     metrics.emit(events.AgentStatus(status="thinking"))
     after = {name: value for name, value in read(metrics).items() if name[0].startswith("sophon")}
     assert before == after
+
+
+LIST_AGAIN = """
+import importlib, pkgutil
+from sophon_hosting.observability.error_codes import list_error_codes
+before = list_error_codes()
+for name in ("sophon", "sophon_middlewares", "sophon_channels"):
+    for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):
+        if ".sql.migrations." not in module.name:
+            importlib.import_module(module.name)
+print(*(list_error_codes() - before))
+"""
+
+
+def test_the_codes_do_not_depend_on_what_was_imported_before() -> None:
+    found = subprocess.run([sys.executable, "-c", LIST_AGAIN], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == ""

@@ -416,3 +416,21 @@ def test_a_critical_approval_in_a_checkpoint_of_an_earlier_version_is_asked_agai
     del state["grants"]["c1"]["decided_by"]
 
     assert services.restore(state).grants == {}
+
+
+async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) -> None:
+    class Hanging:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    clock = VirtualClock(auto=False)
+    with ScriptedModel([[SEND], "done"]) as model:
+        ctx = Services(models=model, tools=[send], approvals=Hanging(), clock=clock).turn("hi")
+        async with anyio.create_task_group() as group:
+            group.start_soon(inner.run, ctx)
+            await clock.advance(1)
+            clock.jump(24 * 3600)
+            await clock.advance(30)
+
+    assert (ran, ctx.response and ctx.response.text) == ([], "done")

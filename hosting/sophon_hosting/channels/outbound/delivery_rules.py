@@ -64,3 +64,8 @@ def describe_doubt(entry: OutboundEntry) -> str:
     sends = entry.attempts + entry.interruptions
     times = "once" if sends == 1 else f"{sends} times"
     return f"ambiguous: it was sent {times} without a definite answer, and may have arrived: {entry.last_error}"
+
+
+def ends_whole_message(reason: UndeliveredReason) -> bool:
+    """Return whether the other parts of the message end with the one that is given up: they would end the same way."""
+    return reason in ("chat_gone", "expired")

@@ -22,6 +22,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import (
     UndeliveredReason,
     ambiguous_delay,
@@ -47,8 +48,11 @@ PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]
 class DeliveryListener(Protocol):
     """Listener to the end of deliveries; see `UndeliveredAnswers`."""
 
-    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
-        """Called before an entry is given up; may be called again after a crash."""
+    async def give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> Sequence[OutboundEntry]:
+        """Store an entry, and with it other parts of its message, as dead letters, and what reports them.
+
+        Return the dead letters. May be called again after a crash.
+        """
         ...
 
     async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
@@ -203,12 +207,11 @@ class EntryDelivery:
 
     async def _give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
         """End an entry as a dead letter; with it the other parts of its message, if they would end the same way."""
+        dead: Sequence[OutboundEntry]
         if self._listener is not None:
-            await self._listener.before_undelivered(entry, reason, error)
-        if reason in ("chat_gone", "expired"):
-            dead = await self._outbox.mark_message_dead(entry.id, error)
+            dead = await self._listener.give_up(entry, reason, error)
         else:
-            dead = [await self._outbox.mark_dead(entry.id, error)]
+            dead = await mark_dead(self._outbox, entry, reason, error)
         counts = self._channel.health.counts
         counts["undelivered"] = counts.get("undelivered", 0) + len(dead)
         log.warning(

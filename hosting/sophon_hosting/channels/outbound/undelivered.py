@@ -7,16 +7,17 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound
-from sophon.events import AnswerUndelivered, EventSink
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
 from sophon_channels.outbound_file import OutboundFile
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.outbound.dead_letters import mark_dead, report_dead
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.refusals import report_refusal
+from sophon_hosting.events.event_bus import EventBus
 
 STATE_KIND = "undelivered"
 """Kind of the stored notes: one per chat whose people do not know yet that answers were not delivered."""
@@ -46,12 +47,20 @@ class UndeliveredAnswers:
         *,
         chat_state: ChatState,
         writer: OutboundWriter,
-        events: EventSink,
+        event_bus: EventBus,
     ) -> None:
         self._channel, self._store, self._clock = channel, store, clock
-        self._chat_state, self._writer, self._events = chat_state, writer, events
+        self._chat_state, self._writer, self._event_bus = chat_state, writer, event_bus
 
-    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
+    async def give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> Sequence[OutboundEntry]:
+        """Note that an answer is about to be given up, then store its dead letters with the event of its session."""
+        await self._note(entry, reason, error)
+        run = None if entry.run_id is None else await self._store.runs.find(entry.run_id)
+        if run is None:
+            return await mark_dead(self._store.outbox, entry, reason, error)
+        return await report_dead(self._store.outbox, self._event_bus, entry, run, reason, error)
+
+    async def _note(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
         """Note that an answer is about to be given up; of a file that the platform rejects, tell the chat why.
 
         The turn that sent the file is over by then, and sending it again would not help.
@@ -70,24 +79,10 @@ class UndeliveredAnswers:
         await self._put(entry.chat, {"since": since, "runs": runs, "token": token, "gone": False})
 
     async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
-        """Emit the event of the answer's session; tell the chat, unless it is gone."""
+        """Tell the chat, unless it is gone."""
         first = entries[0]
         if first.run_id is None:
             return
-        with suppress(NotFound):
-            run = await self._store.runs.get(first.run_id)
-            self._events.emit(
-                AnswerUndelivered(
-                    session_id=run.session_id,
-                    task_id=run.id,
-                    run_id=run.id,
-                    channel=self._channel.name,
-                    reason=reason,
-                    parts=len(entries),
-                    may_have_arrived=any(entry.doubtful for entry in entries),
-                    detail=first.last_error,
-                )
-            )
         if reason == "chat_gone":
             if (note := await self._get(first.chat)) is not None:
                 await self._put(first.chat, {**note.value, "gone": True})

@@ -17,7 +17,12 @@ from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.client_api.serialization import approval_to_json, logged_event_to_json, task_to_json
+from sophon_hosting.client_api.serialization import (
+    approval_to_json,
+    listed_task_to_json,
+    logged_event_to_json,
+    task_to_json,
+)
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider
 
@@ -55,8 +60,10 @@ class StoreHostClient:
         """Return tasks, newest first."""
 
         async def read(store: Store) -> list[JsonRow]:
-            found = await store.runs.list(session_id=session_id, status=cast(RunStatus | None, status), limit=limit)
-            return [task_to_json(run) for run in found]
+            found = await store.runs.list(
+                session_id=session_id, status=cast(RunStatus | None, status), limit=limit, whole=False
+            )
+            return [listed_task_to_json(run) for run in found]
 
         return self._run(read)
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import logged_event_to_json, task_to_json
+from sophon_hosting.client_api.serialization import listed_task_to_json, logged_event_to_json, task_to_json
 from sophon_hosting.http.json_io import (
     TRACE,
     RequestBody,
@@ -89,7 +89,7 @@ async def list_tasks(request: web.Request) -> web.Response:
     runs = await get_authorized_host(request).list_tasks(
         session_id=query.session_id, status=query.status, limit=query.limit, all_users=query.everything
     )
-    return json_response({"items": [task_to_json(each) for each in runs]})
+    return json_response({"items": [listed_task_to_json(each) for each in runs]})
 
 
 async def get_task(request: web.Request) -> web.Response:

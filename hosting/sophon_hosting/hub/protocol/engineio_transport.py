@@ -43,13 +43,18 @@ class BufferedBody:
 class EngineWebSocket:
     """WebSocket of one Engine.IO connection, with the interface that the library expects: call, wait, send, close.
 
-    `transport` is the TCP transport; None before the handshake.
+    `transport` is the TCP transport; None before the handshake. `on_lost` is called when a message cannot be written:
+    the reader, which waits while a request does, would not notice.
     """
 
     def __init__(
-        self, handler: Callable[["EngineWebSocket"], Awaitable[None]], clock: Clock, limits: HubLimits
+        self,
+        handler: Callable[["EngineWebSocket"], Awaitable[None]],
+        clock: Clock,
+        limits: HubLimits,
+        on_lost: Callable[[], None],
     ) -> None:
-        self._handler, self._clock, self._limits = handler, clock, limits
+        self._handler, self._clock, self._limits, self._on_lost = handler, clock, limits, on_lost
         self._socket: web.WebSocketResponse | None = None
         self._ended = asyncio.Event()
         self._close_timeout: asyncio.Task[None] | None = None
@@ -92,7 +97,14 @@ class EngineWebSocket:
         raise OSError("the connection has ended")
 
     async def send(self, message: TextMessage | str | bytes) -> None:
-        """Write a message; waits while the write buffer is full."""
+        """Write a message; waits while the write buffer is full. Raises when the connection is lost meanwhile."""
+        try:
+            await self._write(message)
+        except Exception:
+            self._on_lost()
+            raise
+
+    async def _write(self, message: TextMessage | str | bytes) -> None:
         assert self._socket is not None
         if isinstance(message, TextMessage):
             await self._socket.send_frame(message.encoded, web.WSMsgType.TEXT)

@@ -60,6 +60,10 @@ class SocketServerCallbacks(Protocol):
         """Process one Engine.IO message of a connection."""
         ...
 
+    def on_transport_lost(self, connection_id: str) -> None:
+        """End what waits for the client of a connection to read; `on_connection_closed` follows."""
+        ...
+
     def on_connection_closed(self, connection_id: str) -> None:
         """Remove a closed connection; all its clients have been disconnected before."""
         ...
@@ -205,7 +209,12 @@ class EngineServer(_EngineServer):  # type: ignore[misc]
     def _websocket(self, handler: Any, _engine: object) -> Callable[[WsgiEnviron], Any]:
         engine_socket: Any = handler.__self__
         connection_id: str = engine_socket.sid
-        websocket = EngineWebSocket(handler, self._clock, self._limits)
+
+        def on_lost() -> None:
+            if engine_socket.upgraded:  # until then the connection lives by polling
+                self._callbacks.on_transport_lost(connection_id)
+
+        websocket = EngineWebSocket(handler, self._clock, self._limits, on_lost)
 
         async def serve(environ: WsgiEnviron) -> web.StreamResponse:
             self.websockets[connection_id] = websocket

@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 import orjson
 
 from sophon.messages import ToolCall
+from sophon.models.providers.openai.json_object_scanner import JsonObjectScanner
 from sophon.models.providers.openai.request import tool_names_by_wire_name
 from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
 from sophon.security import redact_and_cut
@@ -50,13 +51,16 @@ class _ToolCallDraft:
     pieces: list[str] = field(default_factory=lambda: [])
     """The arguments; joined when they are read, because appending to a long text copies it."""
     is_announced_again: bool = False
+    scanner: JsonObjectScanner = field(default_factory=JsonObjectScanner)
+    scanned: int = 0
+    """Number of pieces that the scanner has read."""
+    is_valid: bool | None = None
+    """Whether the arguments could be parsed when they were closed; None if they have not been parsed."""
 
     @property
     def arguments(self) -> str:
         """The arguments so far."""
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
+        return "".join(self.pieces)
 
     def extend(self, delta: ToolCallDelta) -> None:
         """Append a delta."""
@@ -79,7 +83,17 @@ class _ToolCallDraft:
         return not self.is_announced_again
 
     def _is_complete(self) -> bool:
-        return self.arguments.rstrip().endswith("}") and parse_tool_arguments(self.arguments)[1] is None
+        """Return whether the arguments are a valid object. Each piece is read once, and the whole is parsed once,
+        because a provider can announce the call again with every delta.
+        """
+        while self.scanned < len(self.pieces):
+            self.scanner.feed(self.pieces[self.scanned])
+            self.scanned += 1
+        if not self.scanner.is_closed:
+            return False
+        if self.is_valid is None:  # only white space can follow, which changes nothing
+            self.is_valid = parse_tool_arguments(self.arguments)[1] is None
+        return self.is_valid
 
 
 class ToolCallAssembler:

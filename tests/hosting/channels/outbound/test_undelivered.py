@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import SendAmbiguous, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
@@ -164,3 +165,24 @@ def test_the_notice_names_the_time_and_the_day_if_it_is_another(runs: list[str],
 def entry() -> Any:
 
     return OutboundEntry("x:0", None, "synthetic", "bot", "10", "note", {"text": "hello"})
+
+
+async def test_a_dead_letter_is_never_stored_without_the_event_that_reports_it(start, tmp_path) -> None:
+    """So that a host that is killed right after it has given an answer up has told its session, once."""
+    store = SqlStore(f"sqlite:///{tmp_path / 'killed.db'}")
+    await store.open()
+    running = await start(store=store)
+    running.channel.send_results.append(GONE)
+    await running.channel.deliver_message("hello")
+    while not await store.outbox.list(status="dead"):
+        await asyncio.sleep(0)
+    stored = [event.name for event in await store.events.list_after("synthetic-10", 0)]
+    assert stored.count("answer_undelivered") == 1
+    await running.end()
+    again = await start(store=store)
+    await again.channel.deliver_message("are you there?", external_id="second")
+    await again.channel.wait_for_text("/last sends it again")
+    stored = [event.name for event in await store.events.list_after("synthetic-10", 0)]
+    assert stored.count("answer_undelivered") == 1
+    await again.end()
+    await store.close()

@@ -335,3 +335,28 @@ async def test_an_operator_resets_a_provider_and_the_log_says_who(api, olga, cap
         None,
     )
     assert "provider function was reset by olga" in caplog.text
+
+
+async def test_a_message_that_was_not_delivered_is_a_dead_letter_that_an_operator_sends_again(api, ada, olga) -> None:
+    from sophon.stores import OutboundEntry
+
+    outbox = api.host.services.store.outbox
+    await outbox.add([OutboundEntry("e", None, "telegram", "bot", "7", "text", {"text": "hello"})])
+    await outbox.mark_dead("e", "403: blocked")
+    [letter] = (await olga.get("/api/queue/dead")).json()["items"]
+    assert (letter["kind"], letter["id"]) == ("message", "e")
+    assert (await olga.get("/api/queue")).json()["undelivered"] == 1
+    assert (await ada.get("/api/queue/dead")).status_code == 403
+    assert (await ada.post("/api/queue/dead/e/retry")).status_code == 403
+    assert (await olga.post("/api/queue/dead/e/retry")).status_code == 200
+    assert (await outbox.get("e")).status == "pending"
+    assert (await olga.post("/api/queue/dead/e/retry")).status_code == 404
+
+
+async def test_a_list_of_tasks_has_the_beginning_of_a_large_answer_and_the_task_the_whole(api, ada) -> None:
+    task_id = (await sent(ada, "x" * 100_000))["task_id"]
+    await api.until(task_id, "completed")
+    [listed] = (await ada.get("/api/tasks")).json()["items"]
+    whole = (await ada.get(f"/api/tasks/{task_id}")).json()["answer"]
+    assert (listed["answer"], listed["answer_is_cut"]) == (whole[:4000], True)
+    assert len(whole) == 100_000

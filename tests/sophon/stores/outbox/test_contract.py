@@ -1,7 +1,7 @@
 """What every store promises about the outbound ledger."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +9,7 @@ import pytest
 
 from sophon.errors import IllegalTransition, NotFound
 from sophon.stores import OutboundEntry, OutboundStatus, Run, Store
+from sophon.stores.events.contract import LoggedEvent
 from sophon.testing import VirtualClock
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -312,3 +313,41 @@ async def test_any_text_comes_back(store: Store, text: str, clock: VirtualClock)
     assert await store.outbox.list_due(NOON, text) == [replace(entry, created_at=clock.now())]
     await store.outbox.mark_sending(text)
     assert (await store.outbox.mark_sent(text, text)).platform_id == text
+
+
+UNDELIVERED = LoggedEvent("answer_undelivered", {"parts": 2}, "r")
+
+
+@pytest.mark.parametrize(("whole_message", "count"), [(True, 2), (False, 1)])
+async def test_what_is_given_up_is_stored_with_the_event_that_reports_it(store: Store, whole_message: bool, count: int):
+    await store.runs.accept(Run("r", "s"))
+    await store.outbox.add([part("r:end:0", run_id="r"), part("r:end:1", position=1, run_id="r")])
+    given: list[str] = []
+
+    def events(entries: Sequence[OutboundEntry]) -> list[LoggedEvent]:
+        given.extend(f"{entry.id} {entry.status} {entry.last_error}" for entry in entries)
+        return [UNDELIVERED]
+
+    dead, last = await store.outbox.give_up("r:end:0", "blocked", "s", events, whole_message=whole_message)
+    assert given == [f"{entry.id} dead blocked" for entry in dead]
+    assert [entry.id for entry in await store.outbox.list(status="dead")] == ["r:end:0", "r:end:1"][:count]
+    [event] = await store.events.list_after("s", last - 1)
+    assert (event.name, event.data, event.seq) == ("answer_undelivered", {"parts": 2}, last)
+
+
+async def test_an_entry_whose_event_cannot_be_stored_is_not_given_up(store: Store):
+    await store.runs.accept(Run("r", "s"))
+    await store.outbox.add([part("r:end:0", run_id="r")])
+
+    with pytest.raises(NotFound):
+        await store.outbox.give_up("r:end:0", "blocked", "other", lambda _: [UNDELIVERED], whole_message=True)
+    assert (await store.outbox.get("r:end:0")).status == "pending"
+
+
+async def test_what_is_given_up_already_adds_no_second_event(store: Store):
+    await store.runs.accept(Run("r", "s"))
+    await store.outbox.add([part("r:end:0", run_id="r")])
+    _, last = await store.outbox.give_up("r:end:0", "blocked", "s", lambda _: [UNDELIVERED], whole_message=True)
+    with pytest.raises(IllegalTransition):
+        await store.outbox.give_up("r:end:0", "blocked", "s", lambda _: [UNDELIVERED], whole_message=True)
+    assert await store.events.last_seq("s") == last

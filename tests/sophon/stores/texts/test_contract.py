@@ -8,7 +8,7 @@ from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.stores.texts.contract import text_id
+from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock
 
 ODD = "\x00\x1a\ud83d é\t" * 30_000
@@ -113,3 +113,17 @@ async def test_a_text_of_an_unknown_session_is_refused(store: Store) -> None:
 async def test_records_are_paged_by_number_and_size(store: Store, options: dict[str, int], seqs: list[int]) -> None:
     await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "x" * 40_000)) for _ in range(5)])
     assert [each.seq for each in await store.sessions.list_records("s", **options)] == seqs
+
+
+@pytest.mark.parametrize("text", [LONG, ODD, "é" * 40_000])
+async def test_a_list_of_runs_has_only_the_beginning_of_large_answers(store: Store, text: str) -> None:
+    answers = {"text": text, "short": "whole", "parts": f"Before.\n\n{text}"}
+    await store.runs.accept(Run(id="r", session_id="s"))
+    await store.runs.begin("r", VirtualClock().now())
+    await store.runs.checkpoint("r", {"messages": [text]})
+    assert (await store.runs.list(whole=False))[0].checkpoint is None
+    await store.runs.finish("r", RunOutcome("completed", answers))
+    [listed] = await store.runs.list(whole=False)
+    beginnings = {name: answer[:HEAD_CHARACTERS] for name, answer in answers.items()}
+    assert listed.response == beginnings
+    assert (await store.runs.list())[0].response == answers

@@ -1,0 +1,54 @@
+"""Dead letters of the outbox: which entries end together, and the event of the session, stored with them."""
+
+from collections.abc import Callable, Sequence
+
+from sophon.events import AnswerUndelivered, Event
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.outbox.contract import OutboundEntry, Outbox
+from sophon.stores.runs.contract import Run
+from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason, ends_whole_message
+from sophon_hosting.events.event_bus import EventBus
+
+
+async def mark_dead(
+    outbox: Outbox, entry: OutboundEntry, reason: UndeliveredReason, error: str
+) -> Sequence[OutboundEntry]:
+    """Store an entry that belongs to no session as a dead letter, and with it the parts that would end the same way."""
+    if ends_whole_message(reason):
+        return await outbox.mark_message_dead(entry.id, error)
+    return [await outbox.mark_dead(entry.id, error)]
+
+
+async def report_dead(
+    outbox: Outbox, event_bus: EventBus, entry: OutboundEntry, run: Run, reason: UndeliveredReason, error: str
+) -> Sequence[OutboundEntry]:
+    """Do as `mark_dead`, and store the event of the run's session in the same transaction: a kill loses neither."""
+    dead: Sequence[OutboundEntry] = ()
+
+    async def write(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int:
+        nonlocal dead
+        dead, last_seq = await outbox.give_up(
+            entry.id,
+            error,
+            run.session_id,
+            lambda entries: build_rows([build_event(entries, run, reason)]),
+            whole_message=ends_whole_message(reason),
+        )
+        return last_seq
+
+    await event_bus.commit_events(run.session_id, write)
+    return dead
+
+
+def build_event(dead: Sequence[OutboundEntry], run: Run, reason: UndeliveredReason) -> AnswerUndelivered:
+    """Return the event that reports the dead letters of a run. Pure."""
+    return AnswerUndelivered(
+        session_id=run.session_id,
+        task_id=run.id,
+        run_id=run.id,
+        channel=dead[0].channel,
+        reason=reason,
+        parts=len(dead),
+        may_have_arrived=any(entry.doubtful for entry in dead),
+        detail=dead[0].last_error,
+    )
