@@ -149,6 +149,7 @@ class VirtualClock:
         return reached
 
     def _due(self, target: float) -> bool:
+        self._drop_ended_timers()
         return bool(self._timers) and self._timers[0].due <= target
 
     def _step(self, loop: asyncio.AbstractEventLoop, target: float, spins: int, reached: asyncio.Future[None]) -> None:
@@ -193,6 +194,11 @@ class VirtualClock:
             timer.done = True
             self._sleepers -= timer.is_sleep
 
+    def _drop_ended_timers(self) -> None:
+        """Remove the earliest timers if they have ended: they are not due."""
+        while self._timers and self._timers[0].done:
+            heapq.heappop(self._timers)
+
     def _end_timers_of_other_loops(self, loop: asyncio.AbstractEventLoop) -> None:
         """End the timers of earlier event loops."""
         for timer in self._timers:
@@ -201,8 +207,7 @@ class VirtualClock:
 
     def _watch(self, spins: int, polls: int, before: Mapping[object, object] | None = None) -> None:
         """Run all other ready tasks first; when all tasks wait, fire the earliest timer."""
-        while self._timers and self._timers[0].done:
-            heapq.heappop(self._timers)
+        self._drop_ended_timers()
         if not self._timers:
             self._watched_loop = None
             return

@@ -1,17 +1,17 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sophon.errors import InputError, SophonError
+from sophon.errors import InputError, QueueFull, SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
@@ -68,6 +68,7 @@ class MessageAcceptance:
     def __init__(self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate) -> None:
         self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
         self._key_locks: dict[InboundKey, _KeyLock] = {}
+        self._writes: set[asyncio.Future[None]] = set()
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Do what `Host.accept` does; the caller makes sure that a cancellation does not interrupt it."""
@@ -91,17 +92,40 @@ class MessageAcceptance:
         self._services.store.health.check()
         run = self._run_of(message)
         async with self._gate.accepting(run.session_id):
-            with self._queue.reserve(run.owner) as slot:
-                accepted = await self._services.store.runs.accept(run, key, session_owner=message.session_owner)
-                stored = accepted.run
-                if not accepted.created:
-                    return await self._repeat_receipt(stored)
-                if message.session_owner is not None:
-                    self._event_bus.drop_listeners_of_others(stored.session_id, message.session_owner)
-                entry = build_queue_entry(stored)
-                # Emit before `put`: a worker may start at once, and its events must follow this one.
-                self._event_bus.emit(build_task_queued_event(stored, await self._queue.estimate_position(entry)))
-                return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
+            with await self._reserve_slot(run.owner) as slot:
+                with self._storing():
+                    accepted = await self._services.store.runs.accept(run, key, session_owner=message.session_owner)
+                if accepted.created:
+                    return await self._enqueue(accepted.run, slot, message.session_owner)
+        return await self._repeat_receipt(accepted.run)
+
+    async def _enqueue(self, stored: Run, slot: ReservedSlot, session_owner: str | None) -> TaskReceipt:
+        if session_owner is not None:
+            self._event_bus.drop_listeners_of_others(stored.session_id, session_owner)
+        entry = build_queue_entry(stored)
+        # Emit before `put`: a worker may start at once, and its events must follow this one.
+        self._event_bus.emit(build_task_queued_event(stored, await self._queue.estimate_position(entry)))
+        return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
+
+    async def _reserve_slot(self, owner: str) -> ReservedSlot:
+        """Reserve a slot; if none is free, again after the messages that are being stored: a repeat returns its slot."""
+        try:
+            return self._queue.reserve(owner)
+        except QueueFull:
+            if not self._writes:
+                raise
+        await asyncio.wait(self._writes.copy())
+        return self._queue.reserve(owner)
+
+    @contextmanager
+    def _storing(self) -> Generator[None]:
+        write = asyncio.get_running_loop().create_future()
+        self._writes.add(write)
+        try:
+            yield
+        finally:
+            self._writes.remove(write)
+            write.set_result(None)
 
     async def _repeat_receipt(self, run: Run) -> TaskReceipt:
         return TaskReceipt(run.id, run.session_id, await self._queue.position(run.id) or 0, created=False)
