@@ -16,6 +16,9 @@ from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
 
+MAX_RESERVATION_ATTEMPTS = 20
+"""Attempts to get a slot while other messages are being stored; a full queue must refuse soon."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
@@ -108,13 +111,14 @@ class MessageAcceptance:
         return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
 
     async def _reserve_slot(self, owner: str) -> ReservedSlot:
-        """Reserve a slot; if none is free, again after the messages that are being stored: a repeat returns its slot."""
-        try:
-            return self._queue.reserve(owner)
-        except QueueFull:
-            if not self._writes:
-                raise
-        await asyncio.wait(self._writes.copy())
+        """Reserve a slot; if none is free, again after messages that are being stored: a repeat returns its slot."""
+        for _ in range(MAX_RESERVATION_ATTEMPTS):
+            try:
+                return self._queue.reserve(owner)
+            except QueueFull:
+                if not self._writes:
+                    raise
+            await asyncio.wait(self._writes.copy(), return_when=asyncio.FIRST_COMPLETED)
         return self._queue.reserve(owner)
 
     @contextmanager
