@@ -12,6 +12,8 @@ from typing import Protocol, TypeVar
 
 import anyio.to_thread
 
+from sophon.shared_timer import DueCall, SharedTimer
+
 T = TypeVar("T")
 
 
@@ -74,15 +76,21 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
     random = staticmethod(random.random)
 
+    _timer: SharedTimer | None = None
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
-        # asyncio's scope costs half of anyio's, and every tool call runs inside one.
+        # asyncio's scope costs half of anyio's.
         return asyncio.timeout(seconds)
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return asyncio.get_running_loop().call_later(seconds, callback)
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> DueCall:
+        timer, loop = self._timer, asyncio.get_running_loop()
+        if timer is None or timer.loop is not loop:
+            # What waits in another loop keeps that loop's timer.
+            timer = self._timer = SharedTimer(loop)
+        return timer.call_later(seconds, callback)
 
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
