@@ -1,8 +1,8 @@
 """Clock: time, sleep, timeouts, worker threads, random numbers and ids, the non-deterministic inputs of a turn."""
 
 import asyncio
+import os
 import random
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -96,7 +96,7 @@ class SystemClock:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        return secrets.token_hex(10)
+        return os.urandom(10).hex()
 
     def new_nonce(self) -> str:
-        return secrets.token_hex(8)
+        return os.urandom(8).hex()

@@ -58,12 +58,16 @@ async def test_a_body_that_swallows_the_time_out_has_expired_all_the_same(clock:
 
 async def test_an_error_after_the_time_out_stays_that_error(clock: Clock) -> None:
     limit = TaskTimeout(clock, 0.01)
-    with pytest.raises(ValueError, match="own"):
+
+    async def body() -> None:
         async with limit:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 raise ValueError("own") from None
+
+    with pytest.raises(ValueError, match="own"):
+        await body()
     assert limit.expired()
 
 
@@ -85,15 +89,12 @@ async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_
 
 
 async def test_of_two_time_outs_the_outer_one_raises_outside() -> None:
-    clock, inner_expired = VirtualClock(), False
+    clock = VirtualClock()
+    outer, inner = TaskTimeout(clock, 1), TaskTimeout(clock, 2)
     with pytest.raises(TimeoutError):
-        async with TaskTimeout(clock, 1):
-            async with TaskTimeout(clock, 2) as inner:
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    inner_expired = inner.expired()
-    assert not inner_expired
+        async with outer, inner:
+            await asyncio.Event().wait()
+    assert [outer.expired(), inner.expired()] == [True, False]
 
 
 async def test_it_needs_a_task() -> None:
