@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import anyio
 
 from sophon.errors import ChainError
+from sophon.loop_turns import count_due_passes
 
 T = TypeVar("T")
 
@@ -62,9 +63,11 @@ class Cancellation:
     async def checkpoint(self) -> None:
         """Raise CancelledError if the turn is cancelled or over: called before each model call and each tool call.
 
-        It yields once, so that a request or a time-out that is due arrives also where nothing else ever waits.
+        Callbacks that are ready and timers that are due run first, so that a request or a time-out arrives also where
+        nothing else ever waits; see `sophon.loop_turns`.
         """
-        await asyncio.sleep(0)
+        for _ in range(count_due_passes(asyncio.get_running_loop())):
+            await asyncio.sleep(0)
         if self.is_end_recorded or self.is_requested:
             raise asyncio.CancelledError
 

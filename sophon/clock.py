@@ -1,8 +1,8 @@
 """Clock: time, sleep, timeouts, worker threads, random numbers and ids, the non-deterministic inputs of a turn."""
 
 import asyncio
+import os
 import random
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -11,6 +11,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import anyio.to_thread
+
+from sophon.shared_timer import DueCall, SharedTimer
 
 T = TypeVar("T")
 
@@ -74,21 +76,27 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
     random = staticmethod(random.random)
 
+    _timer: SharedTimer | None = None
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[asyncio.Timeout]:
-        # asyncio's scope costs half of anyio's, and every tool call runs inside one.
+        # asyncio's scope costs half of anyio's.
         return asyncio.timeout(seconds)
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return asyncio.get_running_loop().call_later(seconds, callback)
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> DueCall:
+        timer, loop = self._timer, asyncio.get_running_loop()
+        if timer is None or timer.loop is not loop:
+            # What waits in another loop keeps that loop's timer.
+            timer = self._timer = SharedTimer(loop)
+        return timer.call_later(seconds, callback)
 
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        return secrets.token_hex(10)
+        return os.urandom(10).hex()
 
     def new_nonce(self) -> str:
-        return secrets.token_hex(8)
+        return os.urandom(8).hex()

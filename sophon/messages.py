@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias, cast
 
 import orjson
@@ -246,6 +246,16 @@ class Response:
     def full_text(self) -> str:
         """All text of the turn in its order: what a user is shown."""
         return join_texts([*self.earlier_texts, self.text])
+
+    def copy_with(self, **changes: Any) -> "Response":
+        """Return a copy with the named fields replaced."""
+        if type(self) is not Response:
+            return replace(self, **changes)
+        values = (self.text, self.finish_reason, self.usage, self.tool_calls, self.detail, self.earlier_texts)
+        copy = Response(*values)
+        for name, value in changes.items():
+            setattr(copy, name, value)
+        return copy
 
 
 def to_canonical_json(value: object) -> bytes:

@@ -16,9 +16,19 @@ def collect_earlier_texts(messages: Sequence[Message]) -> list[str]:
     """
     texts: list[str] = []
     for message in reversed(messages):
-        if message.role == "user" and not message.origin:
+        if begins_turn(message):
             break
-        if message.role == "assistant" and message.tool_calls and message.content.strip():
+        if is_earlier_text(message):
             texts.append(message.content)
     texts.reverse()
     return texts
+
+
+def begins_turn(message: Message) -> bool:
+    """Return whether a message is one of the user, with which a turn begins."""
+    return message.role == "user" and not message.origin
+
+
+def is_earlier_text(message: Message) -> bool:
+    """Return whether a message is a text that the model wrote before tool calls."""
+    return message.role == "assistant" and bool(message.tool_calls) and bool(message.content.strip())

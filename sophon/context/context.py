@@ -4,7 +4,7 @@ import logging
 import operator
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from sophon import events
@@ -284,8 +284,7 @@ class Context(TurnState):
         response, usage = self.response, self.tally.usage
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
         if response.usage is not usage or response.earlier_texts != earlier:
-            response = replace(response, usage=usage, earlier_texts=earlier)
-            self.response = response
+            response = self.response = response.copy_with(usage=usage, earlier_texts=earlier)
         if self.stream and not self.depth and response.finish_reason != "suspended":
             complete_stream(self, response.text)
         return response

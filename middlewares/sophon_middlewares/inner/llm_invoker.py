@@ -12,9 +12,8 @@ from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse
-from sophon.models.reply_size import count_utf8_bytes
-from sophon.reply_text import collect_earlier_texts
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon_middlewares.inner.earlier_text_size import EarlierTextSize
 from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
 from sophon_middlewares.inner.reply_reasoning import (
@@ -30,10 +29,11 @@ class _InvokerState:
 
     The first `validated` messages are valid; `round` is the round of tool calls after which the last reply began, -1
     before the first; `used_ids` are the ids of the turn's calls, None until there is a call. `is_asking` is True while
-    a reply is requested.
+    a reply is requested. `earlier_texts` is the size of the turn's texts so far.
     """
 
     validated: int
+    earlier_texts: EarlierTextSize
     round: int = -1
     used_ids: set[str] | None = None
     is_asking: bool = False
@@ -64,7 +64,7 @@ class LlmInvoker:
             )
         turn_state = ctx.get(_TURN_STATE)
         if turn_state is None:
-            turn_state = _InvokerState(ctx.recorded)
+            turn_state = _InvokerState(ctx.recorded, EarlierTextSize())
             ctx.put(_TURN_STATE, turn_state)
         if turn_state.is_asking:
             raise ChainError(CONCURRENT_NEXT)
@@ -78,7 +78,7 @@ class LlmInvoker:
         try:
             response = await complete_reply(
                 ctx,
-                partial(_build_request, ctx),
+                partial(_build_request, ctx, turn_state),
                 calls_allowed=ctx.tools_allowed,
                 before_retry=partial(reset_stream, ctx),
             )
@@ -108,7 +108,7 @@ def reset_stream(ctx: Context) -> None:
         restart_stream(ctx, "the reply was restarted")
 
 
-def _build_request(ctx: Context) -> ModelRequest:
+def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
     streams = ctx.stream and not ctx.depth
     # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
@@ -117,14 +117,13 @@ def _build_request(ctx: Context) -> ModelRequest:
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
-        max_reply_bytes=_remaining_reply_bytes(ctx),
+        max_reply_bytes=_remaining_reply_bytes(ctx, turn_state),
     )
 
 
-def _remaining_reply_bytes(ctx: Context) -> int:
+def _remaining_reply_bytes(ctx: Context, turn_state: _InvokerState) -> int:
     """Return the size that the next reply may have: the answer of a turn is all its texts before tool calls, too."""
-    earlier = sum(count_utf8_bytes(text) for text in collect_earlier_texts(ctx.messages))
-    return max(0, ctx.settings.agent_execution.max_reply_bytes - earlier)
+    return max(0, ctx.settings.agent_execution.max_reply_bytes - turn_state.earlier_texts.count_bytes(ctx.messages))
 
 
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:

@@ -16,6 +16,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome
 from sophon.security import describe_error
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result
 from sophon.tools.tool import Risk, Tool
 from sophon.tools.truncation import truncate
@@ -137,10 +138,10 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
 async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
     tools = ctx.settings.tools
     seconds = call_timeout_seconds(tool.timeout_seconds, tools.timeout, tools.max_timeout)
-    limit: asyncio.Timeout | None = None
+    limit = TaskTimeout(ctx.services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
     try:
-        async with ctx.services.clock.timeout(seconds) as limit:
+        async with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
     except BudgetExceeded:
         raise
@@ -152,7 +153,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
         if ctx.cancellation.is_requested:
             raise asyncio.CancelledError from error
         text = _error_text(call, error)
-    if limit is not None and limit.expired():
+    if limit.expired():
         return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
     return text, outcome
 

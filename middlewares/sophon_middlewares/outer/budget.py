@@ -82,8 +82,13 @@ async def _exclude_providers(ctx: Context, now: datetime) -> None:
 
 def find_provider_price_error(models: Sequence[ModelInfo], settings: BudgetSettings) -> BudgetExceeded | None:
     """Return the error of the provider's first model if a limit on the cost refuses every one of its models."""
-    errors = [find_price_error(model, settings) for model in models]
-    return errors[0] if all(errors) else None
+    first: BudgetExceeded | None = None
+    for model in models:
+        error = find_price_error(model, settings)
+        if error is None:
+            return None
+        first = first or error
+    return first
 
 
 def limits_for_models(models: Sequence[ModelInfo], settings: BudgetSettings) -> ProviderLimits:

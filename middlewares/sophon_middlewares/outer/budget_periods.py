@@ -9,8 +9,20 @@ from sophon.stores.usage.contract import Period
 
 def budget_period(now: datetime, time_zone: str) -> Period:
     """Return the day and month of a moment, in a time zone."""
+    known = _current.get(time_zone)
+    if known is not None and known[0] <= now < known[1]:
+        return known[2]
     local = now.astimezone(_zone(time_zone))
-    return _period(local.year, local.month, local.day)
+    period = _period(local.year, local.month, local.day)
+    minute = now.astimezone(UTC).replace(second=0, microsecond=0)
+    _current[time_zone] = minute, minute + _MINUTE, period
+    return period
+
+
+_MINUTE = timedelta(minutes=1)
+_current: dict[str, tuple[datetime, datetime, Period]] = {}
+"""Time zone -> the last period that was asked for, with the minute for which it holds. Every attempt of a model call
+needs one. Not until midnight: clocks that are set back shortly after midnight have the day before once more."""
 
 
 def end_of_day(now: datetime, time_zone: str) -> datetime:

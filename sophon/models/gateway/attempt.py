@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from sophon.cancellation import Cancellation
@@ -138,7 +138,7 @@ class AttemptRunner:
             if not tap.pieces:
                 tap(response.text)
         # A new object, because the model may return the same one again.
-        return replace(response, usage=usage, finish_reason=normalise_finish_reason(response), model=request.model)
+        return response.copy_with(usage=usage, finish_reason=normalise_finish_reason(response), model=request.model)
 
     def _classify(self, candidate: Candidate, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""

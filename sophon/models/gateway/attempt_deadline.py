@@ -1,6 +1,5 @@
 """Deadlines of one attempt: its whole time, and the time in which a streaming model says nothing."""
 
-import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -10,6 +9,7 @@ from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput
+from sophon.task_timeout import TaskTimeout
 
 CHECKS_PER_IDLE_TIMEOUT = 4
 """Checks within the idle timeout: a silent attempt ends at most a quarter of the timeout late."""
@@ -28,10 +28,12 @@ class AttemptDeadline:
         "_clock",
         "_failure",
         "_limits",
+        "_output",
         "_progress",
         "_scope",
         "_silent_since",
         "_started_at",
+        "_tap",
         "_timer",
         "_waits_for_pieces",
     )
@@ -42,8 +44,9 @@ class AttemptDeadline:
         self._clock = clock
         self._limits = limits
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
-        self._progress = _Progress(output, tap)
-        self._scope = asyncio.timeout(None)
+        self._output, self._tap = output, tap
+        self._progress: _Progress | None = None
+        self._scope = TaskTimeout(clock, None)
         self._started_at = self._silent_since = 0.0
         self._timer: Timer | None = None
         self._failure: ModelTimeout | None = None
@@ -60,6 +63,7 @@ class AttemptDeadline:
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         try:
             await self._scope.__aexit__(kind, error, trace)
         except TimeoutError:
@@ -72,13 +76,18 @@ class AttemptDeadline:
 
     def _check(self) -> None:
         now = self._clock.monotonic()
-        if self._waits_for_pieces and self._progress.has_grown():
+        if self._waits_for_pieces and self._has_grown():
             self._silent_since = now
         self._failure = self._find_passed_limit(now)
         if self._failure is None:
             self._start_timer(now)
         else:
-            self._scope.reschedule(asyncio.get_running_loop().time())
+            self._scope.expire()
+
+    def _has_grown(self) -> bool:
+        if self._progress is None:  # most attempts end before the first check
+            self._progress = _Progress(self._output, self._tap)
+        return self._progress.has_grown()
 
     def _find_passed_limit(self, now: float) -> ModelTimeout | None:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds

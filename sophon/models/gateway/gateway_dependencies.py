@@ -1,6 +1,7 @@
 """Gateway context: the collaborators that all calls of one gateway share."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sophon.clock import Clock
 from sophon.models.gateway.attempt_limits import AttemptLimits
@@ -22,7 +23,13 @@ class GatewayDependencies:
     def limits_of(self, provider: Provider) -> AttemptLimits:
         """Return the limits of an attempt with a provider: its own timeouts, else those of the options."""
         options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
-        return AttemptLimits(
-            attempt_timeout_seconds=options.attempt_timeout_seconds if attempt is None else attempt,
-            idle_timeout_seconds=options.idle_timeout_seconds if idle is None else idle,
+        return _make_limits(
+            options.attempt_timeout_seconds if attempt is None else attempt,
+            options.idle_timeout_seconds if idle is None else idle,
         )
+
+
+@lru_cache(maxsize=64)
+def _make_limits(attempt_timeout_seconds: float | None, idle_timeout_seconds: float | None) -> AttemptLimits:
+    """Cache the limits: a provider's are the same for each of its attempts."""
+    return AttemptLimits(attempt_timeout_seconds=attempt_timeout_seconds, idle_timeout_seconds=idle_timeout_seconds)

@@ -103,7 +103,12 @@ class Provider:
 
     def model_infos(self) -> "list[ModelInfo]":
         """Return the facts of its models, as budgets and accounting use them."""
-        return [Candidate(self, model).info for model in self.models]
+        return [self.info_of(model) for model in self.models]
+
+    def info_of(self, model: Model) -> ModelInfo:
+        """Return the facts of one of its models under this provider's id, which budgets and accounting use."""
+        info = model.info
+        return info if info.provider == self.id and self.default_prices is None else self.qualify_info(info)
 
     def statistics(self, now: float) -> ProviderStatistics:
         """Return health, keys and counts since the process started: attempts, failures, and the last error code."""
@@ -137,7 +142,4 @@ class Candidate:
     @property
     def info(self) -> ModelInfo:
         """The model's facts under the id of its provider, which budgets and accounting use."""
-        info, provider = self.model.info, self.provider
-        if info.provider == provider.id and provider.default_prices is None:
-            return info
-        return provider.qualify_info(info)
+        return self.provider.info_of(self.model)

@@ -1,7 +1,6 @@
 """The usage that a model reports: what of it can be true, and its cost at the model's prices."""
 
 import math
-from dataclasses import fields
 
 from sophon.messages import Usage
 from sophon.models.model import ModelInfo
@@ -19,16 +18,22 @@ def read_reported_usage(reported: object) -> Usage | None:
     """
     if not isinstance(reported, Usage):
         return None
-    values: dict[str, int] = {}
-    for field in fields(reported):
-        value = _read_number(getattr(reported, field.name))
-        most = MAX_REPORTED_MICROS if field.name == "cost_micros" else MAX_REPORTED_TOKENS
-        if value is None or not 0 <= value <= most:
-            return None
-        values[field.name] = value
-    values["cached_input_tokens"] = min(values["cached_input_tokens"], values["input_tokens"])
-    values["reasoning_tokens"] = min(values["reasoning_tokens"], values["output_tokens"])
-    return Usage(**values)
+    input_tokens = _read_count(reported.input_tokens)
+    output_tokens = _read_count(reported.output_tokens)
+    cost = _read_count(reported.cost_micros, MAX_REPORTED_MICROS)
+    cached = _read_count(reported.cached_input_tokens)
+    unpriced = _read_count(reported.unpriced_tokens)
+    reasoning = _read_count(reported.reasoning_tokens)
+    if (
+        input_tokens is None
+        or output_tokens is None
+        or cost is None
+        or cached is None
+        or unpriced is None
+        or reasoning is None
+    ):
+        return None
+    return Usage(input_tokens, output_tokens, cost, min(cached, input_tokens), unpriced, min(reasoning, output_tokens))
 
 
 def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
@@ -38,7 +43,11 @@ def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cac
     return Usage(input_tokens, output_tokens, cost, cached_input_tokens, unpriced)
 
 
-def _read_number(value: object) -> int | None:
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _read_count(value: object, most: int = MAX_REPORTED_TOKENS) -> int | None:
+    """Return a number from 0 to `most`, as a whole number; None for any other value."""
+    if type(value) is not int:
+        if isinstance(value, float):
+            value = int(value) if math.isfinite(value) else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+    return value if 0 <= value <= most else None

@@ -25,14 +25,14 @@ def check_response(value: object) -> ModelResponse:
     """
     if not isinstance(value, ModelResponse):
         raise TypeError(f"the model returned {_show(value)}, which is not a ModelResponse")
-    for name in ("text", "reasoning"):
-        if not isinstance(getattr(value, name), str):
-            raise TypeError(
-                f"the model returned a ModelResponse whose {name} is {_show(getattr(value, name))}, no text"
-            )
+    for name, text in (("text", value.text), ("reasoning", value.reasoning)):
+        if not isinstance(cast(object, text), str):
+            raise TypeError(f"the model returned a ModelResponse whose {name} is {_show(text)}, no text")
     calls = cast(object, value.tool_calls)
     if not isinstance(calls, list | tuple):
         raise TypeError(f"the model returned a ModelResponse whose tool_calls are {_show(calls)}, no list")
+    if not calls and isinstance(calls, list) and value.reasoning_fields == {}:
+        return value
     given = cast("list[object]", calls)
     checked = [_check_call(call) for call in given]
     has_fields = isinstance(cast(object, value.reasoning_fields), Mapping) and _is_json(value.reasoning_fields)
@@ -88,8 +88,10 @@ def _is_json(value: object, depth: int = 0) -> bool:
     if depth >= MAX_DEPTH:
         return False
     if isinstance(value, Mapping):
-        entries = cast("Mapping[Any, object]", value).items()
-        return all(isinstance(key, str) and _is_json(each, depth + 1) for key, each in entries)
+        for key, each in cast("Mapping[Any, object]", value).items():
+            if not isinstance(key, str) or not (isinstance(each, str) or _is_json(each, depth + 1)):
+                return False
+        return True
     return isinstance(value, list | tuple) and all(_is_json(each, depth + 1) for each in cast("list[object]", value))
 
 

@@ -1,8 +1,11 @@
 """To which day and month something is charged, and when they end."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from sophon.stores.usage.contract import Period
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
@@ -66,3 +69,17 @@ def test_what_is_charged_at_the_end_of_a_day_is_charged_to_another_one(zone: str
         assert end > moment
         assert budget_period(end, zone).day > budget_period(moment, zone).day
         moment = end
+
+
+@given(
+    st.datetimes(datetime(1980, 1, 1), datetime(2037, 1, 1)),
+    st.lists(st.integers(-4000, 4000), max_size=6),
+    st.sampled_from(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "America/Havana", "UTC"]),
+)
+@example(datetime(2006, 10, 29, 2, 30), [0, 30, 90, 200, 1900, 3700], "America/St_Johns")
+def test_a_period_does_not_depend_on_what_was_asked_before(moment: datetime, steps: list[int], zone: str) -> None:
+    now = moment.replace(tzinfo=UTC)
+    for step in [0, *steps]:
+        now += timedelta(seconds=step)
+        local = now.astimezone(ZoneInfo(zone))
+        assert budget_period(now, zone) == Period(f"{local:%Y-%m-%d}", f"{local:%Y-%m}")

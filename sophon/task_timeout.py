@@ -1,0 +1,57 @@
+"""Timeout of a part of a task, on the clock's timer that all timeouts share."""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from sophon.clock import Clock, Timer
+
+
+class TaskTimeout:
+    """Async context manager that cancels its body after `seconds` and raises TimeoutError; None for no time of its own.
+
+    It tells its own cancellation from others as `asyncio.timeout` does, by `Task.cancelling`: a cancellation that
+    arrives as well is not turned into a TimeoutError. `clock.timeout` sets a timer of the loop for each body; this one
+    is for what every tool call and every attempt of a model call needs. `expire` ends the body at once.
+    """
+
+    __slots__ = ("_cancelling", "_clock", "_is_expired", "_seconds", "_task", "_timer")
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._timer: Timer | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self._is_expired = False
+
+    def expired(self) -> bool:
+        """Return whether the time passed while the body ran, whatever the body then did."""
+        return self._is_expired
+
+    def expire(self) -> None:
+        """Cancel the body; for a timer's callback."""
+        if self._task is not None and not self._is_expired:
+            self._is_expired = True
+            self._task.cancel()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.current_task()
+        if self._task is None:
+            raise RuntimeError("a TaskTimeout must be used inside a task")
+        self._cancelling = self._task.cancelling()
+        if self._seconds is not None:
+            self._timer = self._clock.call_later(self._seconds, self.expire)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        task, self._task = self._task, None
+        if self._is_expired and task is not None:
+            is_own = task.uncancel() <= self._cancelling
+            if is_own and kind is asyncio.CancelledError:
+                raise TimeoutError from error

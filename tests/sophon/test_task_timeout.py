@@ -1,0 +1,111 @@
+"""A TaskTimeout ends its body in time, and tells its own cancellation from others."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from sophon.clock import Clock, SystemClock
+from sophon.task_timeout import TaskTimeout
+from sophon.testing import VirtualClock
+from tests.loop_time import LoopTime
+
+
+@pytest.fixture(params=["system", "virtual"])
+def clock(request: pytest.FixtureRequest) -> Clock:
+    """A clock of each kind."""
+    return SystemClock() if request.param == "system" else VirtualClock()
+
+
+async def test_a_body_that_is_too_slow_ends_with_a_time_out(clock: Clock) -> None:
+    limit = TaskTimeout(clock, 0.01)
+    with pytest.raises(TimeoutError):
+        async with limit:
+            await asyncio.Event().wait()
+    assert limit.expired()
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_a_body_that_ends_in_time_is_left_alone(clock: Clock) -> None:
+    limit = TaskTimeout(clock, 30)
+    async with limit:
+        await asyncio.sleep(0)
+    assert not limit.expired()
+
+
+async def test_no_time_is_no_limit_until_it_is_ended_by_hand(clock: Clock) -> None:
+    limit = TaskTimeout(clock, None)
+    asyncio.get_running_loop().call_soon(limit.expire)
+    with pytest.raises(TimeoutError):
+        async with limit:
+            await asyncio.Event().wait()
+    limit.expire()
+    await asyncio.sleep(0)
+
+
+async def test_a_body_that_swallows_the_time_out_has_expired_all_the_same(clock: Clock) -> None:
+    limit = TaskTimeout(clock, 0.01)
+    async with limit:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+    assert limit.expired()
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+
+
+async def test_an_error_after_the_time_out_stays_that_error(clock: Clock) -> None:
+    limit = TaskTimeout(clock, 0.01)
+
+    async def body() -> None:
+        async with limit:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                raise ValueError("own") from None
+
+    with pytest.raises(ValueError, match="own"):
+        await body()
+    assert limit.expired()
+
+
+async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_one() -> None:
+    started = asyncio.Event()
+
+    async def body() -> None:
+        async with TaskTimeout(SystemClock(), 5):
+            started.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(body())
+    await started.wait()
+    with LoopTime() as time:
+        time.advance(6)
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def test_of_two_time_outs_the_outer_one_raises_outside() -> None:
+    clock = VirtualClock()
+    outer, inner = TaskTimeout(clock, 1), TaskTimeout(clock, 2)
+    with pytest.raises(TimeoutError):
+        async with outer, inner:
+            await asyncio.Event().wait()
+    assert [outer.expired(), inner.expired()] == [True, False]
+
+
+async def test_it_needs_a_task() -> None:
+    loop = asyncio.get_running_loop()
+    failed: asyncio.Future[Exception] = loop.create_future()
+
+    def enter() -> None:
+        try:
+            TaskTimeout(SystemClock(), None).__aenter__().send(None)
+        except RuntimeError as error:
+            failed.set_result(error)
+
+    loop.call_soon(enter)
+    assert "inside a task" in str(await failed)
