@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ResponseTooLarge
-from sophon.models.providers.sse import MAX_EVENT_BYTES, SseDecoder
+from sophon.models.providers.http.sse import MAX_EVENT_BYTES, SseDecoder
 
 EVENTS = [b'{"a": 1}', "Grüße 🐈".encode(), b"[DONE]", b""]
 
