@@ -29,7 +29,9 @@ def find_proxy(url: str) -> Proxy | None:
     parts = urlsplit(url)
     proxies = getproxies()
     address = proxies.get(parts.scheme) or proxies.get("all")
-    if not address or not parts.hostname or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if not address or not parts.hostname:
+        return None
+    if proxy_bypass(parts.netloc.rpartition("@")[2]) or proxy_bypass(parts.hostname):  # as `host:port`, and as `::1`
         return None
     return parse_proxy(address)
 
@@ -43,7 +45,7 @@ def parse_proxy(address: str) -> Proxy:
             f"the proxy {hide_url_secrets(address)} of the environment cannot be used: its URL must begin with http://"
             " or https://; correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or name the provider's host in NO_PROXY"
         )
-    headers = {}
+    headers: dict[str, str] = {}
     if parts.username is not None:
         headers["Proxy-Authorization"] = basic_authorization(parts.username, parts.password or "")
     return Proxy(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), headers)

@@ -89,7 +89,7 @@ class ConnectionPool:
         elif (connector := self._session.connector) is not None:
             # The event loop has ended, and its connections with it.
             self._session.detach()
-            connector.close()
+            await connector.close()
 
     def _request_options(self, endpoint: Endpoint, headers: Mapping[str, str]) -> dict[str, Any]:
         sent = dict(headers)

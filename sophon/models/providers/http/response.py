@@ -90,9 +90,27 @@ class HttpResponse:
         except (TimeoutError, ModelError):
             pass  # what was wanted of the response has been read
 
+    def pause(self) -> bool:
+        """Stop reading from the connection; return whether it was possible: not at the end of the body."""
+        transport = self._transport()
+        if transport is None or transport.is_closing():
+            return False
+        transport.pause_reading()
+        return True
+
+    def resume(self) -> None:
+        """Read from the connection again."""
+        transport = self._transport()
+        if transport is not None:
+            transport.resume_reading()
+
     def close(self) -> None:
         """Close the connection, unless the body was read to its end: then it is in the pool already."""
         self._response.close()
+
+    def _transport(self) -> asyncio.Transport | None:
+        connection = self._response.connection
+        return connection.transport if connection is not None else None
 
     async def _read_encoded(self) -> bytes:
         try:
@@ -116,4 +134,7 @@ def to_model_error(error: Exception, endpoint: Endpoint) -> ModelError:
     if isinstance(error, TimeoutError):
         error.args = (f"connecting to {endpoint.shown_url} timed out",)  # aiohttp's text shows the query
         return ModelTimeout(error.args[0])
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        error.args = ()  # aiohttp's text shows the URL
+        return ProviderUnavailable(f"the proxy refused to connect to {endpoint.shown_url}: HTTP {error.status}")
     return ProviderUnavailable(f"the connection to {endpoint.shown_url} failed: {error or type(error).__name__}")

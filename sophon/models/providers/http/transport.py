@@ -1,5 +1,6 @@
 """HTTP transport: one pool of connections for the models of one Services."""
 
+import importlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ class HttpTransport:
 
     A model calls `post` for each request, and `release` when it is closed: the connections are closed with the last
     model that has used them, and opened again by the next request. Proxies and certificates are those of the
-    environment when the pool is opened: see `environment.py`. A pool belongs to its event loop; in another one a new
+    environment: see `environment.py`. A pool belongs to its event loop; in another one a new
     pool is opened.
     """
 
@@ -105,7 +106,8 @@ class HttpExchange:
 
 def _load() -> "ssl.SSLContext":
     """Do in a worker thread what takes long."""
-    from sophon.models.providers.http import pool  # noqa: F401 - lazy: imports aiohttp
     from sophon.models.providers.http.environment import tls_context  # lazy: imports urllib.request
+
+    importlib.import_module("sophon.models.providers.http.pool")  # lazy: imports aiohttp
 
     return tls_context()

@@ -14,7 +14,7 @@ from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.openai.request import RequestWriter, should_stream
-from sophon.models.providers.openai.response import ResponseAccumulator, emit_pieces, parse_json_object
+from sophon.models.providers.openai.response import ResponseAccumulator, StreamEmitter, parse_json_object
 from sophon.models.providers.provider_http_error import http_error_from_response
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ class OpenAIModel:
                 events = EventStream(response, SseDecoder(max_body_bytes(most)), idle_timeout)
                 return await _read_stream(request, response, events, accumulator)
             text = accumulator.add_chunk(parse_json_object(await response.read()))
-        emit_pieces(text, accumulator, request)
+        emitter = StreamEmitter(request, accumulator)
+        emitter.add(text)
+        emitter.flush()
         return accumulator.to_response(request.tools, is_streamed=False)
 
     async def aclose(self) -> None:
@@ -85,14 +87,26 @@ async def _read_stream(
     request: ModelRequest, response: "HttpResponse", events: EventStream, accumulator: ResponseAccumulator
 ) -> ModelResponse:
     accumulator.output.has_begun = True
+    emitter = StreamEmitter(request, accumulator)
     try:
         while batch := await events.next_events():
-            for event in batch:
-                if event == _DONE:
-                    await response.drain()
-                    return accumulator.to_response(request.tools, is_streamed=True)
-                emit_pieces(accumulator.add_chunk(parse_json_object(event)), accumulator, request)
+            try:
+                is_done = _add_events(batch, accumulator, emitter)
+            finally:
+                emitter.flush()  # also what came before an error
+            if is_done:
+                await response.drain()
+                break
     except ProviderUnavailable:
         if not response.is_broken or accumulator.finish_reason is None:
             raise
     return accumulator.to_response(request.tools, is_streamed=True)
+
+
+def _add_events(events: list[bytes], accumulator: ResponseAccumulator, emitter: StreamEmitter) -> bool:
+    """Add the events of one read; return whether the last one of the stream was among them."""
+    for event in events:
+        if event == _DONE:
+            return True
+        emitter.add(accumulator.add_chunk(parse_json_object(event)))
+    return False
