@@ -4,6 +4,7 @@ It exists beside the litellm adapter because a call and a chunk take a fraction 
 """
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sophon.errors import ProviderUnavailable
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
@@ -47,7 +48,7 @@ class OpenAIModel:
         self.has_think_tags = has_think_tags
         self._endpoint = endpoint_from_url(extend_path(base_url, "/chat/completions"))
         self._timeout_seconds = timeout_seconds
-        self._writer = RequestWriter(info.name)
+        self._writer = RequestWriter(info.name, has_cache_key=_is_openai(base_url))
         self._transport = transport or HttpTransport()
 
     async def warm_up(self) -> None:
@@ -81,6 +82,11 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections, unless another model uses them."""
         await self._transport.release(self)
+
+
+def _is_openai(url: str) -> bool:
+    """Return whether the server is OpenAI's own, in any region."""
+    return f".{urlsplit(url).hostname or ''}".endswith(".api.openai.com")
 
 
 async def _read_stream(

@@ -4,8 +4,10 @@ Source: OpenAI API reference, Create chat completion.
 """
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
@@ -110,12 +112,15 @@ class ToolJsonCache:
 class RequestWriter:
     """Writer of one model's request bodies: joins the JSON of messages and tools, which is made once for each.
 
-    What is the same in the next request of a conversation comes first.
+    What is the same in the next request of a conversation comes first. `has_cache_key`: the provider accepts
+    `prompt_cache_key`, by which it finds requests that begin alike; other servers reject unknown fields. The key is a
+    salted hash of the session's id, other than that in the next process.
     """
 
-    __slots__ = ("_dialect", "_model_json", "_tool_json")
+    __slots__ = ("_cache_salt", "_dialect", "_model_json", "_tool_json")
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, has_cache_key: bool = False) -> None:
+        self._cache_salt = secrets.token_bytes(16) if has_cache_key else None
         self._dialect = dialect_for_model(model)
         self._model_json = orjson.dumps(model)
         self._tool_json = ToolJsonCache()
@@ -126,9 +131,15 @@ class RequestWriter:
         pieces = [b'{"model":', self._model_json]
         if tools := native_tools(request):
             pieces += [b',"tools":', self._tool_json.get_list_json(tools)]
-        options = to_json_bytes(build_request_options(request, self._dialect))
+        options = to_json_bytes({**build_request_options(request, self._dialect), **self._cache_key(request)})
         pieces += [b',"messages":[', b",".join(messages), b"],", options[1:]]
         return b"".join(pieces)
+
+    def _cache_key(self, request: ModelRequest) -> Mapping[str, str]:
+        if self._cache_salt is None or not request.session_id:
+            return {}
+        name = request.session_id.encode("utf-8", "replace")
+        return {"prompt_cache_key": blake2b(name, digest_size=16, key=self._cache_salt).hexdigest()}
 
 
 def build_request_options(request: ModelRequest, dialect: OpenAIDialect) -> dict[str, Any]:
