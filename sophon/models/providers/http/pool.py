@@ -27,7 +27,7 @@ MAX_CONNECTIONS_PER_HOST = 100
 """Connections to one host, and so requests to it at a time; further ones wait."""
 KEEPALIVE_SECONDS = 30.0
 """Time that an unused connection stays open. Reverse proxies close theirs after about a minute."""
-WRITE_BYTES = 256 * 1024
+WRITE_BYTES = 1024 * 1024
 """Bytes of a request's body that are written before the socket's buffer is waited for."""
 
 

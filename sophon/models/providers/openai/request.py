@@ -132,8 +132,14 @@ class RequestWriter:
         if tools := native_tools(request):
             pieces += [b',"tools":', self._tool_json.get_list_json(tools)]
         options = to_json_bytes({**build_request_options(request, self._dialect), **self._cache_key(request)})
-        pieces += [b',"messages":[', b",".join(messages), b"],", options[1:]]
-        return b"".join(pieces)
+        pieces.append(b',"messages":[')
+        # One join: a long history is copied once.
+        first, last = b"".join(pieces), b"]," + options[1:]
+        if not messages:
+            return first + last
+        messages[0] = first + messages[0]
+        messages[-1] += last
+        return b",".join(messages)
 
     def _cache_key(self, request: ModelRequest) -> Mapping[str, str]:
         if self._cache_salt is None or not request.session_id:
