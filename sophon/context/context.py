@@ -147,6 +147,7 @@ class Context(TurnState):
             on_text=on_text,
             on_reasoning=on_reasoning,
             max_reply_bytes=max_reply_bytes,
+            session_id=self.session_id,
         )
 
     async def complete(self, request: ModelRequest, *, route: "Sequence[Candidate] | None" = None) -> ModelResponse:

@@ -38,6 +38,8 @@ def lookup_model_info(
     fields = _fields_from_entry(entry) if entry is not None else dict[str, Any](capabilities=DEFAULT_CAPABILITIES)
     runner = model_name.partition("/")[0] if provider_type.lower() == LITELLM else provider_type.lower()
     fields["hosting"] = "local" if runner in OLLAMA_TYPES else "hosted"
+    if overrides and "prices" in overrides:
+        fields.pop("cached_input_price", None)  # it belongs to the table's prices
     fields |= overrides or {}
     fields["capabilities"] = _normalise_capabilities(fields)
     return ModelInfo(model_name, provider_id or provider_type, **fields)
@@ -64,13 +66,15 @@ def _fields_from_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         key.removeprefix("supports_") for key, value in entry.items() if key.startswith("supports_") and value is True
     }
     streams = entry.get("supports_native_streaming") is not False
+    prices = _prices_per_million(entry.get("input_cost_per_token"), entry.get("output_cost_per_token"))
     return {
         "context_window": _first_positive_int(entry, "max_input_tokens", "max_tokens") or DEFAULT_CONTEXT_WINDOW,
         "max_output_tokens": _first_positive_int(entry, "max_output_tokens"),
         "function_calling": "function_calling" in capabilities,
         "streaming": streams,
         "capabilities": frozenset(capabilities),
-        "prices": _prices_per_million(entry.get("input_cost_per_token"), entry.get("output_cost_per_token")),
+        "prices": prices,
+        "cached_input_price": _cached_price_per_million(entry.get("cache_read_input_token_cost"), prices),
     }
 
 
@@ -79,6 +83,13 @@ def _prices_per_million(cost_in: object, cost_out: object) -> tuple[float, float
     if not isinstance(cost_in, int | float) or not isinstance(cost_out, int | float):
         return None
     return round(cost_in * 1e6, 6), round(cost_out * 1e6, 6)
+
+
+def _cached_price_per_million(cost: object, prices: tuple[float, float] | None) -> float | None:
+    """Return the price of cached input; None if it is unknown, or not between nothing and the input price."""
+    if prices is None or not isinstance(cost, int | float) or not 0 < cost * 1e6 <= prices[0]:
+        return None
+    return round(cost * 1e6, 6)
 
 
 def _first_positive_int(entry: Mapping[str, Any], *keys: str) -> int | None:

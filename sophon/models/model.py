@@ -53,6 +53,8 @@ class ModelInfo:
     capabilities: frozenset[str] = frozenset()
     prices: tuple[float, float] | None = None
     hosting: Hosting = "local"
+    cached_input_price: float | None = None
+    """USD per million input tokens that the provider found in its prompt cache; None: the input price."""
     id: str = field(init=False, repr=False, compare=False)
     """`provider/name`, the form in which a user selects a model."""
 
@@ -67,14 +69,17 @@ class ModelInfo:
         """Whether calls of this model cost an unknown amount: a provider charges for them, and no price is known."""
         return self.prices is None and self.hosting == "hosted"
 
-    def cost_micros(self, input_tokens: int, output_tokens: int) -> int:
+    def cost_micros(self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> int:
         """Return the cost of the tokens in whole micro-USD, rounded, at least 1 if they cost anything.
 
-        0 when the prices are unknown; see `is_cost_unknown`.
+        `cached_input_tokens` is the part of the input that has the price of the cache. 0 when the prices are unknown;
+        see `is_cost_unknown`.
         """
         if self.prices is None:
             return 0
         cost = input_tokens * self.prices[0] + output_tokens * self.prices[1]
+        if cached_input_tokens and self.cached_input_price is not None:
+            cost -= cached_input_tokens * (self.prices[0] - self.cached_input_price)
         # Otherwise any number of very small calls would cost nothing.
         return max(1, round(cost)) if cost > 0 else 0
 
@@ -130,6 +135,8 @@ class ModelRequest:
     on_reasoning: OnText | None = field(default=None, repr=False)
     output: AttemptOutput | None = field(default=None, repr=False, compare=False)
     """Notes of the attempt, which the gateway sets for each; None outside of an attempt."""
+    session_id: str = field(default="", repr=False)
+    """Session whose requests begin alike, for a provider that is told which ones do; it is never sent as it is."""
     max_reply_bytes: int | None = None
     """Limit on the size of the reply, if it is lower than the gateway's: what the turn's texts leave of it."""
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent, hosted, pages, queueing, resident_memory, webhooks
+from tests.bench import baseline, concurrent, hosted, pages, prompt_cache, queueing, resident_memory, webhooks
 from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
 
@@ -111,6 +111,12 @@ async def crowds() -> None:
     line("memory of a turn in flight", sizes[0], "KB", "12 bare layers, bare loop", sizes[1])
 
 
+async def caching() -> None:
+    """The input that a provider with a prompt cache finds in it, over twenty turns of one session."""
+    cached, repeated = await prompt_cache.cached_share()
+    line("input found in the prompt cache, twenty turns", cached * 100, "%", "all that repeats", repeated * 100)
+
+
 async def queue() -> None:
     """One task through the queue, an empty one and one behind 90 others: it must not grow."""
     works: dict[str, tuple[Work, int]] = {}
@@ -187,6 +193,7 @@ async def main() -> None:
     await rounds()
     await streams()
     await crowds()
+    await caching()
     await queue()
     await hosts()
     await hubs()

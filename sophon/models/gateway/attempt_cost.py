@@ -14,12 +14,14 @@ from sophon.models.model import AttemptOutput
 _NOT_SENT = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "ClientConnectorError", "ConnectionTimeoutError", "gaierror"}
     | {"ConnectionRefusedError", "LocalProtocolError", "UnsupportedProtocol", "InvalidURL", "ProxyError"}
+    | {"ClientHttpProxyError"}
 )
 """Types of errors before a request is sent (httpx, aiohttp, the standard library), compared by name."""
 
 _CUT = frozenset(
     {"ReadError", "WriteError", "CloseError", "RemoteProtocolError", "ServerDisconnectedError", "ClientPayloadError"}
     | {"ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "IncompleteRead", "IncompleteReadError"}
+    | {"ClientOSError"}
 )
 """Types of errors of a connection that broke after the request was sent."""
 

@@ -37,8 +37,8 @@ def read_reported_usage(reported: object) -> Usage | None:
 
 
 def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
-    """Return the usage of the tokens with its cost at the model's prices; cached input costs the full price."""
-    cost = model.cost_micros(input_tokens, output_tokens)
+    """Return the usage of the tokens with its cost at the model's prices."""
+    cost = model.cost_micros(input_tokens, output_tokens, cached_input_tokens)
     unpriced = input_tokens + output_tokens if model.is_cost_unknown else 0
     return Usage(input_tokens, output_tokens, cost, cached_input_tokens, unpriced)
 

@@ -1,5 +1,6 @@
 """Bounded reading of a provider's HTTP response: decoded bytes are counted as they arrive, whoever reads them."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from sophon.errors import ResponseTooLarge
@@ -7,6 +8,8 @@ from sophon.models.providers.content_decoding import ContentDecoder
 
 if TYPE_CHECKING:
     import httpx
+
+SUBJECT = "the response of the provider"
 
 MAX_ERROR_BYTES = 64 * 1024
 """Decoded bytes of an error response that are read; the rest is cut off."""
@@ -29,8 +32,23 @@ def max_stream_bytes(max_reply_bytes: int) -> int:
     return _STREAM_EXPANSION * max_reply_bytes + _ENVELOPE_BYTES
 
 
+def find_body_limit(status: int, headers: Mapping[str, str], max_reply_bytes: int) -> int:
+    """Return the decoded bytes that the body of a response may have; `headers` must be case-insensitive.
+
+    Raises ResponseTooLarge if Content-Length announces more; not for an error response, which is cut off.
+    """
+    if status >= 400:
+        return MAX_ERROR_BYTES
+    is_stream = headers.get("content-type", "").startswith("text/event-stream")
+    most = max_stream_bytes(max_reply_bytes) if is_stream else max_body_bytes(max_reply_bytes)
+    length = headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > 18 or int(length) > most):
+        raise ResponseTooLarge(SUBJECT, most)
+    return most
+
+
 def bound_response(response: "httpx.Response", max_reply_bytes: int) -> None:
-    """Replace the stream of an unread response by one that is decoded in steps and counted.
+    """Replace the stream of an unread response of httpx by one that is decoded in steps and counted.
 
     Reading raises ResponseTooLarge beyond the limit, and at once if Content-Length announces more; an error response
     (a status from 400) is cut off instead, so that its status is reported. Raises ProviderUnavailable for an encoding
@@ -40,18 +58,9 @@ def bound_response(response: "httpx.Response", max_reply_bytes: int) -> None:
 
     headers = response.headers
     decoder = ContentDecoder(headers.get("content-encoding", ""))
-    is_error = response.status_code >= 400
-    if is_error:
-        most = MAX_ERROR_BYTES
-    elif headers.get("content-type", "").startswith("text/event-stream"):
-        most = max_stream_bytes(max_reply_bytes)
-    else:
-        most = max_body_bytes(max_reply_bytes)
-    length = headers.get("content-length", "")
-    if not is_error and length.isdecimal() and (len(length) > 18 or int(length) > most):
-        raise ResponseTooLarge("the response of the provider", most)
+    most = find_body_limit(response.status_code, headers, max_reply_bytes)
     # httpx has its own decoder, which inflates a whole chunk at once.
     headers.pop("content-encoding", None)
     headers.pop("content-length", None)
     stream = cast("httpx.AsyncByteStream", response.stream)  # of an asynchronous client
-    response.stream = BoundedStream(stream, decoder, most, is_cut=is_error)
+    response.stream = BoundedStream(stream, decoder, most, is_cut=response.status_code >= 400)

@@ -16,6 +16,7 @@ from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import find_provider_defaults
 from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
 from sophon.models.providers.hosting import is_private_server
+from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.litellm.model import LiteLLMModel
 from sophon.models.providers.model_info_overrides import override_info
 from sophon.models.providers.ollama_discovery import list_ollama_models, resolve_ollama_url, select_preferred_model
@@ -48,7 +49,7 @@ def create_providers(
     Raises SettingsError with one line per problem of any provider: a missing key, an unknown type, no model, or a
     factory that cannot be used.
     """
-    context = _BuildContext(environment, clock, folder)
+    context = _BuildContext(environment, clock, folder, HttpTransport())
     selected: list[tuple[str, ProviderSettings]] = [
         (f"Providers[{index}]", each) for index, each in enumerate(settings.providers) if each.active
     ]
@@ -77,11 +78,12 @@ def select_providers(settings: Settings, environment: Mapping[str, str]) -> list
 
 @dataclass(frozen=True, slots=True)
 class _BuildContext:
-    """Environment variables, clock and module folder that every provider is built with."""
+    """Environment variables, clock, module folder and connections that every provider is built with."""
 
     environment: Mapping[str, str]
     clock: Clock
     folder: Path
+    transport: HttpTransport
 
 
 class _ProviderBuilder:
@@ -131,8 +133,10 @@ class _ProviderBuilder:
         infos = [self._info(self._settings.type, name, url) for name in self._names()]
         tags = self._settings.think_tags
         has_think_tags = self._settings.type == OLLAMA if tags is None else tags
+        transport = self._context.transport
         return [
-            OpenAIModel(info, base_url=url, timeout_seconds=seconds, has_think_tags=has_think_tags) for info in infos
+            OpenAIModel(info, base_url=url, timeout_seconds=seconds, has_think_tags=has_think_tags, transport=transport)
+            for info in infos
         ]
 
     def _litellm(self) -> list[Model]:

@@ -28,6 +28,8 @@ class ModelWithOverrides:
 
 def override_info(model: Model, **fields: Any) -> Model:
     """Return the model with these fields of ModelInfo replaced; the model itself if nothing changes."""
+    if "prices" in fields:
+        fields.setdefault("cached_input_price", None)  # the model's own belongs to the model's own prices
     info = replace(model.info, **fields)
     if info.function_calling != ("function_calling" in info.capabilities) and "function_calling" in fields:
         names = info.capabilities - {"function_calling"}

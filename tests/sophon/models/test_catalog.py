@@ -65,3 +65,11 @@ def test_neither_the_catalogue_nor_the_gateway_imports_litellm_tenacity_or_tikto
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_price_of_cached_input_belongs_to_the_prices_of_the_table() -> None:
+    known = lookup_model_info("openai", "gpt-5-mini")
+    assert known.prices is not None
+    assert known.cached_input_price is not None
+    assert 0 < known.cached_input_price < known.prices[0]
+    assert lookup_model_info("openai", "gpt-5-mini", overrides={"prices": (1.0, 2.0)}).cached_input_price is None

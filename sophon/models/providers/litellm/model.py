@@ -18,7 +18,7 @@ from sophon.models.providers.openai.request import (
     should_stream,
     tool_to_json,
 )
-from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, emit_pieces
+from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, StreamEmitter
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.reply_size import MAX_REPLY_BYTES
 
@@ -118,10 +118,12 @@ def _raise_own_error(error: BaseException) -> None:
 
 async def _read_stream(request: ModelRequest, stream: Any, idle_timeout: IdleTimeout) -> ModelResponse:
     accumulator = ResponseAccumulator(request.output)
+    emitter = StreamEmitter(request, accumulator)
     try:
         async for chunk in stream:
             idle_timeout.reset()
-            emit_pieces(accumulator.add_chunk(_to_mapping(chunk)), accumulator, request)
+            emitter.add(accumulator.add_chunk(_to_mapping(chunk)))
+            emitter.flush()
     finally:
         await _close(stream)
     if _is_cut_off(stream):

@@ -10,6 +10,8 @@ from sophon.messages import Message
 
 SEPARATOR = "\n\n"
 
+_MERGED_ROLES = ("user", "assistant")
+
 
 def merge_messages(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages without blank replies, and with consecutive messages of one author merged into one.
@@ -31,11 +33,15 @@ def merge_messages(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _has_fault(messages: Sequence[Message]) -> bool:
-    previous: Message | None = None
+    """Return whether `merge_messages` would change something: its two rules in one loop, for long histories."""
+    previous_role, previous_has_calls = "", False
     for message in messages:
-        if _is_blank_reply(message) or (previous is not None and _can_merge(previous, message)):
+        role, has_calls = message.role, bool(message.tool_calls)
+        if role == previous_role and not has_calls and not previous_has_calls and role in _MERGED_ROLES:
             return True
-        previous = message
+        if role == "assistant" and not has_calls and _is_blank_reply(message):
+            return True
+        previous_role, previous_has_calls = role, has_calls
     return False
 
 
@@ -45,7 +51,7 @@ def _is_blank_reply(message: Message) -> bool:
 
 
 def _can_merge(one: Message, other: Message) -> bool:
-    return one.role == other.role and one.role in ("user", "assistant") and not one.tool_calls and not other.tool_calls
+    return one.role == other.role and one.role in _MERGED_ROLES and not one.tool_calls and not other.tool_calls
 
 
 def _merge(one: Message, other: Message) -> Message:

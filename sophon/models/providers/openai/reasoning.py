@@ -59,6 +59,11 @@ class ReasoningAccumulator:
             # A lone surrogate, or half a pair, cannot be stored.
             self._pieces.append(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
+    @property
+    def has_new_text(self) -> bool:
+        """Whether text was added since the last call of `take_new_text`."""
+        return self._taken < len(self._pieces)
+
     def take_new_text(self) -> str:
         """Return the text that was added since the last call."""
         new = "".join(self._pieces[self._taken :])

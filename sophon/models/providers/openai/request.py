@@ -4,19 +4,24 @@ Source: OpenAI API reference, Create chat completion.
 """
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
 
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelRequest
+from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.tools.tool import Tool, to_wire_name
 
 MAX_CACHED_TOOLS = 4096
 """Tools whose JSON one model caches; the cache is cleared when it is full."""
+MAX_CACHED_LISTS = 16
+"""Lists of tools whose JSON one model caches; a hundred tools have about 50 KB."""
 
 _REASONING_MODELS = re.compile(r"(?:^|/)(?:o\d|gpt-(?:[5-9]|\d\d))(?!.*chat)")
 
@@ -60,13 +65,10 @@ def message_to_json_bytes(message: Message) -> bytes:
 
 def messages_to_json_bytes(messages: Sequence[Message], model_id: str) -> list[bytes]:
     """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back."""
-    reasoning = fields_to_return(messages, model_id)
-    return [
-        to_json_bytes(message_to_json(message) | reasoning[index])
-        if index in reasoning
-        else message_to_json_bytes(message)
-        for index, message in enumerate(messages)
-    ]
+    data = [message.wire or message_to_json_bytes(message) for message in messages]
+    for index, fields in fields_to_return(messages, model_id).items():
+        data[index] = to_json_bytes(message_to_json(messages[index]) | fields)
+    return data
 
 
 def tool_to_json(tool: Tool) -> dict[str, Any]:
@@ -75,12 +77,17 @@ def tool_to_json(tool: Tool) -> dict[str, Any]:
 
 
 class ToolJsonCache:
-    """Cache of the JSON of tool definitions, serialised once per tool."""
+    """Cache of the JSON of tool definitions: of each tool, and of the lists that requests offer.
 
-    __slots__ = ("_json_by_tool",)
+    The definitions of a list stand in the list's order, and equal lists give the same bytes, so that a provider's
+    prompt cache finds them again.
+    """
+
+    __slots__ = ("_json_by_list", "_json_by_tool")
 
     def __init__(self) -> None:
         self._json_by_tool: dict[Tool, bytes] = {}
+        self._json_by_list: dict[tuple[Tool, ...], bytes] = {}
 
     def get_json(self, tool: Tool) -> bytes:
         """Return a tool's definition as JSON bytes."""
@@ -90,6 +97,55 @@ class ToolJsonCache:
                 self._json_by_tool.clear()
             data = self._json_by_tool[tool] = to_json_bytes(tool_to_json(tool))
         return data
+
+    def get_list_json(self, tools: Sequence[Tool]) -> bytes:
+        """Return the definitions of several tools as a JSON array."""
+        key = tuple(tools)
+        data = self._json_by_list.get(key)
+        if data is None:
+            if len(self._json_by_list) >= MAX_CACHED_LISTS:
+                self._json_by_list.clear()
+            data = self._json_by_list[key] = b"[%b]" % b",".join(map(self.get_json, tools))
+        return data
+
+
+class RequestWriter:
+    """Writer of one model's request bodies: joins the JSON of messages and tools, which is made once for each.
+
+    What is the same in the next request of a conversation comes first. `has_cache_key`: the provider accepts
+    `prompt_cache_key`, by which it finds requests that begin alike; other servers reject unknown fields. The key is a
+    salted hash of the session's id, other than that in the next process.
+    """
+
+    __slots__ = ("_cache_salt", "_dialect", "_model_json", "_tool_json")
+
+    def __init__(self, model: str, *, has_cache_key: bool = False) -> None:
+        self._cache_salt = secrets.token_bytes(16) if has_cache_key else None
+        self._dialect = dialect_for_model(model)
+        self._model_json = orjson.dumps(model)
+        self._tool_json = ToolJsonCache()
+
+    def write(self, request: ModelRequest) -> bytes:
+        """Return the body of a request."""
+        messages = messages_to_json_bytes(merge_messages(request.messages), request.model.id)
+        pieces = [b'{"model":', self._model_json]
+        if tools := native_tools(request):
+            pieces += [b',"tools":', self._tool_json.get_list_json(tools)]
+        options = to_json_bytes({**build_request_options(request, self._dialect), **self._cache_key(request)})
+        pieces.append(b',"messages":[')
+        # One join: a long history is copied once.
+        first, last = b"".join(pieces), b"]," + options[1:]
+        if not messages:
+            return first + last
+        messages[0] = first + messages[0]
+        messages[-1] += last
+        return b",".join(messages)
+
+    def _cache_key(self, request: ModelRequest) -> Mapping[str, str]:
+        if self._cache_salt is None or not request.session_id:
+            return {}
+        name = request.session_id.encode("utf-8", "replace")
+        return {"prompt_cache_key": blake2b(name, digest_size=16, key=self._cache_salt).hexdigest()}
 
 
 def build_request_options(request: ModelRequest, dialect: OpenAIDialect) -> dict[str, Any]:

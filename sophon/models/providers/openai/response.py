@@ -105,7 +105,8 @@ class ResponseAccumulator:
             self._note_usage(chunk.get("usage"))
             raise http_error_from_payload(error)
         self.output.has_begun = True
-        self._note_usage(chunk.get("usage"))
+        if usage := chunk.get("usage"):
+            self._note_usage(usage)
         choices = chunk.get("choices")
         if not choices:
             return ""
@@ -116,7 +117,14 @@ class ResponseAccumulator:
             self._has_message = self._has_message or isinstance(choice.get("message"), dict)
             return ""
         self._has_message = True
-        add_call = self._calls.add_delta if choice.get("delta") else self._calls.add_whole
+        # Nearly every chunk of a stream holds one piece of text and nothing else.
+        if len(delta) > 1 or "content" not in delta:
+            self._add_other_fields(delta, is_whole=not choice.get("delta"))
+        text = delta.get("content") or delta.get("refusal")
+        return self._join_surrogates(_text_of_content(text)) if text else ""
+
+    def _add_other_fields(self, delta: Mapping[str, Any], *, is_whole: bool) -> None:
+        add_call = self._calls.add_whole if is_whole else self._calls.add_delta
         for position, piece in enumerate(delta.get("tool_calls") or ()):
             call = ToolCallDelta.from_piece(piece)
             self.output.note(call.name)
@@ -127,9 +135,7 @@ class ResponseAccumulator:
         for name in BLOCK_FIELDS:
             if name in delta:
                 self.output.size.add_value(delta[name])
-        self.output.note(self.reasoning.add(delta, is_whole=not choice.get("delta")))
-        text = delta.get("content") or delta.get("refusal")
-        return self._join_surrogates(_text_of_content(text)) if text else ""
+        self.output.note(self.reasoning.add(delta, is_whole=is_whole))
 
     def _note_usage(self, report: object) -> None:
         usage = _parse_usage(report)
@@ -150,15 +156,48 @@ class ResponseAccumulator:
         return text
 
 
-def emit_pieces(text: str, accumulator: ResponseAccumulator, request: ModelRequest) -> None:
-    """Emit the text and the reasoning of the chunk that was added last, if the request streams them."""
-    if not should_stream(request):
-        return
-    reasoning = accumulator.reasoning.take_new_text()
-    if reasoning and request.on_reasoning is not None:
-        request.on_reasoning(reasoning)
-    if text and request.on_text is not None:
-        request.on_text(text)
+class StreamEmitter:
+    """Passes the text and the reasoning of a response on to the listeners of its request, if that streams them.
+
+    Consecutive chunks are joined: `add` notes what a chunk has added, `flush` passes it on, in the order of arrival.
+    """
+
+    __slots__ = ("_on_reasoning", "_on_text", "_reasoning", "_texts")
+
+    def __init__(self, request: ModelRequest, accumulator: ResponseAccumulator) -> None:
+        is_streamed = should_stream(request)
+        self._on_text = request.on_text if is_streamed else None
+        self._on_reasoning = request.on_reasoning if is_streamed else None
+        self._reasoning = accumulator.reasoning
+        self._texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Note the text of the chunk that was added last, and its reasoning, which comes before the text."""
+        if self._reasoning.has_new_text:
+            if self._texts:
+                self._emit_text()
+            if text:
+                self._emit_reasoning()
+        if text:
+            self._texts.append(text)
+
+    def flush(self) -> None:
+        """Pass on what has been noted."""
+        if self._texts:
+            self._emit_text()
+        if self._reasoning.has_new_text:
+            self._emit_reasoning()
+
+    def _emit_text(self) -> None:
+        text = "".join(self._texts)
+        self._texts.clear()
+        if self._on_text is not None:
+            self._on_text(text)
+
+    def _emit_reasoning(self) -> None:
+        text = self._reasoning.take_new_text()
+        if text and self._on_reasoning is not None:
+            self._on_reasoning(text)
 
 
 def parse_json_object(data: bytes) -> Mapping[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sophon.messages import Usage
-from sophon.models.gateway.reported_usage import read_reported_usage
+from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
+from sophon.models.model import ModelInfo
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,12 @@ from sophon.models.gateway.reported_usage import read_reported_usage
 )
 def test_a_report_is_read_or_ignored(reported: Any, read: Usage | None) -> None:
     assert read_reported_usage(reported) == read
+
+
+def test_cached_input_has_its_own_price() -> None:
+    model = ModelInfo("m", "p", prices=(10.0, 40.0), cached_input_price=1.0)
+    assert usage_with_cost(model, 1000, 10, 800).cost_micros == 200 * 10 + 800 * 1 + 10 * 40
+
+
+def test_cached_input_without_a_price_of_its_own_costs_the_full_price() -> None:
+    assert usage_with_cost(ModelInfo("m", "p", prices=(10.0, 40.0)), 1000, 10, 800).cost_micros == 1000 * 10 + 10 * 40

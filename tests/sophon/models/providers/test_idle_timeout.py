@@ -1,0 +1,100 @@
+"""The idle timeouts of an event loop share one timer, which chunks do not touch."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from sophon.errors import ModelTimeout
+from sophon.models.providers import idle_timeout
+from sophon.models.providers.idle_timeout import CHECK_SECONDS, IdleTimeout
+from tests.loop_time import LoopTime
+
+
+class Timers:
+    """Counts the timers that are set."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> "Timers":
+        self._loop = asyncio.get_running_loop()
+        call_at = self._loop.call_at
+
+        def counting(*arguments: Any, **named: Any) -> Any:
+            self.count += 1
+            return call_at(*arguments, **named)
+
+        self._loop.call_at = counting  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._loop.call_at
+
+
+async def test_a_thousand_chunks_of_many_streams_set_one_timer() -> None:
+    with Timers() as timers:
+        for _ in range(10):
+            async with IdleTimeout(120) as first, IdleTimeout(120) as second:
+                for _ in range(100):
+                    first.reset()
+                    second.reset()
+    assert timers.count <= 1
+
+
+async def fall_silent(time: LoopTime, seconds: float) -> None:
+    time.advance(seconds)
+    await asyncio.Event().wait()
+
+
+async def test_silence_ends_in_a_timeout_at_most_one_check_late() -> None:
+    with LoopTime() as time, pytest.raises(ModelTimeout, match="no data was received for 10 s"):
+        await receive_and_fall_silent(time)
+
+
+async def receive_and_fall_silent(time: LoopTime) -> None:
+    async with IdleTimeout(10) as timeout:
+        time.advance(9.9)
+        await asyncio.sleep(0)
+        timeout.reset()
+        time.advance(9.9)
+        for _ in range(3):
+            await asyncio.sleep(0)  # not yet: it was reset
+        await fall_silent(time, 0.1 + CHECK_SECONDS)
+
+
+async def expire(time: LoopTime) -> None:
+    async with IdleTimeout(1):
+        await fall_silent(time, 1 + CHECK_SECONDS)
+
+
+async def test_a_shorter_timeout_does_not_wait_for_a_longer_one() -> None:
+    with LoopTime() as time:
+        async with IdleTimeout(600):
+            with pytest.raises(ModelTimeout, match="1 s"):
+                await expire(time)
+
+
+async def test_a_cancellation_from_outside_stays_one() -> None:
+    entered = asyncio.Event()
+
+    async def body() -> None:
+        async with IdleTimeout(10):
+            entered.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(body())
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_event_loops_that_have_ended_are_forgotten() -> None:
+    async def use() -> None:
+        async with IdleTimeout(10):
+            pass
+
+    for _ in range(3):
+        asyncio.run(use())
+    assert sum(loop.is_closed() for loop in idle_timeout._checks_by_loop) <= 1
