@@ -21,6 +21,7 @@ from sophon.stores.runs.contract import (
     FinishResult,
     InboundKey,
     OutcomeEventFactory,
+    PendingRun,
     Run,
     RunOutcome,
     RunStatus,
@@ -137,12 +138,21 @@ class SqlRunStore:
         )
         return await delete_in_batches(self._database, inbound.c.run, ended)
 
-    async def list_unfinished(self) -> list[Run]:
+    async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """See `RunStore.list_unfinished`."""
         query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
+        if session_id is not None:
+            query = query.where(runs.c.session_id == session_id)
         return await self._database.read(
             lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
         )
+
+    async def list_pending(self) -> list[PendingRun]:
+        """See `RunStore.list_pending`."""
+        rows = await self._database.read(lambda connection: connection.execute(statements.SELECT_PENDING).all())
+        signalled = {number for number, _, is_signalled in rows if is_signalled}
+        by_number = {number: run_id for number, run_id, _ in rows}
+        return [PendingRun(by_number[number], number in signalled) for number in sorted(by_number)]
 
     async def list(
         self,
@@ -213,6 +223,8 @@ def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], wait
     if run is not found:
         checkpoint = TextWriter(connection, run.session_id).encode(run.checkpoint)
         changes = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
+        if not run.waiting_for:
+            changes["signalled"] = True
         connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
     return run
 
