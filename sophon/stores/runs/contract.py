@@ -258,6 +258,10 @@ class RunStore(Protocol):
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        before: str | None = None,
     ) -> list[Run]:
-        """Return the runs of one session, owner or status, or all of them, newest first."""
+        """Return the runs of one session, owner or status, or all of them, newest first.
+
+        `before` is the id of a run; only runs that were accepted before it are returned. Raises NotFound for it.
+        """
         ...

@@ -205,13 +205,17 @@ class InMemoryRunStore:
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        before: str | None = None,
     ) -> list[Run]:
         """See `RunStore.list`."""
+        first = None if before is None else self._get(before)
         among = self._rows if session_id is None else self._by_session.get(session_id, [])
         selected = (
             run
             for run in map(self._rows.__getitem__, reversed(among))
-            if (owner is None or run.owner == owner) and (status is None or run.status == status)
+            if (owner is None or run.owner == owner)
+            and (status is None or run.status == status)
+            and (first is None or run.order < first.order)
         )
         return list(itertools.islice(selected, max(limit, 0)))
 

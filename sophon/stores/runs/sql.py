@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events, select_last_seq
@@ -161,15 +161,23 @@ class SqlRunStore:
         owner: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        before: str | None = None,
     ) -> list[Run]:
         """See `RunStore.list`."""
         query = select(*statements.COLUMNS).order_by(runs.c.number.desc()).limit(max(limit, 0))
         for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
             if value is not None:
                 query = query.where(column == value)
-        return await self._database.read(
-            lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
-        )
+        return await self._database.read(partial(_list, query=query, before=before))
+
+
+def _list(connection: Connection, query: Select[Any], before: str | None) -> list[Run]:
+    if before is not None:
+        first = statements.SELECT_NUMBER.fetch_row(connection, {"which": before})
+        if first is None:
+            raise _not_found(connection, before)
+        query = query.where(runs.c.number < first[0])
+    return [statements.run_from_row(connection, row) for row in connection.execute(query)]
 
 
 def _accept(

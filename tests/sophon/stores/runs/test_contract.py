@@ -422,6 +422,13 @@ async def test_runs_are_listed_the_newest_first_and_by_what_is_asked_for(store: 
     assert (await ids(session_id="s"), await ids(owner="ada"), await ids(status="queued")) == ("ca", "dca", "dba")
     assert await ids(session_id="t", owner="ada", status="queued") == "d"
     assert (await ids(session_id="u"), await ids(owner="eve")) == ("", "")
+    assert (await ids(before="c"), await ids(before="d", owner="ada", limit=1), await ids(before="a")) == (
+        "ba",
+        "c",
+        "",
+    )
+    with pytest.raises(NotFound):
+        await ids(before="unknown")
 
 
 async def test_unknown_runs_are_not_found(store: Store):
