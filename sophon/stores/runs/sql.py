@@ -171,7 +171,7 @@ class SqlRunStore:
         return await self._database.read(partial(_list, query=query, before=before))
 
 
-def _list(connection: Connection, query: Select[Any], before: str | None) -> list[Run]:
+def _list(connection: Connection, query: Select[*tuple[Any, ...]], before: str | None) -> list[Run]:
     if before is not None:
         first = statements.SELECT_NUMBER.fetch_row(connection, {"which": before})
         if first is None:
@@ -230,7 +230,7 @@ def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], wait
     run = suspend_run(found, state, waiting_for)
     if run is not found:
         checkpoint = TextWriter(connection, run.session_id).encode(run.checkpoint)
-        changes = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
+        changes: dict[str, Any] = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
         if not run.waiting_for:
             changes["signalled"] = True
         connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
