@@ -39,8 +39,8 @@ def select_page(
         total = connection.execute(select(func.count()).select_from(sessions).where(*is_match)).scalar_one()
         query = select(sessions).where(*is_match).order_by(*NEWEST_FIRST).limit(limit + 1).offset(offset)
         if after is not None:
-            position = tuple_(after[0], _number_of(connection, after[1]), types=_POSITION_TYPES)
-            query = query.where(tuple_(sessions.c.updated_at, sessions.c.number) < position)
+            last = tuple_(after[0], _number_of(connection, after[1]), types=_POSITION_TYPES)
+            query = query.where(tuple_(sessions.c.updated_at, sessions.c.number) < last)
         rows = connection.execute(query).all()
     items = [summary_from_row(row) for row in rows[:limit]]
     more = bool(items) and len(rows) > limit
