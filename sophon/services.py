@@ -21,11 +21,8 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
-from sophon.models.providers.factory import create_providers
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
-from sophon.plugins.entry_points import load_installed_tools
-from sophon.plugins.tool_modules import tools_from_modules
 from sophon.principals import data_owner_of_turn
 from sophon.settings import Settings, load_settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
@@ -108,6 +105,11 @@ class Services:
         precede those of Tools.Modules, and these precede those of installed plug-ins; `store` replaces the configured
         one. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
+        # Lazy: a program that passes its own models and tools needs neither the kinds of providers nor plug-ins.
+        from sophon.models.providers.factory import create_providers
+        from sophon.plugins.entry_points import load_installed_tools
+        from sophon.plugins.tool_modules import tools_from_modules
+
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
         chosen = settings or load_settings(folder=place, environment=variables)

@@ -4,8 +4,12 @@ import hashlib
 import importlib.util
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 import orjson
@@ -150,13 +154,33 @@ def estimate_tokens(text: str) -> int:
     return (length + 2 * extra + 3) // 4
 
 
+_load_lock = threading.Lock()
+
+
 def _load_tokenizer() -> Callable[[str], int]:
+    """Return the tokenizer, which all counters of the process share; the first call loads it."""
+    with _load_lock:
+        return _read_tokenizer()
+
+
+@cache
+def _read_tokenizer() -> Callable[[str], int]:
     folder = _bundled_tokenizer_folder()
     # tiktoken takes the folder of its files from this variable only; litellm sets the same one when it is imported.
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    import tiktoken  # lazy: heavy, and only hosts with real providers need it
+    # Lazy: heavy, and only hosts with real providers need it.
+    import tiktoken
+    from tiktoken.registry import ENCODINGS
 
-    encoding = tiktoken.get_encoding(ENCODING_NAME)
+    encoding = ENCODINGS.get(ENCODING_NAME)
+    if encoding is None:
+        # The module has no type information.
+        definition: dict[str, Any] = import_module("tiktoken_ext.openai_public").cl100k_base()
+        # Registered, so that litellm uses this one too.
+        encoding = ENCODINGS[ENCODING_NAME] = tiktoken.Encoding(**definition)
+        # The compiled code has a copy of the vocabulary. The one in Python, 15 MB, is used for pickling an encoding
+        # that is not registered, and for nothing else.
+        definition["mergeable_ranks"].clear()
 
     def count(text: str) -> int:
         length = len(text)

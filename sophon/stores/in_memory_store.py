@@ -29,7 +29,6 @@ class InMemoryStore:
         self.usage = InMemoryUsageStore()
         self.sessions.on_delete(self.usage.forget_session)
         runs: dict[str, Run] = {}
-        self.approvals = InMemoryApprovalStore(runs)
         self.journal = InMemoryJournal(runs)
         self.memories = InMemoryMemoryStore(clock)
         self.texts = InMemoryTextStore(self.sessions.__contains__)
@@ -40,6 +39,7 @@ class InMemoryStore:
         self.maintenance = InMemoryMaintenance()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
         self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
+        self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
 
     async def open(self) -> None:
         """Do nothing: there is nothing to connect to."""

@@ -27,9 +27,14 @@ CONTRACT = {
 
 def loaded_by(code: str) -> set[str]:
     """The top-level modules that a fresh interpreter holds after running some code."""
+    return {name.partition(".")[0] for name in modules_loaded_by(code)}
+
+
+def modules_loaded_by(code: str) -> set[str]:
+    """All modules that a fresh interpreter holds after running some code."""
     program = f"import sys, json; sys.path[:0] = {FOLDERS!r}\n{code}\nprint(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,24 @@ def loaded_by(code: str) -> set[str]:
 )
 def test_importing_loads_nothing_heavy(code: str) -> None:
     assert loaded_by(code).isdisjoint(HEAVY)
+
+
+def test_a_chain_with_its_own_model_loads_no_kinds_of_providers_and_no_plug_ins() -> None:
+    loaded = modules_loaded_by(
+        "from sophon import Services\nfrom sophon_middlewares.chains import twelve\ntwelve(Services())"
+    )
+    assert "sophon.services" in loaded
+    assert "sophon.models.providers.factory" not in loaded
+    assert not [name for name in loaded if name.startswith(("sophon.models.providers.openai", "sophon.plugins."))]
+
+
+def test_a_host_loads_nothing_that_only_a_terminal_a_migration_or_litellm_needs() -> None:
+    code = """
+import sophon_hosting.host_server, sophon.stores.sql_store, sophon.models.providers.factory
+from sophon_hosting.cli.console.output import write_lines
+write_lines(["it listens"])
+"""
+    assert loaded_by(code).isdisjoint(["rich", "alembic", "litellm", "openai", "networkx", "tiktoken", "aiogram"])
 
 
 def test_a_chain_alone_does_not_load_pydantic() -> None:

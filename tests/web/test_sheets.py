@@ -31,6 +31,21 @@ async def test_the_host_shows_its_models_its_chain_and_its_tools(host, look) -> 
     await expect(row.get_by_text("high risk")).to_be_visible()
 
 
+async def test_the_sidebar_shows_more_conversations_page_by_page(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "hello")
+    await expect(turn(page).get_by_text("You said: hello")).to_be_visible()
+    [own] = await served.site.host.services.store.sessions.list()
+    for number in range(120):
+        await served.site.host.services.store.sessions.get_or_create(f"s{number}", own.owner)
+    await page.reload()
+    await expect(page.locator(".session")).to_have_count(100)
+    await page.get_by_role("button", name="Show more").click()
+    await expect(page.locator(".session")).to_have_count(121)
+    await expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+
+
 async def test_when_another_model_takes_over_the_turn_says_so(host, look) -> None:
     from sophon.errors import ModelTimeout
     from sophon.testing import FunctionModel

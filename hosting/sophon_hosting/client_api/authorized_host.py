@@ -13,7 +13,7 @@ from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
-from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
@@ -152,10 +152,23 @@ class AuthorizedHost:
         """Return a session. Raises NotFound."""
         return self.sessions.to_client_session(await self.sessions.find(session_id))
 
-    async def list_sessions(self, *, all_users: bool = False) -> list[SessionSummary]:
-        """Return the user's sessions, newest first; with `all_users` (operators only) those of all users."""
-        sessions = await self._store.sessions.list(self._owner_filter(all_users))
-        return [self.sessions.to_client_session(session) for session in sessions]
+    async def list_sessions(
+        self,
+        *,
+        all_users: bool = False,
+        search: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """Return a page of the user's sessions, newest first, as `SessionStore.list_page` does.
+
+        With `all_users` (operators only) those of all users. Raises InputError for an invalid cursor.
+        """
+        page = await self._store.sessions.list_page(
+            self._owner_filter(all_users), search=search, limit=limit, offset=offset, cursor=cursor
+        )
+        return replace(page, items=[self.sessions.to_client_session(session) for session in page.items])
 
     async def list_records(
         self,
@@ -258,14 +271,21 @@ class AuthorizedHost:
         session_id: str | None = None,
         status: RunStatus | None = None,
         limit: int = 100,
+        before: str | None = None,
         all_users: bool = False,
     ) -> list[Run]:
         """Return the user's tasks, newest first; with `all_users` (operators only) those of all users. Of large answers
         they have the beginning.
+
+        With `before`, a task id, the tasks that were accepted before it. Raises NotFound for it.
         """
         owner = self._owner_filter(all_users)
         stored_id = await self.sessions.filter_id(session_id)
-        runs = await self._store.runs.list(session_id=stored_id, owner=owner, status=status, limit=limit, whole=False)
+        if before is not None:
+            await self.get_task(before)  # nobody learns from it whether another user's task exists
+        runs = await self._store.runs.list(
+            session_id=stored_id, owner=owner, status=status, limit=limit, whole=False, before=before
+        )
         return [self.sessions.to_client_run(run) for run in runs]
 
     async def get_approval(self, approval_id: str) -> ApprovalRecord:

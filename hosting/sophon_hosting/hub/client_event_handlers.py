@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from sophon.approvals import Decision
 from sophon.errors import NotFound, SophonError
 from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.sessions.contract import SessionPage
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, take_items, task_to_json
@@ -115,15 +116,27 @@ async def _approval_item(client: HubClient, record: ApprovalRecord) -> Mapping[s
         return cut_payload(item, record.request.session_id).data
 
 
-async def _list_sessions(client: HubClient, _request: ListSessionsPayload) -> AckPayload:
-    sessions = await client.authorized_host.list_sessions(all_users=client.is_operator)
-    return _list_payload([session_to_json(session) for session in sessions[:MAX_LIST_ITEMS]], len(sessions))
+async def _list_sessions(client: HubClient, request: ListSessionsPayload) -> AckPayload:
+    async def read(limit: int) -> SessionPage:
+        return await client.authorized_host.list_sessions(
+            all_users=client.is_operator, search=request.q, limit=limit, cursor=request.cursor
+        )
+
+    page = await read(request.limit)
+    shown = take_items([session_to_json(session) for session in page.items], MAX_LIST_BYTES)
+    if len(shown) < len(page.items):  # the cursor is that of the last session that fits
+        page = await read(len(shown))
+        shown = [session_to_json(session) for session in page.items]
+    return {"items": shown, "more": True, "next_cursor": page.next_cursor} if page.next_cursor else {"items": shown}
 
 
-async def _list_tasks(client: HubClient, _request: ListTasksPayload) -> AckPayload:
-    views = [task_to_json(run) for run in await client.authorized_host.list_tasks(all_users=client.is_operator)]
+async def _list_tasks(client: HubClient, request: ListTasksPayload) -> AckPayload:
+    runs = await client.authorized_host.list_tasks(
+        all_users=client.is_operator, limit=request.limit + 1, before=request.before
+    )
+    views = [task_to_json(run) for run in runs[: request.limit]]
     items = [{key: value for key, value in view.items() if key not in OMITTED_TASK_FIELDS} for view in views]
-    return _list_payload(items, len(items))
+    return _list_payload(items, len(runs))
 
 
 def _list_payload(items: Sequence[Mapping[str, Any]], count: int) -> AckPayload:

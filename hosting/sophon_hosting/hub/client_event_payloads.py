@@ -1,9 +1,9 @@
 """Payload models of client events, validated strictly; an error lists all problems."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sophon.errors import InputError
@@ -18,6 +18,9 @@ MAX_FIELD_NAME_CHARACTERS = 60
 """Characters of each field name that an error message repeats."""
 
 R = TypeVar("R", bound="EventPayload")
+
+ListLimit = Annotated[int, Field(ge=1, le=1000)]
+"""Maximum number of items in a page of a list."""
 
 
 class EventPayload(BaseModel):
@@ -81,11 +84,18 @@ class ListApprovalsPayload(EventPayload):
 
 
 class ListSessionsPayload(EventPayload):
-    """List the sessions, newest first."""
+    """List a page of the sessions, newest first; `q` is searched in titles and ids."""
+
+    q: str = ""
+    limit: ListLimit = 1000
+    cursor: str | None = None
 
 
 class ListTasksPayload(EventPayload):
-    """List the tasks, newest first."""
+    """List a page of the tasks, newest first; with `before`, those before that task."""
+
+    limit: ListLimit = 100
+    before: str | None = None
 
 
 PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {

@@ -213,6 +213,10 @@ class TaskQueue(Protocol):
         """Remove a waiting entry or a dead letter. Return False if there is none; deliveries are not affected."""
         ...
 
+    def __contains__(self, task_id: object) -> bool:
+        """Return whether an entry of the task waits."""
+        ...
+
     async def position(self, task_id: str) -> int | None:
         """Return how many waiting entries are delivered before the task if nothing changes; None if it does not wait.
 

@@ -136,6 +136,10 @@ class MemoryQueue:
         """Remove a waiting entry or a dead letter. Return False if there is none."""
         return self._discard_waiting(task_id) is not None or self._dead_letters.remove(task_id) is not None
 
+    def __contains__(self, task_id: object) -> bool:
+        """Return whether an entry of the task waits."""
+        return task_id in self._waiting
+
     async def position(self, task_id: str) -> int | None:
         """Return the number of entries that are delivered before the task; None if it does not wait."""
         item = self._waiting.get(task_id)

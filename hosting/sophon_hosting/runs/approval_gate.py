@@ -41,6 +41,12 @@ class StoreApprovalGate:
         self._policy, self._events = policy, events if events is not None else NullEventSink()
         self.new_request_event = asyncio.Event()
         """Set for every request without a decision; the expiry loop clears it."""
+        self._new_requests: list[ApprovalRequest] = []
+
+    def take_new_requests(self) -> list[ApprovalRequest]:
+        """Return the requests without a decision since the last call, as they are stored."""
+        taken, self._new_requests = self._new_requests, []
+        return taken
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Return the stored decision if it counts, or `suspend`."""
@@ -53,6 +59,7 @@ class StoreApprovalGate:
             record = await self._ask_again(store, request, record, record.decision)
         if active_run is not None:
             active_run.pending_approval_ids.append(record.request.id)
+        self._new_requests.append(record.request)
         self.new_request_event.set()
         return Decision.suspend()
 

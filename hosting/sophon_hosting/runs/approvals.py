@@ -64,6 +64,8 @@ class ApprovalService:
         self._policy = policy
         self._lock = asyncio.Lock()
         self._deadlines: dict[str, Deadline] = {}
+        """Expiry of the open requests by id, so that waiting for it reads nothing from the store."""
+        self._is_loaded = False
 
     async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
         """Record a person's decision and resume the run; only the first decision counts.
@@ -81,6 +83,7 @@ class ApprovalService:
             stored = await self._store.approvals.decide(approval_id, attributed, now)
             if stored.decision != attributed:
                 raise _already_decided(stored)
+        self._deadlines.pop(approval_id, None)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, decided_by)
         await self._announce(record.request, attributed)
         return stored
@@ -88,32 +91,32 @@ class ApprovalService:
     async def expire_due(self) -> float | None:
         """Apply `Approval.OnTimeout` to expired requests; return the seconds until the next expiry, None without one.
 
-        A request expires at its time of the wall clock, and after a jump backward when its time is over.
+        A request expires at its time of the wall clock, and after a jump backward when its time is over. The first call
+        reads the open requests from the store; a later one only those that expire.
         """
         expiry_decision = timeout_decision(self._settings)
         if expiry_decision.verdict == "suspend":
             return None
-        now = self._clock.now()
-        previous, self._deadlines = self._deadlines, {}
+        if not self._is_loaded:
+            for record in await self._store.approvals.list():
+                self._watch(record.request)
+            self._is_loaded = True
         upcoming: list[float] = []
-        for record in await self._store.approvals.list():
-            approval_id, expires_at = record.request.id, record.request.expires_at
-            if expires_at is None:
-                continue
-            deadline = previous.get(approval_id) or Deadline.of(expires_at, self._clock)
+        for approval_id, deadline in list(self._deadlines.items()):
             remaining = deadline.remaining_seconds(self._clock)
             if remaining > 0:
-                self._deadlines[approval_id] = deadline
                 upcoming.append(remaining)
                 continue
-            stored = await self._store.approvals.decide(approval_id, expiry_decision, now)
-            await self._announce(record.request, stored.decision or expiry_decision)
+            await self._expire(approval_id, expiry_decision)
+            self._deadlines.pop(approval_id, None)
         return min(upcoming, default=None)
 
     async def run_expiry_loop(self, gate: StoreApprovalGate) -> None:
         """Call `expire_due` at every expiry, and often enough to notice a jump of the clock, until cancelled."""
         while True:
             gate.new_request_event.clear()
+            for request in gate.take_new_requests():
+                self._watch(request)
             try:
                 remaining = await self.expire_due()
             except Exception as error:  # noqa: BLE001 - logged, and tried again
@@ -125,6 +128,18 @@ class ApprovalService:
                     await gate.new_request_event.wait()
             except TimeoutError:
                 continue
+
+    def _watch(self, request: ApprovalRequest) -> None:
+        """Remember when an open request expires; of a known one the first deadline stays."""
+        if request.expires_at is not None and request.id not in self._deadlines:
+            self._deadlines[request.id] = Deadline.of(request.expires_at, self._clock)
+
+    async def _expire(self, approval_id: str, expiry_decision: Decision) -> None:
+        """Decide a request by its expiry, unless somebody has decided it or it was deleted."""
+        record = await self._store.approvals.find(approval_id)
+        if record is not None and record.decision is None:
+            stored = await self._store.approvals.decide(approval_id, expiry_decision, self._clock.now())
+            await self._announce(record.request, stored.decision or expiry_decision)
 
     def _check(self, record: ApprovalRecord, decision: Decision, now: datetime) -> None:
         request = record.request

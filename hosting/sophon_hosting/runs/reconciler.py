@@ -21,7 +21,8 @@ class RunReconciler:
     """Periodic reconciliation; the store is the source of truth.
 
     It applies cancellations and decisions that another process (the command line) wrote to the store, and enqueues runs
-    that the queue has lost.
+    that the queue has lost. It asks only for queued and signalled runs (see `RunStore.list_pending`): runs that wait
+    for people cost nothing.
     """
 
     def __init__(
@@ -39,9 +40,16 @@ class RunReconciler:
                 log_failure(log, error, "reconciling runs failed; the next attempt follows")
 
     async def reconcile(self) -> None:
-        """Reconcile all unfinished runs once. Raises StoreError."""
-        for run in await self._services.store.runs.list_unfinished():
-            await self._reconcile_run(run)
+        """Reconcile the pending runs once. Raises StoreError."""
+        runs = self._services.store.runs
+        for pending in await runs.list_pending():
+            if not pending.is_signalled and (
+                pending.id in self._queue or self._active_runs.get(pending.id) is not None
+            ):
+                continue
+            run = await runs.find(pending.id)
+            if run is not None and not run.is_finished:
+                await self._reconcile_run(run)
 
     async def _reconcile_run(self, run: Run) -> None:
         active_run = self._active_runs.get(run.id)
@@ -50,7 +58,7 @@ class RunReconciler:
                 await self._terminator.cancel_inactive(run)
             else:
                 active_run.cancel()
-        elif active_run is not None or await self._queue.position(run.id) is not None:
+        elif active_run is not None or run.id in self._queue:
             return
         elif run.status == "queued":
             await self._queue.put(build_queue_entry(run), force=True)

@@ -36,7 +36,7 @@ class SessionDeletion:
         """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy."""
         store = self._services.store
         async with self.gate.deleting(session_id):
-            while unfinished := [run for run in await store.runs.list_unfinished() if run.session_id == session_id]:
+            while unfinished := await store.runs.list_unfinished(session_id):
                 for run in unfinished:
                     if not (await self._cancel(run.id)).is_finished:
                         raise _busy(run)

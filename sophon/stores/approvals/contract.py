@@ -17,6 +17,11 @@ class ApprovalRecord:
     decided_at: datetime | None = None
 
 
+def turn_id_from_request(request: ApprovalRequest) -> str:
+    """Return the id of the top-level run; a request of a plan step has the run id `turn/step`."""
+    return request.run_id.partition("/")[0]
+
+
 class ApprovalStore(Protocol):
     """Repository of approvals. The first decision wins, also among concurrent ones."""
 
@@ -25,7 +30,10 @@ class ApprovalStore(Protocol):
         ...
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
-        """Store the decision if there is none, and return the resulting record. Raises NotFound."""
+        """Store the decision if there is none, and return the resulting record. Raises NotFound.
+
+        The same write signals the run of the request (see `RunStore.list_pending`).
+        """
         ...
 
     async def get(self, approval_id: str) -> ApprovalRecord:

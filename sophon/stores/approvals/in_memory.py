@@ -1,20 +1,20 @@
 """In-memory approval store."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.approvals.contract import ApprovalRecord, turn_id_from_request
 from sophon.stores.runs.contract import Run
 
 
 class InMemoryApprovalStore:
-    """The approvals of an `InMemoryStore`; see `ApprovalStore`. `runs` holds the runs by id."""
+    """The approvals of an `InMemoryStore`; see `ApprovalStore`. `runs` holds the runs by id, `signal` signals one."""
 
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._runs = runs
+    def __init__(self, runs: Mapping[str, Run], signal: Callable[[str], None]) -> None:
+        self._runs, self._signal = runs, signal
         self._records: dict[str, ApprovalRecord] = {}
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
@@ -26,6 +26,7 @@ class InMemoryApprovalStore:
         record = await self.get(approval_id)
         if record.decision is None:
             record = self._records[approval_id] = replace(record, decision=decision, decided_at=at)
+            self._signal(turn_id_from_request(record.request))
         return record
 
     async def get(self, approval_id: str) -> ApprovalRecord:

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Row, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.approvals.contract import ApprovalRecord, turn_id_from_request
 from sophon.stores.runs.contract import UNFINISHED_STATUSES
+from sophon.stores.runs.sql_statements import UPDATE_SIGNAL
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
@@ -69,8 +70,12 @@ def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetim
 
 def _decide(connection: Connection, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
     unanswered = (approvals.c.id == approval_id) & approvals.c.decision.is_(None)
-    connection.execute(update(approvals).where(unanswered).values(decision=decision.to_json(), decided_at=at))
-    return _get(connection, approval_id)
+    values = {"decision": decision.to_json(), "decided_at": at}
+    is_first = connection.execute(update(approvals).where(unanswered).values(values)).rowcount
+    record = _get(connection, approval_id)
+    if is_first:
+        connection.execute(UPDATE_SIGNAL, {"which": turn_id_from_request(record.request)})
+    return record
 
 
 def _get(connection: Connection, approval_id: str) -> ApprovalRecord:

@@ -103,6 +103,18 @@ class RunOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class PendingRun:
+    """Run that a host must start, resume or cancel, unless it is doing so already.
+
+    `is_signalled`: since its last start its cancellation was requested or one of its approvals was decided, perhaps by
+    another process, or it was suspended without an approval to wait for. A run that is not signalled is queued.
+    """
+
+    id: str
+    is_signalled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptResult:
     """Result of `accept`; `created` is False if the same message had been accepted before."""
 
@@ -227,8 +239,16 @@ class RunStore(Protocol):
         """Delete the de-duplication keys of runs that ended before a time; return how many."""
         ...
 
-    async def list_unfinished(self) -> list[Run]:
-        """Return the queued, running and suspended runs in order of acceptance."""
+    async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
+        """Return the queued, running and suspended runs, of one session or all, in order of acceptance."""
+        ...
+
+    async def list_pending(self) -> list[PendingRun]:
+        """Return the runs that are queued or signalled, in order of acceptance.
+
+        The signal is part of the write that causes it: `request_cancel`, `ApprovalStore.decide`, `suspend`. It ends
+        with the next start and with the outcome. Suspended runs for which nobody has decided cost nothing.
+        """
         ...
 
     async def list(
@@ -239,10 +259,12 @@ class RunStore(Protocol):
         status: RunStatus | None = None,
         limit: int = 100,
         whole: bool = True,
+        before: str | None = None,
     ) -> list[Run]:
         """Return the runs of one session, owner or status, or all of them, newest first.
 
         Without `whole` they have no checkpoint, and of each large text of the response the first `HEAD_CHARACTERS`
-        only: so much is read, however large the answers are.
+        only: so much is read, however large the answers are. `before` is the id of a run; only runs that were accepted
+        before it are returned. Raises NotFound for it.
         """
         ...

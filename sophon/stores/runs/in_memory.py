@@ -18,6 +18,7 @@ from sophon.stores.runs.contract import (
     FinishResult,
     InboundKey,
     OutcomeEventFactory,
+    PendingRun,
     Run,
     RunOutcome,
     RunStatus,
@@ -55,6 +56,8 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
+        self._queued: set[str] = set()
+        self._signalled: set[str] = set()
         self._by_session: defaultdict[str, list[str]] = defaultdict(list)
         self._inbound: dict[InboundKey, str] = {}
         self._keys: dict[str, InboundKey] = {}
@@ -74,6 +77,7 @@ class InMemoryRunStore:
         await self._sessions.get_or_create(run.session_id, session_owner or run.owner)
         self._rows[run.id] = new
         self._unfinished[run.id] = None
+        self._queued.add(run.id)
         self._by_session[run.session_id].append(run.id)
         if key is not None:
             self._inbound[key], self._keys[run.id] = run.id, key
@@ -83,6 +87,9 @@ class InMemoryRunStore:
         """See `RunStore.begin`."""
         answer = begin_run(self._get(run_id), at)
         self._rows[run_id] = answer.run
+        if answer.verdict == "begun":
+            self._queued.discard(run_id)
+            self._signalled.discard(run_id)
         return answer
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
@@ -95,7 +102,10 @@ class InMemoryRunStore:
 
     async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
         """See `RunStore.suspend`."""
-        run = self._rows[run_id] = suspend_run(self._get(run_id), state, waiting_for)
+        found = self._get(run_id)
+        run = self._rows[run_id] = suspend_run(found, state, waiting_for)
+        if run is not found and not run.waiting_for:
+            self.signal(run_id)
         return run
 
     async def finish(
@@ -116,7 +126,7 @@ class InMemoryRunStore:
         await self._outbound.add(assign_run(run_id, outbound))
         seq = await self._events.append(run.session_id, events(recorded))
         self._rows[run_id] = finish_run(run, outcome, self._clock.now())
-        del self._unfinished[run_id]
+        self._forget_unfinished(run_id)
         return FinishResult(True, seq, recorded)
 
     async def request_cancel(self, run_id: str) -> Run:
@@ -124,7 +134,13 @@ class InMemoryRunStore:
         run = self._get(run_id)
         if not run.is_finished:
             run = self._rows[run_id] = replace(run, cancel_requested=True)
+            self.signal(run_id)
         return run
+
+    def signal(self, run_id: str) -> None:
+        """Signal a run (see `RunStore.list_pending`), unless it is unknown or has its outcome."""
+        if run_id in self._unfinished:
+            self._signalled.add(run_id)
 
     async def change_owner(self, run_id: str, owner: str) -> Run:
         """See `RunStore.change_owner`."""
@@ -173,9 +189,15 @@ class InMemoryRunStore:
             del self._inbound[key]
         return len(keys)
 
-    async def list_unfinished(self) -> list[Run]:
+    async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """See `RunStore.list_unfinished`."""
-        return [self._rows[run_id] for run_id in self._unfinished]
+        unfinished = (self._rows[run_id] for run_id in self._unfinished)
+        return [run for run in unfinished if session_id is None or run.session_id == session_id]
+
+    async def list_pending(self) -> list[PendingRun]:
+        """See `RunStore.list_pending`."""
+        ids = sorted(self._queued | self._signalled, key=lambda run_id: self._rows[run_id].order)
+        return [PendingRun(run_id, run_id in self._signalled) for run_id in ids]
 
     async def list(
         self,
@@ -185,13 +207,17 @@ class InMemoryRunStore:
         status: RunStatus | None = None,
         limit: int = 100,
         whole: bool = True,
+        before: str | None = None,
     ) -> list[Run]:
         """See `RunStore.list`."""
+        first = None if before is None else self._get(before)
         among = self._rows if session_id is None else self._by_session.get(session_id, [])
         selected = (
             run
             for run in map(self._rows.__getitem__, reversed(among))
-            if (owner is None or run.owner == owner) and (status is None or run.status == status)
+            if (owner is None or run.owner == owner)
+            and (status is None or run.status == status)
+            and (first is None or run.order < first.order)
         )
         found = itertools.islice(selected, max(limit, 0))
         return [run if whole else replace(run, checkpoint=None, response=cut_texts(run.response)) for run in found]
@@ -206,9 +232,14 @@ class InMemoryRunStore:
         for run_id in self._by_session.pop(session_id, []):
             self._delete(run_id)
 
+    def _forget_unfinished(self, run_id: str) -> None:
+        self._unfinished.pop(run_id, None)
+        self._queued.discard(run_id)
+        self._signalled.discard(run_id)
+
     def _delete(self, run_id: str) -> None:
         del self._rows[run_id]
-        self._unfinished.pop(run_id, None)
+        self._forget_unfinished(run_id)
         self._outbound.delete_run(run_id)
         key = self._keys.pop(run_id, None)
         if key is not None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events, select_last_seq
@@ -21,6 +21,7 @@ from sophon.stores.runs.contract import (
     FinishResult,
     InboundKey,
     OutcomeEventFactory,
+    PendingRun,
     Run,
     RunOutcome,
     RunStatus,
@@ -137,12 +138,21 @@ class SqlRunStore:
         )
         return await delete_in_batches(self._database, inbound.c.run, ended)
 
-    async def list_unfinished(self) -> list[Run]:
+    async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """See `RunStore.list_unfinished`."""
         query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
+        if session_id is not None:
+            query = query.where(runs.c.session_id == session_id)
         return await self._database.read(
             lambda connection: [statements.run_from_row(connection, row) for row in connection.execute(query)]
         )
+
+    async def list_pending(self) -> list[PendingRun]:
+        """See `RunStore.list_pending`."""
+        rows = await self._database.read(lambda connection: connection.execute(statements.SELECT_PENDING).all())
+        signalled = {number for number, _, is_signalled in rows if is_signalled}
+        by_number = {number: run_id for number, run_id, _ in rows}
+        return [PendingRun(by_number[number], number in signalled) for number in sorted(by_number)]
 
     async def list(
         self,
@@ -152,6 +162,7 @@ class SqlRunStore:
         status: RunStatus | None = None,
         limit: int = 100,
         whole: bool = True,
+        before: str | None = None,
     ) -> list[Run]:
         """See `RunStore.list`."""
         columns = statements.COLUMNS if whole else statements.HEAD_COLUMNS
@@ -159,11 +170,16 @@ class SqlRunStore:
         for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
             if value is not None:
                 query = query.where(column == value)
-        return await self._database.read(
-            lambda connection: [
-                statements.run_from_row(connection, row, whole=whole) for row in connection.execute(query)
-            ]
-        )
+        return await self._database.read(partial(_list, query=query, before=before, whole=whole))
+
+
+def _list(connection: Connection, query: Select[*tuple[Any, ...]], before: str | None, *, whole: bool) -> list[Run]:
+    if before is not None:
+        first = statements.SELECT_NUMBER.fetch_row(connection, {"which": before})
+        if first is None:
+            raise _not_found(connection, before)
+        query = query.where(runs.c.number < first[0])
+    return [statements.run_from_row(connection, row, whole=whole) for row in connection.execute(query)]
 
 
 def _accept(
@@ -216,7 +232,9 @@ def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], wait
     run = suspend_run(found, state, waiting_for)
     if run is not found:
         checkpoint = TextWriter(connection, run.session_id).encode(run.checkpoint)
-        changes = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
+        changes: dict[str, Any] = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
+        if not run.waiting_for:
+            changes["signalled"] = True
         connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
     return run
 

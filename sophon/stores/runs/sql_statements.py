@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, null, select, update
+from sqlalchemy import Connection, bindparam, false, insert, literal, null, select, union_all, update
 
 from sophon.stores.runs.contract import Run, RunError
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import inbound, runs
+from sophon.stores.sql.schema import IS_SIGNALLED, inbound, runs
 from sophon.stores.texts.sql import TextReader
 
 BY_ID = runs.c.id == bindparam("which")
@@ -34,7 +34,7 @@ SELECT_BY_INBOUND_KEY = PreparedStatement(
         )
     )
 )
-# All other columns are NULL.
+# All other columns are NULL or have their defaults.
 INSERT_RUN = PreparedStatement(
     lambda _: insert(runs),
     [
@@ -48,13 +48,20 @@ UPDATE_BEGIN = PreparedStatement(
         update(runs)
         .where(BY_ID)
         .values({name: bindparam(f"new_{name}") for name in ("status", "starts", "started_at", "waiting_for")})
+        .values(signalled=false())
     )
 )
 UPDATE_CHECKPOINT = PreparedStatement(
     lambda _: update(runs).where(BY_ID, runs.c.status == bindparam("running")).values(checkpoint=bindparam("state"))
 )
 UPDATE_SUSPEND = update(runs).where(BY_ID)
-UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True)
+UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True, signalled=True)
+UPDATE_SIGNAL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(signalled=True)
+# Two branches: each reads an index, and of the queued runs nothing but their ids.
+SELECT_PENDING = union_all(
+    select(runs.c.number, runs.c.id, literal(0)).where(runs.c.status == "queued"),
+    select(runs.c.number, runs.c.id, literal(1)).where(IS_SIGNALLED),
+)
 UPDATE_FINISH = PreparedStatement(
     lambda _: (
         update(runs)
@@ -65,6 +72,7 @@ UPDATE_FINISH = PreparedStatement(
                 for name in ("status", "finished_at", "checkpoint", "waiting_for", "response", "error")
             }
         )
+        .values(signalled=false())
     )
 )
 

@@ -72,6 +72,15 @@ class SessionSummary:
     model: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """Page of a session list; `total` counts all matches, `next_cursor` is None on the last page."""
+
+    items: Sequence[SessionSummary]
+    total: int
+    next_cursor: str | None = None
+
+
 class SessionStore(Protocol):
     """Repository of sessions. A session exists from its first record or run on.
 
@@ -114,6 +123,22 @@ class SessionStore(Protocol):
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """Return the sessions of one owner or of all, newest first."""
+        ...
+
+    async def list_page(
+        self,
+        owner: str | None = None,
+        *,
+        search: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """Return a page of what `list` returns: at most `limit`, after `offset` others or after the page of a cursor.
+
+        Each word of `search` must be part of the title or the id, whatever its case. A session that is changed while
+        somebody reads page after page moves to the first one. Raises InputError for an invalid cursor.
+        """
         ...
 
     async def get(self, session_id: str) -> SessionSummary:

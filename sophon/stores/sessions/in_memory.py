@@ -8,7 +8,8 @@ from datetime import datetime
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
-from sophon.stores.sessions.contract import Compaction, History, SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
 from sophon.stores.sessions.records import (
     assign_seqs,
     check_fork_position,
@@ -104,6 +105,30 @@ class InMemorySessionStore:
         found = [(name, each) for name, each in self._sessions.items() if owner is None or each.owner == owner]
         found.sort(key=lambda item: (item[1].updated_at, item[1].number), reverse=True)
         return [_summary(name, session) for name, session in found]
+
+    async def list_page(
+        self,
+        owner: str | None = None,
+        *,
+        search: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """See `SessionStore.list_page`."""
+        words, first = split_words(search), max(offset, 0)
+        found = [each for each in await self.list(owner) if matches_words(words, each.title, each.id)]
+        following = found if cursor is None else self._after(found, *decode_cursor(cursor))
+        page = following[first : first + max(limit, 0)]
+        more = bool(page) and len(following) > first + len(page)
+        return SessionPage(page, len(found), encode_cursor(page[-1].updated_at, page[-1].id) if more else None)
+
+    def _after(
+        self, found: Sequence[SessionSummary], updated_at: datetime, session_id: str
+    ) -> Sequence[SessionSummary]:
+        last = self._sessions.get(session_id)
+        number = last.number if last is not None else float("inf")
+        return [each for each in found if (each.updated_at, self._sessions[each.id].number) < (updated_at, number)]
 
     async def get(self, session_id: str) -> SessionSummary:
         """See `SessionStore.get`."""

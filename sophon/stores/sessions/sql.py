@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Row, RowMapping, bindparam, delete, func, ins
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
-from sophon.stores.sessions.contract import Compaction, History, SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.records import (
     assign_seqs,
     check_fork_position,
@@ -18,6 +19,7 @@ from sophon.stores.sessions.records import (
     session_not_found,
     take_up_to_bytes,
 )
+from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import attempts, records, sessions
@@ -29,7 +31,6 @@ SUGGESTION_POOL_SIZE = 1000
 # Built once: SQLAlchemy spends more time on building a statement than SQLite on executing it.
 _BY_ID = sessions.c.id == bindparam("which")
 _SELECT_SESSION = select(sessions).where(_BY_ID)
-_NEWEST_FIRST = (sessions.c.updated_at.desc(), sessions.c.number.desc())
 _INSERT_SESSION = insert(sessions)
 _SELECT_POSITION = PreparedStatement(lambda _: select(sessions.c.number, sessions.c.last_seq).where(_BY_ID))
 _ADVANCE_SEQ = PreparedStatement(
@@ -92,13 +93,35 @@ class SqlSessionStore:
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """See `SessionStore.list`."""
-        query = select(sessions).order_by(*_NEWEST_FIRST)
+        query = select(sessions).order_by(*NEWEST_FIRST)
         wanted = query if owner is None else query.where(sessions.c.owner == owner)
-        return await self._database.read(lambda connection: [_summary(row) for row in connection.execute(wanted)])
+        return await self._database.read(
+            lambda connection: [summary_from_row(row) for row in connection.execute(wanted)]
+        )
+
+    async def list_page(
+        self,
+        owner: str | None = None,
+        *,
+        search: str = "",
+        limit: int = 100,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """See `SessionStore.list_page`."""
+        page = partial(
+            select_page,
+            owner=owner,
+            words=split_words(search),
+            limit=max(limit, 0),
+            offset=max(offset, 0),
+            after=None if cursor is None else decode_cursor(cursor),
+        )
+        return await self._database.read(page)
 
     async def get(self, session_id: str) -> SessionSummary:
         """See `SessionStore.get`."""
-        return await self._database.read(lambda connection: _summary(_find(connection, session_id)))
+        return await self._database.read(lambda connection: summary_from_row(_find(connection, session_id)))
 
     async def find(self, session_id: str) -> SessionSummary | None:
         """See `SessionStore.find`."""
@@ -169,18 +192,18 @@ def create_session(connection: Connection, session_id: str, owner: str, now: dat
 def find_session(connection: Connection, session_id: str) -> SessionSummary | None:
     """Return one session; None if it does not exist."""
     row = connection.execute(_SELECT_SESSION, {"which": session_id}).first()
-    return None if row is None else _summary(row)
+    return None if row is None else summary_from_row(row)
 
 
 def session_not_found_error(connection: Connection, session_id: str) -> Exception:
     """Return the NotFound error for an unknown session, with similar ids among the newest."""
-    newest = connection.execute(select(sessions.c.id).order_by(*_NEWEST_FIRST).limit(SUGGESTION_POOL_SIZE))
+    newest = connection.execute(select(sessions.c.id).order_by(*NEWEST_FIRST).limit(SUGGESTION_POOL_SIZE))
     return session_not_found(session_id, newest.scalars())
 
 
 def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) -> SessionSummary:
     create_session(connection, session_id, owner, now)
-    return _summary(_find(connection, session_id))
+    return summary_from_row(_find(connection, session_id))
 
 
 def _history(connection: Connection, session_id: str) -> History:
@@ -290,7 +313,3 @@ def _find(connection: Connection, session_id: str) -> Row[Any]:
     if session is None:
         raise session_not_found_error(connection, session_id)
     return session
-
-
-def _summary(row: Row[Any]) -> SessionSummary:
-    return SessionSummary(row.id, row.title, row.owner, row.said, row.created_at, row.updated_at, row.model)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -35,6 +36,8 @@ sessions = Table(
     Column("said", BigInteger, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    Index("sessions_by_update", "updated_at", "number"),
+    Index("sessions_by_owner", "owner", "updated_at", "number"),
 )
 
 records = Table(
@@ -116,6 +119,9 @@ attempts = Table(
     Index("attempts_by_session", "session_id"),
 )
 
+IS_OPEN = text("decision IS NULL")
+"""Condition of the open approvals' index: the open ones are few among those that were ever decided."""
+
 approvals = Table(
     "approvals",
     metadata,
@@ -127,6 +133,7 @@ approvals = Table(
     Column("decision", JsonText),
     Column("decided_at", UtcTime),
     Index("approvals_by_session", "session_id"),
+    Index("approvals_open", "asked_at", "number", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
 )
 
 # `turn` is the first part of the run id: it selects a turn with its plan steps.
@@ -155,7 +162,11 @@ memories = Table(
     Index("memories_by_scope", "scope"),
 )
 
-# AUTOINCREMENT, so that a run's order is never reused. A run has no outcome while `finished_at` is NULL.
+IS_SIGNALLED = text("signalled")
+"""Condition of the signalled runs' index; as a literal, because no database uses a partial index for a parameter."""
+
+# AUTOINCREMENT, so that a run's order is never reused. A run has no outcome while `finished_at` is NULL. `signalled`
+# runs are few, so the host asks for them often: see `RunStore.list_pending`.
 runs = Table(
     "runs",
     metadata,
@@ -177,10 +188,12 @@ runs = Table(
     Column("response", JsonText),
     Column("error", JsonText),
     Column("cancel_requested", Boolean, nullable=False),
+    Column("signalled", Boolean, nullable=False, server_default=false()),
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
     Index("runs_by_status", "status", "number"),
     Index("runs_by_end", "finished_at"),
+    Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED, postgresql_where=IS_SIGNALLED),
     sqlite_autoincrement=True,
 )
 

@@ -9,7 +9,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Text, bindparam, delete, func, insert, literal, literal_column, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    type_coerce,
+)
 
 from sophon.errors import NotFound
 from sophon.stores.sql.column_types import (
@@ -35,8 +48,10 @@ _SELECT_TEXT = PreparedStatement(
     )
 )
 # Literals, because a prepared statement is given its own parameters only.
-_FIRST: Any = literal_column("1")
-_STORED_HEAD_CHARACTERS: Any = literal_column(str(HEAD_CHARACTERS * MAX_ESCAPED_CHARACTERS))
+_FIRST: ColumnElement[int] = literal_column("1", type_=Integer())
+_STORED_HEAD_CHARACTERS: ColumnElement[int] = literal_column(
+    str(HEAD_CHARACTERS * MAX_ESCAPED_CHARACTERS), type_=Integer()
+)
 _SELECT_HEAD = PreparedStatement(
     lambda _: select(func.substr(texts.c.text, _FIRST, _STORED_HEAD_CHARACTERS, type_=SafeText()), texts.c.parts).where(
         texts.c.session == bindparam("session"), texts.c.id == bindparam("which")

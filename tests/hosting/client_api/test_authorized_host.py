@@ -14,7 +14,7 @@ async def test_a_message_makes_the_session_its_senders(office) -> None:
     receipt = await office.ada.send_message(message())
     await office.over(receipt.task_id)
     assert (await office.ada.get_session("s")).owner == "ada"
-    assert [each.id for each in await office.ada.list_sessions()] == ["s"]
+    assert [each.id for each in (await office.ada.list_sessions()).items] == ["s"]
     assert [record.message.content for record in await office.ada.list_records("s")] == ["hello", "HELLO"]
     assert (await office.ada.get_task(receipt.task_id)).owner == "ada"
 
@@ -56,9 +56,9 @@ async def test_what_is_somebody_elses_does_not_exist_for_others_and_stays_unchan
         with pytest.raises(Forbidden):
             await attempt
     assert (await bob.send_message(message())).session_id == "s"
-    assert [each.owner for each in await office.operator.list_sessions(all_users=True)] == ["bob", "ada"]
+    assert [each.owner for each in (await office.operator.list_sessions(all_users=True)).items] == ["bob", "ada"]
     await bob.delete_session("s")
-    assert (await bob.list_sessions(), await bob.list_tasks(), await bob.list_approvals()) == ([], [], [])
+    assert ((await bob.list_sessions()).items, await bob.list_tasks(), await bob.list_approvals()) == ([], [], [])
     assert (await office.ada.get_task(receipt.task_id)).status == "suspended"
 
 
@@ -66,7 +66,7 @@ async def test_an_operator_sees_decides_and_stops_everywhere_but_writes_at_home(
     receipt = await office.ada.send_message(message("pay Bob"))
     await office.reached(receipt.task_id, "suspended")
     olga = office.operator
-    assert [each.id for each in await olga.list_sessions(all_users=True)] == ["s"]
+    assert [each.id for each in (await olga.list_sessions(all_users=True)).items] == ["s"]
     assert [each.id for each in await olga.list_tasks(all_users=True)] == [receipt.task_id]
     [asked] = await olga.list_approvals(all_users=True)
     with pytest.raises(Forbidden):
@@ -83,13 +83,13 @@ async def test_an_id_that_cannot_be_shown_is_refused(office, session_id: str) ->
         await office.ada.send_message(message(session_id=session_id))
     with pytest.raises(InputError):
         await office.ada.sessions.find_or_create(session_id)
-    assert await office.ada.list_sessions() == []
+    assert (await office.ada.list_sessions()).items == []
 
 
 async def test_a_message_that_is_too_long_is_refused_before_anything_is_kept(office) -> None:
     with pytest.raises(TooLarge):
         await office.ada.send_message(message("x" * (MAX_CONTENT_CHARACTERS + 1)))
-    assert await office.ada.list_sessions() == []
+    assert (await office.ada.list_sessions()).items == []
 
 
 async def test_a_host_that_stops_takes_nothing_more(office) -> None:

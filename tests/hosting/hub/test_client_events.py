@@ -260,6 +260,28 @@ async def test_two_sessions_with_one_id_are_apart_and_each_has_its_id_everywhere
     assert house.hub.statistics().sessions == 1
 
 
+async def test_the_lists_of_sessions_and_tasks_come_in_pages(house) -> None:
+    ada = await house.peer()
+    for name in "abc":
+        await ada.ended((await ada.done("send_message", {"content": "hello", "session_id": name}))["task_id"])
+    first = await ada.done("list_sessions", {"limit": 2})
+    second = await ada.done("list_sessions", {"limit": 2, "cursor": first["next_cursor"]})
+    assert [[each["session_id"] for each in page["items"]] for page in (first, second)] == [["c", "b"], ["a"]]
+    assert (first["more"], "more" in second, "next_cursor" in second) == (True, False, False)
+    tasks = await ada.done("list_tasks", {"limit": 2})
+    rest = await ada.done("list_tasks", {"limit": 2, "before": tasks["items"][-1]["task_id"]})
+    assert [[each["session_id"] for each in page["items"]] for page in (tasks, rest)] == [["c", "b"], ["a"]]
+    assert (tasks["more"], "more" in rest) == (True, False)
+    assert (await ada.refused("list_sessions", {"cursor": "x"}))["code"] == "input"
+
+
+async def test_a_task_of_somebody_else_begins_no_page(house) -> None:
+    ada, bob = await house.peer("ada"), await house.peer("bob")
+    task = (await ada.done("send_message", {"content": "hello", "session_id": "s"}))["task_id"]
+    known, unknown = [await bob.refused("list_tasks", {"before": each}) for each in (task, "e" * len(task))]
+    assert str(known).replace(task, "ID") == str(unknown).replace("e" * len(task), "ID")
+
+
 async def test_the_lists_hold_what_is_the_users_own(house) -> None:
     ada = await house.peer()
     receipt = await ada.done("send_message", {"content": "pay Eve", "session_id": "s"})

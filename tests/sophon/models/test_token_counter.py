@@ -1,3 +1,7 @@
+import asyncio
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,6 +113,28 @@ async def test_a_warm_counter_counts_with_the_tokenizer_that_litellm_ships() -> 
     assert counter.load_error is None
     assert counter.count_text("Hello, world!") == 4
     assert counter.count_message(message) == 4 + MESSAGE_OVERHEAD
+
+
+async def test_all_counters_of_a_process_share_one_tokenizer() -> None:
+    one, other = TokenCounter(), TokenCounter()
+    await asyncio.gather(one.warm_up(), other.warm_up())
+    assert one.count_text is other.count_text
+
+
+def test_a_process_holds_the_vocabulary_of_the_tokenizer_in_compiled_code_only() -> None:
+    program = """
+import asyncio, gc, tiktoken
+from sophon.models.token_counter import TokenCounter
+counter = TokenCounter()
+assert asyncio.run(counter.warm_up())
+text = "Hello, w\u00f6rld! \U0001f431"
+encoding = tiktoken.get_encoding("cl100k_base")
+assert encoding.decode(encoding.encode(text)) == text
+assert counter.count_text(text) == len(encoding.encode_ordinary(text))
+print(max(len(each) for each in gc.get_objects() if type(each) is dict))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 50_000
 
 
 async def test_a_warm_counter_counts_known_tools_anew() -> None:

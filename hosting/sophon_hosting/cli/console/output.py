@@ -5,25 +5,25 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 UNLIMITED_WIDTH = 10_000
 """Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""
 
 
-def create_console(*, error: bool = False) -> Console:
+def create_console(*, error: bool = False) -> "Console":
     """Create a rich console without markup, emoji names and highlighting; without any colour if NO_COLOR is set.
 
     Characters that the encoding of the stream lacks are replaced.
     """
-    stream: object = sys.stderr if error else sys.stdout
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="replace")
+    from rich.console import Console  # lazy: 10 % of the start of a host, which writes lines only
+
+    _replace_unknown_characters(sys.stderr if error else sys.stdout)
     no_color = bool(os.environ.get("NO_COLOR"))
     return Console(
         file=sys.stderr if error else sys.stdout,
@@ -41,9 +41,9 @@ def write_json(value: object) -> None:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Write lines to standard output with control characters escaped."""
-    out = create_console()
+    _replace_unknown_characters(sys.stdout)
     for line in lines:
-        out.out(escape_control_characters(line), highlight=False)
+        sys.stdout.write(f"{escape_control_characters(line)}\n")
     sys.stdout.flush()
 
 
@@ -53,11 +53,20 @@ def write_notice(line: str) -> None:
     sys.stderr.flush()
 
 
+def _replace_unknown_characters(stream: object) -> None:
+    """Have a stream replace characters that its encoding lacks."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+
+
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write a table without borders; a column whose name ends in `#` is right-aligned. Cells are escaped.
 
     The first column is never wrapped, because users copy it. Over a pipe no cell is wrapped, whatever COLUMNS says.
     """
+    from rich.table import Table  # lazy: see `create_console`
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for index, name in enumerate(header):
         table.add_column(

@@ -7,7 +7,7 @@ from aiohttp import web
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from sophon.errors import NotFound
-from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json, take_items
 from sophon_hosting.http.json_io import (
     RequestBody,
@@ -36,11 +36,15 @@ FILE_EXTENSIONS = {"json": "json", "markdown": "md", "text": "txt"}
 
 
 class SessionListQuery(RequestQuery):
-    """Query of the session list: `q` is searched in titles and ids; `all_users` (all users') is for operators."""
+    """Query of the session list: `q` is searched in titles and ids; `everything` (all users') is for operators.
+
+    `cursor` is the `next_cursor` of the previous page.
+    """
 
     q: str = ""
     limit: PageLimit = 100
     offset: PageOffset = 0
+    cursor: str | None = None
     everything: bool = False
 
 
@@ -117,12 +121,13 @@ def session_routes() -> list[web.RouteDef]:
 
 
 async def list_sessions(request: web.Request) -> web.Response:
-    """List a page of sessions, newest first; `total` counts all matches."""
+    """List a page of sessions, newest first; `total` counts all matches, `next_cursor` is null on the last page."""
     query = parse_query(request, SessionListQuery)
-    sessions = await get_authorized_host(request).list_sessions(all_users=query.everything)
-    matches = [each for each in sessions if _matches(each, query.q)]
-    page = matches[query.offset : query.offset + query.limit]
-    return json_response({"items": [session_to_json(each) for each in page], "total": len(matches)})
+    page = await get_authorized_host(request).list_sessions(
+        all_users=query.everything, search=query.q, limit=query.limit, offset=query.offset, cursor=query.cursor
+    )
+    items = [session_to_json(each) for each in page.items]
+    return json_response({"items": items, "total": page.total, "next_cursor": page.next_cursor})
 
 
 async def get_session(request: web.Request) -> web.Response:
@@ -231,7 +236,3 @@ def _parse_message_id(message_id: str, session_id: str) -> int:
 
 def _session_id(request: web.Request) -> str:
     return request.match_info["session_id"]
-
-
-def _matches(session: SessionSummary, words: str) -> bool:
-    return all(word in f"{session.title}\n{session.id}".lower() for word in words.lower().split())

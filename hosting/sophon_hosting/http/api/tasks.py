@@ -41,11 +41,12 @@ class NewTaskBody(SessionMessageBody):
 
 
 class TaskListQuery(RequestQuery):
-    """Query of the task list: by session and status; `all_users` (all users') is for operators."""
+    """Query of the task list: by session and status, those before a task; `everything` is for operators."""
 
     session_id: str | None = None
     status: RunStatus | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    before: str | None = None
     everything: bool = False
 
 
@@ -84,12 +85,17 @@ async def create_session_task(request: web.Request) -> web.Response:
 
 
 async def list_tasks(request: web.Request) -> web.Response:
-    """List tasks, newest first."""
+    """List a page of tasks, newest first; `before` the last one of it, `more` follow."""
     query = parse_query(request, TaskListQuery)
     runs = await get_authorized_host(request).list_tasks(
-        session_id=query.session_id, status=query.status, limit=query.limit, all_users=query.everything
+        session_id=query.session_id,
+        status=query.status,
+        limit=query.limit + 1,
+        before=query.before,
+        all_users=query.everything,
     )
-    return json_response({"items": [listed_task_to_json(each) for each in runs]})
+    page = [listed_task_to_json(each) for each in runs[: query.limit]]
+    return json_response({"items": page, "more": len(runs) > len(page)})
 
 
 async def get_task(request: web.Request) -> web.Response:

@@ -17,6 +17,8 @@ export const signInMessage = signal<string | null>(null);
 export const connectionState = signal<ConnectionState>("connecting");
 export const sessions = signal<readonly SessionSummary[] | null>(null);
 export const searchText = signal("");
+/** Cursor of the page that follows the listed sessions; null if all are listed. */
+export const nextSessions = signal<string | null>(null);
 export const approvals = signal<readonly ApprovalInfo[]>([]);
 /** Sessions with a running turn or an open approval, as far as known from events. */
 export const sessionActivity = signal<ReadonlyMap<string, "running" | "waiting">>(new Map());
@@ -169,10 +171,34 @@ export async function exportSession(session: string, format: "markdown" | "json"
   });
 }
 
+/** Sessions in a page of the sidebar's list, and the most that a refresh reads again. */
+const SESSIONS_PER_PAGE = 100;
+const MAX_REFRESHED_SESSIONS = 1000;
+
+type SessionPage = { items: SessionSummary[]; next_cursor: string | null };
+
+function getSessionPage(page: { limit: number; cursor?: string }): Promise<SessionPage> {
+  return getJson<SessionPage>("/api/sessions", { ...page, q: searchText.value, everything: currentUser.value?.operator === true });
+}
+
+/** Append the next page to the list of sessions. */
+export async function loadMoreSessions(): Promise<void> {
+  const [cursor, search] = [nextSessions.value, searchText.value];
+  if (cursor === null) return;
+  await reportErrors(async () => {
+    const found = await getSessionPage({ limit: SESSIONS_PER_PAGE, cursor });
+    if (nextSessions.value !== cursor || searchText.value !== search) return;
+    const known = new Set(sessions.value?.map((each) => each.session_id));
+    sessions.value = [...(sessions.value ?? []), ...found.items.filter((each) => !known.has(each.session_id))];
+    nextSessions.value = found.next_cursor;
+  });
+}
+
 export async function refreshSessions(): Promise<void> {
   try {
-    const found = await getJson<{ items: SessionSummary[] }>("/api/sessions", { q: searchText.value, limit: 200, everything: currentUser.value?.operator === true });
+    const found = await getSessionPage({ limit: Math.min(Math.max(sessions.value?.length ?? 0, SESSIONS_PER_PAGE), MAX_REFRESHED_SESSIONS) });
     sessions.value = found.items;
+    nextSessions.value = found.next_cursor;
   } catch {
     // The connection status reports an unreachable host; the list keeps its content.
   }

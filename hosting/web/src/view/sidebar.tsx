@@ -1,7 +1,7 @@
 // Sidebar: session list with search, and navigation.
 import { useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, renameSession, exportSession, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
+import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, loadMoreSessions, nextSessions, renameSession, exportSession, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
 import { routeUrl, route, type Route } from "../model/router";
 import { nextTheme, theme } from "../model/theme";
 import { formatAge, formatCount } from "../text/format";
@@ -36,6 +36,11 @@ export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Elemen
         {items?.map((session) => (
           <SessionEntry key={session.session_id} session={session} />
         ))}
+        {nextSessions.value !== null && (
+          <li>
+            <button type="button" class="quiet" onClick={() => void loadMoreSessions()}>Show more</button>
+          </li>
+        )}
       </ul>
       {items?.length === 0 && <p class="empty">{searchText.value ? "No matching conversations." : "No conversations yet."}</p>}
       <ul class="nav-links">

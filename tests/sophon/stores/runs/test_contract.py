@@ -6,10 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import InputError, NotFound, SessionTaken
-from sophon.messages import Message
+from sophon.messages import Message, ToolCall
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
+from sophon.stores.runs.contract import PendingRun
 from sophon.testing import VirtualClock
+from sophon.tools.tool import Risk
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KEY = InboundKey("telegram", "bot-1", "42")
@@ -36,6 +39,19 @@ def said(text: str) -> SessionRecord:
 async def accepted(store: Store, *names: str) -> None:
     for name in names:
         await store.runs.accept(message(name))
+
+
+def asked(name: str, step: str = "") -> ApprovalRequest:
+    return ApprovalRequest.from_call(ToolCall("c1", "pay", {}), f"{name}{step}", Risk.HIGH, session_id="s")
+
+
+async def waiting(store: Store, *names: str, step: str = "") -> None:
+    """Runs that wait for a person."""
+    await accepted(store, *names)
+    for name in names:
+        await store.runs.begin(name, NOON)
+        await store.approvals.get_or_create(asked(name, step), NOON)
+        await store.runs.suspend(name, STATE, [asked(name, step).id])
 
 
 async def test_an_accepted_message_is_a_queued_run(store: Store, clock: VirtualClock):
@@ -324,6 +340,76 @@ async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
     assert found[1].checkpoint == STATE
 
 
+async def test_the_unfinished_runs_of_one_session_are_those_of_no_other(store: Store):
+    for name, session in (("a", "s"), ("b", "t"), ("c", "s")):
+        await store.runs.accept(message(name, session))
+    await store.runs.finish("a", CANCELLED)
+    assert [run.id for run in await store.runs.list_unfinished("s")] == ["c"]
+    assert await store.runs.list_unfinished("unknown") == []
+
+
+async def test_queued_runs_are_pending_until_they_begin(store: Store):
+    await accepted(store, "b", "a")
+    assert await store.runs.list_pending() == [PendingRun("b", False), PendingRun("a", False)]
+    await store.runs.begin("b", NOON)
+    assert await store.runs.list_pending() == [PendingRun("a", False)]
+
+
+async def test_runs_that_wait_for_people_are_not_pending(store: Store):
+    await waiting(store, *(f"r{n}" for n in range(20)))
+    assert await store.runs.list_pending() == []
+
+
+async def test_a_decision_makes_its_waiting_run_pending_until_it_begins_again(store: Store):
+    await waiting(store, "a", "b")
+    await store.approvals.decide(asked("b").id, Decision.approve(decided_by="ada"), NOON)
+    assert await store.runs.list_pending() == [PendingRun("b", True)]
+    await store.runs.begin("b", NOON)
+    assert await store.runs.list_pending() == []
+
+
+async def test_a_decision_while_the_run_is_running_is_kept_for_its_suspension(store: Store):
+    await accepted(store, "a")
+    await store.runs.begin("a", NOON)
+    await store.approvals.get_or_create(asked("a"), NOON)
+    await store.approvals.decide(asked("a").id, Decision.approve(decided_by="ada"), NOON)
+    await store.runs.suspend("a", STATE, [asked("a").id])
+    assert await store.runs.list_pending() == [PendingRun("a", True)]
+
+
+async def test_a_decision_for_a_plan_step_makes_the_plans_run_pending(store: Store):
+    await waiting(store, "a", step="/step-1")
+    await store.approvals.decide(asked("a", "/step-1").id, Decision.reject("no"), NOON)
+    assert await store.runs.list_pending() == [PendingRun("a", True)]
+
+
+async def test_a_cancellation_makes_a_run_pending_until_its_outcome(store: Store):
+    await waiting(store, "a")
+    await accepted(store, "b")
+    for name in "ab":
+        await store.runs.request_cancel(name)
+        await store.runs.begin(name, NOON)
+    assert await store.runs.list_pending() == [PendingRun("a", True), PendingRun("b", True)]
+    await store.runs.finish("a", CANCELLED)
+    await store.runs.finish("b", CANCELLED)
+    await store.runs.request_cancel("a")
+    assert await store.runs.list_pending() == []
+
+
+async def test_a_decision_after_the_outcome_makes_nothing_pending(store: Store):
+    await waiting(store, "a")
+    await store.runs.finish("a", CANCELLED)
+    await store.approvals.decide(asked("a").id, Decision.reject("it has ended"), NOON)
+    assert await store.runs.list_pending() == []
+
+
+async def test_a_run_that_is_suspended_without_a_question_is_pending(store: Store):
+    await accepted(store, "a")
+    await store.runs.begin("a", NOON)
+    await store.runs.suspend("a", STATE, [])
+    assert await store.runs.list_pending() == [PendingRun("a", True)]
+
+
 async def test_runs_are_listed_the_newest_first_and_by_what_is_asked_for(store: Store):
     for name, session, owner in (("a", "s", "ada"), ("b", "t", "bob"), ("c", "s", "ada"), ("d", "t", "ada")):
         await store.runs.accept(message(name, session, owner))
@@ -336,6 +422,13 @@ async def test_runs_are_listed_the_newest_first_and_by_what_is_asked_for(store: 
     assert (await ids(session_id="s"), await ids(owner="ada"), await ids(status="queued")) == ("ca", "dca", "dba")
     assert await ids(session_id="t", owner="ada", status="queued") == "d"
     assert (await ids(session_id="u"), await ids(owner="eve")) == ("", "")
+    assert (await ids(before="c"), await ids(before="d", owner="ada", limit=1), await ids(before="a")) == (
+        "ba",
+        "c",
+        "",
+    )
+    with pytest.raises(NotFound):
+        await ids(before="unknown")
 
 
 async def test_unknown_runs_are_not_found(store: Store):

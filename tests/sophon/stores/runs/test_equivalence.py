@@ -127,6 +127,8 @@ class TwoHosts(RuleBasedStateMachine):
     def read(self, session: str | None, owner: str | None, status: Any, limit: int) -> None:
         self.same(lambda store: store.runs.list(session_id=session, owner=owner, status=status, limit=limit))
         self.same(lambda store: store.runs.list_unfinished())
+        self.same(lambda store: store.runs.list_unfinished(session))
+        self.same(lambda store: store.runs.list_pending())
         self.same(lambda store: store.sessions.list(owner))
 
     @rule(new=st.lists(parts, max_size=3), now=moments, limit=limits)

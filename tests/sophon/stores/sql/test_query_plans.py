@@ -1,0 +1,56 @@
+"""Queries that run often, or that users wait for, read an index and not a table, however large the tables are."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, event
+
+from sophon.stores.sql_store import SqlStore
+from sophon.testing import VirtualClock
+from tests.databases import copy_database
+
+
+async def plans(folder: Path, query: Callable[[SqlStore], Awaitable[Any]]) -> list[str]:
+    """How SQLite executes the statements of a query."""
+    copy_database(folder)
+    store = SqlStore("sqlite:///data/sophon.db", folder=folder, clock=VirtualClock())
+    executed: list[tuple[str, Any]] = []
+
+    def record(_connection: Connection, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        executed.append((statement, parameters))
+
+    await store.open()
+    await store.sessions.get_or_create("s", "ada")
+    event.listen(Engine, "before_cursor_execute", record)
+    try:
+        await query(store)
+    finally:
+        event.remove(Engine, "before_cursor_execute", record)
+        await store.close()
+    with sqlite3.connect(folder / "data" / "sophon.db") as database:
+        rows = [database.execute(f"EXPLAIN QUERY PLAN {each}", values).fetchall() for each, values in executed]
+    database.close()
+    return [str(row[3]) for each in rows for row in each]
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (lambda store: store.sessions.list_page(), "sessions_by_update"),
+        (lambda store: store.sessions.list_page("ada"), "sessions_by_owner"),
+        (
+            lambda store: store.sessions.list_page("ada", cursor="MjAyNi0wMS0wMVQwMDowMDowMCswMDowMCBz"),
+            "sessions_by_owner",
+        ),
+        (lambda store: store.runs.list_pending(), "runs_signalled"),
+        (lambda store: store.approvals.list(), "approvals_open"),
+    ],
+    ids=["sessions", "own sessions", "next page", "pending runs", "open approvals"],
+)
+async def test_it_reads_an_index_and_sorts_nothing(tmp_path: Path, query: Any, index: str) -> None:
+    found = await plans(tmp_path, query)
+    assert any(f"INDEX {index}" in each for each in found), found
+    assert not [each for each in found if "TEMP B-TREE" in each or each in {"SCAN sessions", "SCAN runs"}], found
