@@ -58,9 +58,23 @@ class InMemoryOutbox:
         """See `Outbox.mark_sending`."""
         return self._store(transitions.mark_sending(self._get(entry_id)))
 
-    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def mark_sent(
+        self, entry_id: str, platform_id: str | None = None, *, keep_payload: bool = False
+    ) -> OutboundEntry:
         """See `Outbox.mark_sent`."""
-        return self._store(transitions.mark_sent(self._get(entry_id), platform_id))
+        return self._store(transitions.mark_sent(self._get(entry_id), platform_id, keep_payload=keep_payload))
+
+    async def mark_delivered(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_delivered`."""
+        return self._store(transitions.mark_delivered(self._get(entry_id)))
+
+    async def mark_failed(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
+        """See `Outbox.mark_failed`."""
+        return self._store(transitions.mark_failed(self._get(entry_id), error, reason))
+
+    async def readdress(self, entry_id: str, chat: str) -> OutboundEntry:
+        """See `Outbox.readdress`."""
+        return self._store(transitions.readdress(self._get(entry_id), chat))
 
     async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """See `Outbox.mark_refused`."""
@@ -72,17 +86,17 @@ class InMemoryOutbox:
         """See `Outbox.mark_ambiguous`."""
         return self._store(transitions.mark_ambiguous(self._get(entry_id), error, retry_at))
 
-    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+    async def mark_dead(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
         """See `Outbox.mark_dead`."""
-        return self._store(transitions.mark_dead(self._get(entry_id), error))
+        return self._store(transitions.mark_dead(self._get(entry_id), error, reason))
 
-    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+    async def mark_message_dead(self, entry_id: str, error: str, reason: str = "") -> list[OutboundEntry]:
         """See `Outbox.mark_message_dead`."""
         entry = self._get(entry_id)
-        dead = [self._store(transitions.mark_dead(entry, error))]
+        dead = [self._store(transitions.mark_dead(entry, error, reason))]
         for other in self._list_open():
             if other.status != "sending" and transitions.is_same_message(entry, other):
-                dead.append(self._store(transitions.mark_dead(other, error)))
+                dead.append(self._store(transitions.mark_dead(other, error, reason)))
         return dead
 
     async def withdraw(self, entry_id: str, reason: str) -> OutboundEntry:
@@ -125,6 +139,14 @@ class InMemoryOutbox:
         """See `Outbox.get`."""
         return self._get(entry_id)
 
+    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+        """See `Outbox.find_by_platform_id`."""
+        wanted = (channel, account, platform_id)
+        for entry in reversed(self._entries.values()):
+            if (entry.channel, entry.account, entry.platform_id) == wanted:
+                return entry
+        return None
+
     async def list(
         self,
         *,
@@ -132,6 +154,7 @@ class InMemoryOutbox:
         channel: str | None = None,
         status: OutboundStatus | None = None,
         chat: str | None = None,
+        recipient: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `Outbox.list`."""
@@ -142,6 +165,7 @@ class InMemoryOutbox:
             and (channel is None or entry.channel == channel)
             and (status is None or entry.status == status)
             and (chat is None or entry.chat == chat)
+            and (recipient is None or entry.recipient == recipient)
         )
         return list(itertools.islice(selected, max(limit, 0)))
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -221,7 +222,11 @@ outbound = Table(
     Column("interruptions", BigInteger, nullable=False, server_default="0"),
     Column("refusals", BigInteger, nullable=False, server_default="0"),
     Column("retried_at", UtcTime),
+    Column("recipient", SafeText, nullable=False, server_default=""),
+    Column("dead_reason", Text, nullable=False, server_default=""),
+    Column("delivered", Boolean, nullable=False, server_default=false()),
     Index("outbound_by_run", "run_id"),
+    Index("outbound_by_platform_id", "platform_id"),
     Index("outbound_by_status", "status", "created_at"),
     Index("outbound_open", "channel", "open", "account", "chat", "number"),
     Index("outbound_dead", "number", sqlite_where=IS_DEAD_LETTER, postgresql_where=IS_DEAD_LETTER),
