@@ -64,9 +64,10 @@ class Outbox(Protocol):
         | withdrawn |         |         |      |         |           |      |           |
 
     `sending` is entered when the request is about to leave, not when a sender takes the entry: an entry that waits for
-    a limit is never in doubt after a kill. Only `mark_failed` (*) makes a sent entry a dead letter. An ambiguous entry becomes sent when the platform confirms it later. A dead
-    entry is a dead letter, which can be retried; a withdrawn one is no longer needed. Of two concurrent senders of one
-    entry, one gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.
+    a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later; only
+    `mark_failed` (*) makes a sent one a dead letter. A dead entry is a dead letter, which can be retried; a withdrawn
+    one is no longer needed. Of two concurrent senders of one entry, one gets IllegalTransition. Every transition
+    returns the updated entry. Source: reference/channels.md.
     """
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
