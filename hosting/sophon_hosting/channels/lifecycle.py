@@ -20,6 +20,7 @@ from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
@@ -75,6 +76,7 @@ class ConnectedChannel:
             writer=writer,
             events=host.event_bus,
         )
+        receipts = DeliveryReceiptHandler(channel, services.store, self.undelivered)
         self._addresses = RecipientAddresses(services.store)
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
@@ -86,7 +88,7 @@ class ConnectedChannel:
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
             find_chat=self._find_chat,
-            listener=self.undelivered,
+            listener=receipts,
             on_unauthorized=self._credential_rejected.set,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
@@ -99,6 +101,7 @@ class ConnectedChannel:
             approval_prompts=self.approval_prompts,
             pairing=PairingService(services.store, services.clock),
             undelivered=self.undelivered,
+            receipts=receipts,
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -180,10 +183,10 @@ class ConnectedChannel:
     async def _try_periodic(self, action: Callable[[], Awaitable[None]]) -> bool:
         try:
             await action()
-            return True
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "%s: periodic work failed; it is retried", self.channel.name)
             return False
+        return True
 
     async def _try_start(self) -> StartOutcome:
         """Try to start the channel."""

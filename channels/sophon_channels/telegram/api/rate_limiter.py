@@ -119,8 +119,8 @@ class TelegramRateLimiter:
         return True
 
     def record_refusal(self, chat: str, retry_after: timedelta) -> RateLimitDelay:
-        """Record a 429 from Telegram and return the delay of its chat. Several chats in a short time pause the whole bot
-        too, for at most `MAX_BOT_PAUSE_SECONDS`; `acquire_message` applies that.
+        """Record a 429 from Telegram and return the delay of its chat. Several chats in a short time pause the whole
+        bot too, for at most `MAX_BOT_PAUSE_SECONDS`; `acquire_message` applies that.
         """
         now, state = self._clock.monotonic(), self._chat_limits(chat)
         seconds = retry_after.total_seconds()

@@ -61,6 +61,7 @@ class InboundHandler:
         approval_prompts: ApprovalPrompts,
         pairing: PairingService,
         undelivered: UndeliveredAnswers,
+        receipts: DeliveryReceiptHandler,
     ) -> None:
         store, clock = host.services.store, host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
@@ -75,12 +76,11 @@ class InboundHandler:
         self._admission = AdmissionControl(
             channel, policy, chat_state=chat_state, identities=self.identities, pairing=pairing, writer=writer
         )
-        lookup = MessageLookup(store)
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, lookup)
+        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store))
         self.media_groups = MediaGroupAssembler(channel, store, clock, self._handle_media_group)
         self._acknowledgements = PressAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
-        self._receipts = DeliveryReceiptHandler(channel, chat_state, writer, lookup)
+        self._receipts = receipts
         self._accepts_events = True
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:

@@ -177,9 +177,9 @@ class EntryDelivery:
     async def _record_result(self, entry: OutboundEntry, receipt: SendResult) -> None:
         match receipt:
             case SendSucceeded(platform_id):
-                await self._outbox.mark_sent(entry.id, platform_id)
+                sent = await self._outbox.mark_sent(entry.id, platform_id, keep_payload=self._channel.reports_delivery)
                 if self._listener is not None:
-                    await self._listener.handle_sent(entry)
+                    await self._listener.handle_sent(sent)
             case SendUndeliverable(error, is_chat_gone):
                 await self._give_up(entry, "chat_gone" if is_chat_gone else "rejected", error)
             case SendChatMigrated(chat):
