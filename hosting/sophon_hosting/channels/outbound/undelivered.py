@@ -151,7 +151,7 @@ class UndeliveredAnswers:
     async def _list_dead(self, recipient: str, location: ChatLocation) -> list[OutboundEntry]:
         """Return the dead letters of a person, or of a group, in order of the store."""
         outbox, name = self._store.outbox, self._channel.name
-        found = {}
+        found: dict[str, OutboundEntry] = {}
         if recipient:
             for entry in await outbox.list(channel=name, recipient=recipient, status="dead", limit=MAX_REDELIVERED):
                 found[entry.id] = entry
