@@ -287,7 +287,8 @@ def _clear_penalties(connection: Connection, channel: str) -> int:
 
 
 def _find_next_due(connection: Connection, after: datetime, channel: str) -> datetime | None:
-    return connection.execute(_SELECT_NEXT_DUE, {"after": after, "channel": channel}).scalar_one()
+    found: datetime | None = connection.execute(_SELECT_NEXT_DUE, {"after": after, "channel": channel}).scalar_one()
+    return found
 
 
 def _count_dead(connection: Connection) -> int:
