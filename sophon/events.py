@@ -312,13 +312,13 @@ class LoopWarning(Event):
 class AnswerUndelivered(Event):
     """The task's answer was not delivered to its chat; the outcome of the task stays what it is.
 
-    `reason`: `expired` (refused for a day), `ambiguous` (sent three times without a definite answer), `chat_gone` or
-    `rejected` by the platform. `parts` is the number of messages that were given up; `may_have_arrived`: at least one
-    was sent without a definite answer.
+    `reason`: `expired` (refused for a day), `ambiguous` (sent three times without a definite answer), `chat_gone`,
+    `recipient_changed` (the chat is another person's now) or `rejected` by the platform. `parts` is the number of
+    messages that were given up; `may_have_arrived`: at least one was sent without a definite answer.
     """
 
     channel: str
-    reason: Literal["expired", "ambiguous", "chat_gone", "rejected"]
+    reason: Literal["expired", "ambiguous", "chat_gone", "recipient_changed", "rejected"]
     parts: int
     may_have_arrived: bool
     detail: str = ""

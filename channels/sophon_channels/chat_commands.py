@@ -24,7 +24,8 @@ _COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@([A-Za-z0-9_]+))?(?:\s+
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
     """A command in a message. `name` is in lower case, without the slash, and may be unknown. `arguments` is the text
-    behind the name, `bot_name` the name of the bot that it addresses (`/stop@other_bot`).
+    behind the name, `bot_name` the name of another bot that it addresses (`/stop@other_bot`): a channel removes the
+    name of its own bot.
     """
 
     name: str

@@ -330,6 +330,13 @@ class Channel(Protocol):
         """Whether `acknowledge_press` shows its note; if not, the host sends a message instead."""
         ...
 
+    @property
+    def reports_delivery(self) -> bool:
+        """Whether the platform reports later (`DeliveryReceipt`) that a sent message has arrived, or could not be
+        delivered. The host keeps the payload until then, so that it can be sent again.
+        """
+        ...
+
     async def start(self, inbox: Inbox) -> None:
         """Start to receive, with credentials that are read now. Raises ChannelError if nothing but another credential
         or setting helps: token or secret missing or wrong. May be called again after `stop`.

@@ -55,7 +55,7 @@ class SyntheticChannel:
     `limit` is the maximum length of a message, in UTF-16 units. `attachment_contents` maps attachment ids to their
     contents. `send_results` are the results of the next sends, in order; when none is left every send succeeds.
     `start_error` is the error that `start` raises. Without `supports_press_notes` the channel reports that it cannot
-    show a note for a button press.
+    show a note for a button press; with `reports_delivery` a test delivers receipts of what was sent.
     """
 
     def __init__(
@@ -67,8 +67,9 @@ class SyntheticChannel:
         attachment_contents: dict[str, bytes] | None = None,
         start_error: str = "",
         supports_press_notes: bool = True,
+        reports_delivery: bool = False,
     ) -> None:
-        self.supports_press_notes = supports_press_notes
+        self.supports_press_notes, self.reports_delivery = supports_press_notes, reports_delivery
         self.name, self.account, self.max_file_bytes = name, account, MAX_FILE_BYTES
         self.health = ChannelHealth()
         self.send_results: deque[SendResult] = deque()

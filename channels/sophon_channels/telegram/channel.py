@@ -79,6 +79,10 @@ class TelegramChannel:
         return True
 
     @property
+    def reports_delivery(self) -> bool:
+        return False
+
+    @property
     def health(self) -> ChannelHealth:
         return self._health
 

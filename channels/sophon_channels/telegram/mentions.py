@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sophon_channels.chat_commands import parse_command
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 
 
@@ -30,6 +31,9 @@ def strip_mention(message: JsonObject, bot: BotIdentity) -> str:
     A message that is only the mention is returned unchanged.
     """
     full_text = _text_or_caption(message)
+    command = parse_command(full_text)
+    if command is not None and command.bot_name and _is_mention_of(f"@{command.bot_name}", bot):
+        return full_text.replace(f"@{command.bot_name}", "", 1)
     for kind, value, _ in _entities(message):
         if not full_text.startswith(value) or not value:
             continue

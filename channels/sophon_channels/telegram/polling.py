@@ -26,6 +26,8 @@ MIN_POLL_SECONDS = 1.0
 """Minimum time between two polls if the server answers at once without updates."""
 MAX_RETRY_SECONDS = 60.0
 """Maximum delay after failed polls."""
+MAX_DEMANDED_SECONDS = 300.0
+"""Maximum delay that is taken from Telegram's answer; then it is asked again."""
 
 CONFLICT_MESSAGE = "another program polls for this bot's updates, or a webhook is set; stop one of the two"
 
@@ -69,7 +71,8 @@ class UpdatePoller:
             return self._record_failure(str(error))
         self._offset = next_offset(updates)
         self._failures = 0
-        self._health.state, self._health.detail = "running", ""
+        if self._health.state != "running":  # the detail of a running channel is the sender's
+            self._health.state, self._health.detail = "running", ""
         return None
 
     def _handle_error(self, error: TelegramApiError) -> float:
@@ -81,7 +84,7 @@ class UpdatePoller:
         if error.status == 409:
             self._record_failure(f"{CONFLICT_MESSAGE} ({error})")
             return CONFLICT_RETRY_SECONDS
-        return max(self._record_failure(str(error)), error.retry_after or 0)
+        return max(self._record_failure(str(error)), min(error.retry_after or 0, MAX_DEMANDED_SECONDS))
 
     def _record_failure(self, detail: str) -> float:
         """Record a failure; return the delay, which grows with each failure in a row. Repeated ones are not logged."""

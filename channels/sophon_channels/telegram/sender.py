@@ -22,7 +22,12 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.api import request_bodies
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.errors import TelegramApiError, send_result_from_error
-from sophon_channels.telegram.api.rate_limiter import NO_DELAY, TelegramRateLimiter
+from sophon_channels.telegram.api.rate_limiter import (
+    MAX_CHAT_PAUSE_SECONDS,
+    NO_DELAY,
+    RateLimitDelay,
+    TelegramRateLimiter,
+)
 
 log = logging.getLogger("sophon")
 
@@ -31,7 +36,8 @@ class TelegramSender:
     """Sender of one bot. No method waits for a limit; errors of the platform and the network are not raised."""
 
     def __init__(self, client: TelegramClient, clock: Clock, health: ChannelHealth) -> None:
-        self._client, self._health = client, health
+        self._client, self._clock, self._health = client, clock, health
+        self._pause_detail = ""
         self.rate_limiter = TelegramRateLimiter(clock)
 
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest) -> SendResult:
@@ -50,6 +56,7 @@ class TelegramSender:
         except (KeyError, TypeError, ValueError) as error:
             return SendUndeliverable(f"the payload is not a valid Telegram message: {type(error).__name__}")
         self._count("sent")
+        self._clear_pause_detail()
         return SendSucceeded(platform_id)
 
     async def update_preview(
@@ -86,7 +93,7 @@ class TelegramSender:
     def _result_of_failure(self, error: TelegramApiError, tries: int, chat: str, thread: str | None) -> SendResult:
         self._count("failed")
         if error.status == 429:
-            delay = self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
+            delay = self._record_refusal(chat, error)
             return SendDeferred(str(error), delay.delay, delay.is_account_wide)
         result = send_result_from_error(error, tries, thread)
         if isinstance(result, SendUnauthorized):
@@ -96,8 +103,29 @@ class TelegramSender:
 
     def _log_failure(self, error: TelegramApiError, chat: str) -> None:
         if error.status == 429:
-            self.rate_limiter.record_refusal(chat, timedelta(seconds=error.retry_after or 1))
+            self._record_refusal(chat, error)
         log.info("Telegram: %s", error)
+
+    def _record_refusal(self, chat: str, error: TelegramApiError) -> RateLimitDelay:
+        """Record a 429; report a pause of the whole bot in the channel's health and in the log."""
+        seconds = min(max(error.retry_after or 1, 1), MAX_CHAT_PAUSE_SECONDS)
+        was_paused = self.rate_limiter.bot_pause_seconds() > 0
+        delay = self.rate_limiter.record_refusal(chat, timedelta(seconds=seconds))
+        pause = self.rate_limiter.bot_pause_seconds()
+        if pause > 0:
+            until = self._clock.now() + timedelta(seconds=pause)
+            detail = f"Telegram refuses messages to several chats (429); nothing is sent until {until:%H:%M:%S} UTC"
+            if self._health.detail in ("", self._pause_detail):
+                self._health.detail = self._pause_detail = detail
+            if not was_paused:
+                log.warning("%s", detail)
+        return delay
+
+    def _clear_pause_detail(self) -> None:
+        if self._pause_detail and self.rate_limiter.bot_pause_seconds() == 0:
+            if self._health.detail == self._pause_detail:
+                self._health.detail = ""
+            self._pause_detail = ""
 
     def _count(self, kind: str) -> None:
         self._health.counts[kind] = self._health.counts.get(kind, 0) + 1

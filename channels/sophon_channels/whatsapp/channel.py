@@ -75,6 +75,10 @@ class WhatsAppChannel:
         return False
 
     @property
+    def reports_delivery(self) -> bool:
+        return True
+
+    @property
     def health(self) -> ChannelHealth:
         return self._health
 

@@ -27,6 +27,7 @@ from sophon_hosting.channels.approval_text import (
 from sophon_hosting.channels.chat_state import ChatState, format_utc_time
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
+from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import DecisionRefused
@@ -82,7 +83,7 @@ class ApprovalPrompts:
         whole_preview = await self._complete_preview(run)
         if whole_preview is not None:
             name = f"preview:{run.id}:{approval_id}"
-            await self._writer.write(chat, name, whole_preview, "preview", max_parts=1)
+            await self._writer.write(chat, name, whole_preview, "preview", recipient=recipient_of_run(run), max_parts=1)
         code = await self._store_code(approval_id, chat)
         # In a direct chat nobody is there who could approve a call for an operator; in a group an approver may be.
         asker_only = record.request.needs_operator and run.origin.get("kind") != "group"
@@ -93,7 +94,9 @@ class ApprovalPrompts:
             buttons=build_approval_buttons(code, can_approve=can_approve),
             reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
         )
-        entries = await self._writer.write(chat, f"ask:{approval_id}", outgoing, "question")
+        entries = await self._writer.write(
+            chat, f"ask:{approval_id}", outgoing, "question", recipient=recipient_of_run(run)
+        )
         await self._put(PROMPT_KIND, approval_id, {"code": code, "chat": chat, "parts": len(entries)})
         await self._show_decision_if_any(approval_id)  # it may have been decided before the prompt was stored
 
@@ -114,7 +117,10 @@ class ApprovalPrompts:
         if entry is not None and entry.platform_id is None:
             await self._give_up(entry)
         await self._writer.write(
-            str(prompt.value["chat"]), f"{DECISION_PREFIX}{approval_id}", await self._decision_message(prompt)
+            str(prompt.value["chat"]),
+            f"{DECISION_PREFIX}{approval_id}",
+            await self._decision_message(prompt),
+            recipient=await self._recipient(approval_id),
         )
         await self._put(PROMPT_KIND, approval_id, {**prompt.value, "told": True})
 
@@ -143,6 +149,8 @@ class ApprovalPrompts:
         if note is None:
             return UNKNOWN_APPROVAL_MESSAGE
         approval_id = str(note.value["approval"])
+        if not await self._is_for_person(approval_id, location, person):
+            return UNKNOWN_APPROVAL_MESSAGE
         if decision.verdict == "approve" and not await self._was_shown_completely(approval_id):
             return format_refusal(approval_id)
         try:
@@ -202,6 +210,24 @@ class ApprovalPrompts:
         text = f"{mark} {label} by {name}"
         reason = f": {to_visible_line(decision.reason, MAX_REASON_CHARACTERS)}" if decision.reason else ""
         return f"{text} at {format_utc_time(record.decided_at)}{reason}"
+
+    async def _is_for_person(self, approval_id: str, location: ChatLocation, person: Person) -> bool:
+        """Return whether a prompt was addressed to the person, or an operator asks: the chat may have been another
+        person's before.
+        """
+        user_id = self._chat_state.user_id(person)
+        if location.kind != "direct" or self._host.services.operator_policy.is_operator(user_id):
+            return True
+        return await self._recipient(approval_id) in ("", user_id)
+
+    async def _recipient(self, approval_id: str) -> str:
+        """Return the recipient of a prompt and its decision, as `recipient_of_run`."""
+        try:
+            record = await self._store.approvals.get(approval_id)
+        except NotFound:
+            return ""
+        run = await self._store.runs.find(task_id_from_request(record.request))
+        return recipient_of_run(run) if run is not None else ""
 
     async def _show_decision_if_any(self, approval_id: str) -> None:
         try:

@@ -28,6 +28,11 @@ class ChatState:
     def __init__(self, channel: Channel, store: Store, clock: Clock) -> None:
         self._channel, self._store, self._clock = channel, store, clock
 
+    @property
+    def channel_name(self) -> str:
+        """The name of the channel."""
+        return self._channel.name
+
     def user_id(self, person: Person) -> str:
         """Return the host's user id of a person on this channel."""
         return channel_person_principal(self._channel.name, person.id)

@@ -206,6 +206,20 @@ class IdentityLinks:
                 )
         await self._apply(found.change)
 
+    async def release(self, found: Identification) -> None:
+        """Store that a number is no longer the address of who had it, because a person who may not write has it now.
+
+        Of the writer nothing is stored; the rights of the number stay with the person who had it.
+        """
+        change = found.change
+        if change is None or change.links[0].person != found.person.id:
+            return
+        released = change.links[1:]
+        chats = {link.chat for link in released}
+        moved = tuple(each for each in change.moved_chats if each[1] in chats)
+        if released:
+            await self._apply(LinkChange(released, (), moved))
+
     async def change(self, change: IdentityChanged) -> None:
         """Give a person the ids that the platform reports; ids of nobody whom the host knows stay without rights."""
         link = await self._find_changed(change)

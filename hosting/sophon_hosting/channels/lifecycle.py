@@ -20,6 +20,7 @@ from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
+from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
@@ -29,6 +30,7 @@ from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_se
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.channels.outbound.undelivered import NOTICE_KIND, UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
+from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host
 
@@ -40,6 +42,9 @@ FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
 
 START_RETRY_SECONDS = 5.0
 """Delay before a channel is started again after an error of the host."""
+
+START_WAIT_SECONDS = 90.0
+"""How long a turn with files waits for its channel to start: longer than the delay after a rejected credential."""
 
 PROMPT_CHECK_SECONDS = 60.0
 """Interval at which missed prompts and decisions (of another process, or after an error) are sent."""
@@ -71,15 +76,19 @@ class ConnectedChannel:
             writer=writer,
             event_bus=host.event_bus,
         )
+        receipts = DeliveryReceiptHandler(channel, services.store, self.undelivered)
+        self._addresses = RecipientAddresses(services.store)
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
+        self._started = asyncio.Event()
         self.outbox_worker = OutboxWorker(
             channel,
             services.store.outbox,
             services.clock,
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
-            listener=self.undelivered,
+            find_chat=self._find_chat,
+            listener=receipts,
             on_unauthorized=self._credential_rejected.set,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
@@ -92,6 +101,7 @@ class ConnectedChannel:
             approval_prompts=self.approval_prompts,
             pairing=PairingService(services.store, services.clock),
             undelivered=self.undelivered,
+            receipts=receipts,
         )
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -102,6 +112,12 @@ class ConnectedChannel:
         """
         self.outbox_worker.hold()
         self._tasks = [asyncio.create_task(self.outbox_worker.run()), asyncio.create_task(self._run())]
+
+    async def wait_until_started(self) -> None:
+        """Wait until the channel has started, at most `START_WAIT_SECONDS`."""
+        with suppress(TimeoutError):
+            async with self._clock.timeout(START_WAIT_SECONDS):
+                await self._started.wait()
 
     async def stop_receiving(self) -> None:
         """Stop to receive; sending continues."""
@@ -131,16 +147,19 @@ class ConnectedChannel:
         while True:
             self._credential_rejected.clear()
             outcome = await self._try_start()
+            if outcome == "started":
+                self._started.set()
             if outcome == "started" and await self._serve():
                 rejections = 0
             self.outbox_worker.hold()
             rejections += outcome != "failed"
             await self._clock.sleep(START_RETRY_SECONDS if outcome == "failed" else credential_delay(rejections))
+            self._started.clear()
             await self.channel.stop()
 
     async def _serve(self) -> bool:
         """Send and do periodic work until the credential is rejected; return whether it was accepted before."""
-        health, was_running = self.channel.health, False
+        health, was_running, has_resumed = self.channel.health, False, False
         last_expiry = self._clock.monotonic()
         if not health.is_credential_rejected:
             self.outbox_worker.resume(clear_penalties=False)
@@ -149,6 +168,8 @@ class ConnectedChannel:
                 was_running = True
                 self.outbox_worker.resume()
                 await self._try_periodic(self.undelivered.announce_all)
+            if was_running and not has_resumed:  # before that the other pieces of a group could not arrive
+                has_resumed = await self._try_periodic(self.inbound.media_groups.resume)
             with suppress(TimeoutError):
                 async with self._clock.timeout(PROMPT_CHECK_SECONDS):
                     await self._credential_rejected.wait()
@@ -159,18 +180,19 @@ class ConnectedChannel:
                 await self._try_periodic(self.chat_state.expire_old)
         return was_running
 
-    async def _try_periodic(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def _try_periodic(self, action: Callable[[], Awaitable[None]]) -> bool:
         try:
             await action()
         except Exception as error:  # noqa: BLE001 - logged, and tried again
-            log_failure(log, error, "%s: periodic work on outgoing messages failed; it is retried", self.channel.name)
+            log_failure(log, error, "%s: periodic work failed; it is retried", self.channel.name)
+            return False
+        return True
 
     async def _try_start(self) -> StartOutcome:
         """Try to start the channel."""
         try:
             await self.approval_prompts.send_missing()
             await self.inbound.identities.load()
-            await self.inbound.media_groups.resume()
             await self.chat_state.expire_old()
             await self.channel.start(self.inbound)
         except ChannelError as error:
@@ -189,6 +211,11 @@ class ConnectedChannel:
             return "failed"
         self._start_error = ""
         return "started"
+
+    async def _find_chat(self, entry: OutboundEntry) -> str | None:
+        """Return the chat that reaches the recipient of an entry now, None if there is none."""
+        recipient = await self._addresses.find_recipient(entry)
+        return await self._addresses.find_chat(self.channel, recipient, entry.chat)
 
     async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""
@@ -249,7 +276,14 @@ class ChannelSupervisor:
             await self._typing.load_unfinished()
 
     async def prepare_run(self, run: Run) -> Run:
-        """Return the run with the files of its message, before its turn starts."""
+        """Return the run with the files of its message, before its turn starts.
+
+        Runs are resumed before the channels start, so a run with files waits for its channel. A process that does not
+        connect channels (`sophon worker`) waits for nothing.
+        """
+        connected = self._connected.get(run.channel)
+        if connected is not None and run.origin.get("attachments"):
+            await connected.wait_until_started()
         return await self._attachments.prepare_run(run)
 
     def connect(self, host: Host) -> None:

@@ -23,6 +23,7 @@ def build_answer_entries(run: Run, outcome: RunOutcome) -> Sequence[OutboundEntr
         chat=str(chat),
         kind="answer" if outcome.status == "completed" else outcome.status,
         payload=_payload(outcome),
+        recipient=run.owner if run.origin.get("kind") == "direct" else "",
     )
     return [entry]
 

@@ -20,8 +20,11 @@ class OutboundEntry:
     `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are no
     attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
     delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of
-    the delivered message, `retried_at` the time at which a dead letter was put back. The store maintains all fields
-    from `status` on.
+    the delivered message, `retried_at` the time at which a dead letter was put back. `dead_reason` is why a dead letter
+    was given up, "" if no reason was stated. `delivered`: the platform has confirmed that a sent entry arrived.
+    `recipient` is the user id of the person to whom a message in a direct chat is addressed, as the chat may be given
+    to somebody else before it is sent; "" for a group and for a message to whoever has the chat. The store maintains
+    all other fields from `status` on.
     """
 
     id: str
@@ -42,6 +45,9 @@ class OutboundEntry:
     interruptions: int = 0
     refusals: int = 0
     retried_at: datetime | None = None
+    recipient: str = ""
+    dead_reason: str = ""
+    delivered: bool = False
 
 
 DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
@@ -59,14 +65,15 @@ class Outbox(Protocol):
         | sending   |         |         | yes  | yes     | yes       | yes  | yes       |
         | refused   |         | yes     |      |         |           | yes  | yes       |
         | ambiguous |         | yes     | yes  |         |           | yes  | yes       |
-        | sent      |         |         |      |         |           |      |           |
+        | sent      |         |         |      |         |           | *    |           |
         | dead      | yes     |         |      |         |           |      |           |
         | withdrawn |         |         |      |         |           |      |           |
 
     `sending` is entered when the request is about to leave, not when a sender takes the entry: an entry that waits for
-    a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later. A dead
-    entry is a dead letter, which can be retried; a withdrawn one is no longer needed. Of two concurrent senders of one
-    entry, one gets IllegalTransition. Every transition returns the updated entry. Source: reference/channels.md.
+    a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later; only
+    `mark_failed` (*) makes a sent one a dead letter. A dead entry is a dead letter, which can be retried; a withdrawn
+    one is no longer needed. Of two concurrent senders of one entry, one gets IllegalTransition. Every transition
+    returns the updated entry. Source: reference/channels.md.
     """
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
@@ -94,10 +101,34 @@ class Outbox(Protocol):
         """Mark an entry as sending: its request is about to leave."""
         ...
 
-    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def mark_sent(
+        self, entry_id: str, platform_id: str | None = None, *, keep_payload: bool = False
+    ) -> OutboundEntry:
         """Mark an entry as sent: the platform accepted it. Counts an attempt, unless it confirms an earlier one.
 
-        Of the payload only the beginning of short values is kept, which shows what a reply quotes.
+        Of the payload only the beginning of short values is kept, which shows what a reply quotes; with `keep_payload`
+        all of it until `mark_delivered`: the platform may report later that the delivery failed.
+        """
+        ...
+
+    async def mark_delivered(self, entry_id: str) -> OutboundEntry:
+        """Record that a sent entry has arrived; the payload is shortened, as by `mark_sent`.
+
+        Raises IllegalTransition for another status.
+        """
+        ...
+
+    async def mark_failed(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
+        """Mark a sent entry as a dead letter: the platform reported later that it could not be delivered.
+
+        Raises IllegalTransition for another status, and for an entry that was delivered.
+        """
+        ...
+
+    async def readdress(self, entry_id: str, chat: str) -> OutboundEntry:
+        """Set the chat of a pending, refused or ambiguous entry: its recipient has another address now.
+
+        The entry keeps its place among the others. Raises IllegalTransition for another status.
         """
         ...
 
@@ -114,11 +145,11 @@ class Outbox(Protocol):
         """
         ...
 
-    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
-        """Mark an entry as a dead letter: it is not sent, unless it is retried."""
+    async def mark_dead(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
+        """Mark an entry as a dead letter: it is not sent, unless it is retried. `reason` is stored as `dead_reason`."""
         ...
 
-    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+    async def mark_message_dead(self, entry_id: str, error: str, reason: str = "") -> list[OutboundEntry]:
         """Mark an entry and the other open parts of its message as dead letters; return them, in order.
 
         Parts of one message are the entries of one run and chat, or those whose ids (`{name}:{number}`) have one name.
@@ -127,7 +158,14 @@ class Outbox(Protocol):
         ...
 
     async def give_up(
-        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+        self,
+        entry_id: str,
+        error: str,
+        session_id: str,
+        events: DeadLetterEvents,
+        *,
+        whole_message: bool,
+        reason: str = "",
     ) -> tuple[list[OutboundEntry], int]:
         """Do what `mark_message_dead` (or, without `whole_message`, `mark_dead`) does, and append the events that
         `events` builds from the dead letters to the log of their session, in one transaction.
@@ -173,6 +211,12 @@ class Outbox(Protocol):
         """Return one entry."""
         ...
 
+    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+        """Return the entry that was sent as the platform's message of that id, the newest of several; None if there is
+        none.
+        """
+        ...
+
     async def list(
         self,
         *,
@@ -180,9 +224,10 @@ class Outbox(Protocol):
         channel: str | None = None,
         status: OutboundStatus | None = None,
         chat: str | None = None,
+        recipient: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
-        """Return the entries of one run, channel, status or chat, or all of them, oldest first."""
+        """Return the entries of one run, channel, status, chat or recipient, or all of them, oldest first."""
         ...
 
     async def count_dead(self) -> int:

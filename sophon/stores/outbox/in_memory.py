@@ -60,9 +60,23 @@ class InMemoryOutbox:
         """See `Outbox.mark_sending`."""
         return self._store(transitions.mark_sending(self._get(entry_id)))
 
-    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def mark_sent(
+        self, entry_id: str, platform_id: str | None = None, *, keep_payload: bool = False
+    ) -> OutboundEntry:
         """See `Outbox.mark_sent`."""
-        return self._store(transitions.mark_sent(self._get(entry_id), platform_id))
+        return self._store(transitions.mark_sent(self._get(entry_id), platform_id, keep_payload=keep_payload))
+
+    async def mark_delivered(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_delivered`."""
+        return self._store(transitions.mark_delivered(self._get(entry_id)))
+
+    async def mark_failed(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
+        """See `Outbox.mark_failed`."""
+        return self._store(transitions.mark_failed(self._get(entry_id), error, reason))
+
+    async def readdress(self, entry_id: str, chat: str) -> OutboundEntry:
+        """See `Outbox.readdress`."""
+        return self._store(transitions.readdress(self._get(entry_id), chat))
 
     async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """See `Outbox.mark_refused`."""
@@ -74,19 +88,26 @@ class InMemoryOutbox:
         """See `Outbox.mark_ambiguous`."""
         return self._store(transitions.mark_ambiguous(self._get(entry_id), error, retry_at))
 
-    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+    async def mark_dead(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
         """See `Outbox.mark_dead`."""
-        return self._store(transitions.mark_dead(self._get(entry_id), error))
+        return self._store(transitions.mark_dead(self._get(entry_id), error, reason))
 
-    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+    async def mark_message_dead(self, entry_id: str, error: str, reason: str = "") -> list[OutboundEntry]:
         """See `Outbox.mark_message_dead`."""
-        return [self._store(entry) for entry in self._find_dead(entry_id, error, whole_message=True)]
+        return [self._store(entry) for entry in self._find_dead(entry_id, error, reason, whole_message=True)]
 
     async def give_up(
-        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+        self,
+        entry_id: str,
+        error: str,
+        session_id: str,
+        events: DeadLetterEvents,
+        *,
+        whole_message: bool,
+        reason: str = "",
     ) -> tuple[list[OutboundEntry], int]:
         """See `Outbox.give_up`."""
-        dead = self._find_dead(entry_id, error, whole_message=whole_message)
+        dead = self._find_dead(entry_id, error, reason, whole_message=whole_message)
         last = await self._events.append(session_id, events(dead))
         return [self._store(entry) for entry in dead], last
 
@@ -130,6 +151,14 @@ class InMemoryOutbox:
         """See `Outbox.get`."""
         return self._get(entry_id)
 
+    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+        """See `Outbox.find_by_platform_id`."""
+        wanted = (channel, account, platform_id)
+        for entry in reversed(self._entries.values()):
+            if (entry.channel, entry.account, entry.platform_id) == wanted:
+                return entry
+        return None
+
     async def list(
         self,
         *,
@@ -137,6 +166,7 @@ class InMemoryOutbox:
         channel: str | None = None,
         status: OutboundStatus | None = None,
         chat: str | None = None,
+        recipient: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `Outbox.list`."""
@@ -147,6 +177,7 @@ class InMemoryOutbox:
             and (channel is None or entry.channel == channel)
             and (status is None or entry.status == status)
             and (chat is None or entry.chat == chat)
+            and (recipient is None or entry.recipient == recipient)
         )
         return list(itertools.islice(selected, max(limit, 0)))
 
@@ -170,7 +201,7 @@ class InMemoryOutbox:
             raise NotFound("outbound entry", entry_id)
         return entry
 
-    def _find_dead(self, entry_id: str, error: str, *, whole_message: bool) -> Sequence[OutboundEntry]:
+    def _find_dead(self, entry_id: str, error: str, reason: str, *, whole_message: bool) -> Sequence[OutboundEntry]:
         """Return what is to be stored as dead letters: an entry, and the other open parts of its message."""
         entry = self._get(entry_id)
         others = [
@@ -178,7 +209,7 @@ class InMemoryOutbox:
             for other in (self._list_open() if whole_message else ())
             if other.id != entry_id and other.status != "sending" and transitions.is_same_message(entry, other)
         ]
-        return [transitions.mark_dead(each, error) for each in (entry, *others)]
+        return [transitions.mark_dead(each, error, reason) for each in (entry, *others)]
 
     def _list_open(self) -> Sequence[OutboundEntry]:
         return [self._entries[entry_id] for entry_id in self._open]

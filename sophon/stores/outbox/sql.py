@@ -71,6 +71,16 @@ _CLEAR_PENALTIES = (
     )
     .values(not_before=None, refusals=0)
 )
+_SELECT_BY_PLATFORM_ID = (
+    select(outbound)
+    .where(
+        outbound.c.platform_id == bindparam("platform_id"),
+        outbound.c.channel == bindparam("channel"),
+        outbound.c.account == bindparam("account"),
+    )
+    .order_by(outbound.c.number.desc())
+    .limit(1)
+)
 _COUNT_DEAD = select(func.count()).select_from(outbound).where(IS_DEAD_LETTER)
 
 _Transition: TypeAlias = Callable[[OutboundEntry], OutboundEntry]
@@ -101,9 +111,25 @@ class SqlOutbox:
         """See `Outbox.mark_sending`."""
         return await self._apply_transition(entry_id, transitions.mark_sending)
 
-    async def mark_sent(self, entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def mark_sent(
+        self, entry_id: str, platform_id: str | None = None, *, keep_payload: bool = False
+    ) -> OutboundEntry:
         """See `Outbox.mark_sent`."""
-        return await self._apply_transition(entry_id, partial(transitions.mark_sent, platform_id=platform_id))
+        return await self._apply_transition(
+            entry_id, partial(transitions.mark_sent, platform_id=platform_id, keep_payload=keep_payload)
+        )
+
+    async def mark_delivered(self, entry_id: str) -> OutboundEntry:
+        """See `Outbox.mark_delivered`."""
+        return await self._apply_transition(entry_id, transitions.mark_delivered)
+
+    async def mark_failed(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
+        """See `Outbox.mark_failed`."""
+        return await self._apply_transition(entry_id, partial(transitions.mark_failed, error=error, reason=reason))
+
+    async def readdress(self, entry_id: str, chat: str) -> OutboundEntry:
+        """See `Outbox.readdress`."""
+        return await self._apply_transition(entry_id, partial(transitions.readdress, chat=chat))
 
     async def mark_refused(self, entry_id: str, retry_at: datetime, error: str) -> OutboundEntry:
         """See `Outbox.mark_refused`."""
@@ -117,22 +143,29 @@ class SqlOutbox:
             entry_id, partial(transitions.mark_ambiguous, error=error, retry_at=retry_at)
         )
 
-    async def mark_dead(self, entry_id: str, error: str) -> OutboundEntry:
+    async def mark_dead(self, entry_id: str, error: str, reason: str = "") -> OutboundEntry:
         """See `Outbox.mark_dead`."""
-        return await self._apply_transition(entry_id, partial(transitions.mark_dead, error=error))
+        return await self._apply_transition(entry_id, partial(transitions.mark_dead, error=error, reason=reason))
 
-    async def mark_message_dead(self, entry_id: str, error: str) -> list[OutboundEntry]:
+    async def mark_message_dead(self, entry_id: str, error: str, reason: str = "") -> list[OutboundEntry]:
         """See `Outbox.mark_message_dead`."""
-        return await self._database.write(partial(_mark_message_dead, entry_id=entry_id, error=error))
+        return await self._database.write(partial(_mark_message_dead, entry_id=entry_id, error=error, reason=reason))
 
     async def give_up(
-        self, entry_id: str, error: str, session_id: str, events: DeadLetterEvents, *, whole_message: bool
+        self,
+        entry_id: str,
+        error: str,
+        session_id: str,
+        events: DeadLetterEvents,
+        *,
+        whole_message: bool,
+        reason: str = "",
     ) -> tuple[list[OutboundEntry], int]:
         """See `Outbox.give_up`."""
         mark_dead = _mark_message_dead if whole_message else _mark_dead
 
         def write(connection: Connection) -> tuple[list[OutboundEntry], int]:
-            dead = mark_dead(connection, entry_id, error)
+            dead = mark_dead(connection, entry_id, error, reason)
             return dead, add_events(connection, session_id=session_id, new=events(dead), at=self._clock.now())
 
         return await self._database.write(write)
@@ -170,6 +203,14 @@ class SqlOutbox:
         """See `Outbox.get`."""
         return await self._database.read(partial(_get, entry_id=entry_id))
 
+    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+        """See `Outbox.find_by_platform_id`."""
+        query = _SELECT_BY_PLATFORM_ID
+        found = await self._database.read(
+            partial(_find, query=query, channel=channel, account=account, platform_id=platform_id)
+        )
+        return found[0] if found else None
+
     async def list(
         self,
         *,
@@ -177,11 +218,18 @@ class SqlOutbox:
         channel: str | None = None,
         status: OutboundStatus | None = None,
         chat: str | None = None,
+        recipient: str | None = None,
         limit: int = 100,
     ) -> list[OutboundEntry]:
         """See `Outbox.list`."""
         query = select(outbound).order_by(outbound.c.number).limit(max(limit, 0))
-        for column, value in ((outbound.c.run_id, run_id), (outbound.c.channel, channel), (outbound.c.chat, chat)):
+        wanted = {
+            outbound.c.run_id: run_id,
+            outbound.c.channel: channel,
+            outbound.c.chat: chat,
+            outbound.c.recipient: recipient,
+        }
+        for column, value in wanted.items():
             if value is not None:
                 query = query.where(column == value)
         if status is not None:
@@ -233,25 +281,29 @@ def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry |
         "interruptions": entry.interruptions,
         "refusals": entry.refusals,
         "retried_at": entry.retried_at,
+        "dead_reason": entry.dead_reason,
+        "delivered": entry.delivered,
     }
+    if before is not None and entry.chat != before.chat:
+        changes["chat"] = entry.chat
     if before is not None and entry.payload is not before.payload:
         changes["payload"] = entry.payload
     connection.execute(_UPDATE.values(changes), {"which": entry.id})
     return entry
 
 
-def _mark_dead(connection: Connection, entry_id: str, error: str) -> list[OutboundEntry]:
-    return [_apply_transition(connection, entry_id, partial(transitions.mark_dead, error=error))]
+def _mark_dead(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
+    return [_apply_transition(connection, entry_id, partial(transitions.mark_dead, error=error, reason=reason))]
 
 
-def _mark_message_dead(connection: Connection, entry_id: str, error: str) -> list[OutboundEntry]:
+def _mark_message_dead(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
     entry = _get(connection, entry_id)
-    dead = [_write(connection, transitions.mark_dead(entry, error))]
+    dead = [_write(connection, transitions.mark_dead(entry, error, reason))]
     rows = connection.execute(
         _SELECT_OPEN_OF_CHAT, {"channel": entry.channel, "account": entry.account, "chat": entry.chat}
     ).all()
     others = [other for other in map(_to_entry, rows) if transitions.is_same_message(entry, other)]
-    return dead + [_write(connection, transitions.mark_dead(other, error)) for other in others]
+    return dead + [_write(connection, transitions.mark_dead(other, error, reason)) for other in others]
 
 
 def _clear_penalties(connection: Connection, channel: str) -> int:
@@ -300,6 +352,9 @@ def _to_row(entry: OutboundEntry) -> dict[str, Any]:
         "interruptions": entry.interruptions,
         "refusals": entry.refusals,
         "retried_at": entry.retried_at,
+        "recipient": entry.recipient,
+        "dead_reason": entry.dead_reason,
+        "delivered": entry.delivered,
     }
 
 
@@ -323,4 +378,7 @@ def _to_entry(row: Row[Any]) -> OutboundEntry:
         row.interruptions,
         row.refusals,
         row.retried_at,
+        row.recipient,
+        row.dead_reason,
+        row.delivered,
     )

@@ -51,6 +51,7 @@ def prepare_entries(entries: Sequence[OutboundEntry], at: datetime) -> list[Outb
             entry.position,
             entry.not_before,
             created_at=at,
+            recipient=entry.recipient,
         )
         for entry in sorted(entries, key=lambda entry: entry.position)
     ]
@@ -66,7 +67,7 @@ def mark_sending(entry: OutboundEntry) -> OutboundEntry:
     return _transition(entry, "sending", not_before=None)
 
 
-def mark_sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
+def mark_sent(entry: OutboundEntry, platform_id: str | None, *, keep_payload: bool = False) -> OutboundEntry:
     """Return the entry after `Outbox.mark_sent`, with what remains of its payload."""
     attempts = entry.attempts + (entry.status == "sending")
     return _transition(
@@ -75,8 +76,29 @@ def mark_sent(entry: OutboundEntry, platform_id: str | None) -> OutboundEntry:
         platform_id=platform_id,
         attempts=attempts,
         not_before=None,
-        payload=shorten_payload(entry.payload),
+        payload=entry.payload if keep_payload else shorten_payload(entry.payload),
     )
+
+
+def mark_delivered(entry: OutboundEntry) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_delivered`."""
+    if entry.status != "sent":
+        raise IllegalTransition("outbound entry", entry.id, entry.status, "delivered", TRANSITIONS[entry.status])
+    return entry if entry.delivered else replace(entry, delivered=True, payload=shorten_payload(entry.payload))
+
+
+def mark_failed(entry: OutboundEntry, error: str, reason: str) -> OutboundEntry:
+    """Return the entry after `Outbox.mark_failed`."""
+    if entry.status != "sent" or entry.delivered:
+        raise IllegalTransition("outbound entry", entry.id, entry.status, "failed", TRANSITIONS[entry.status])
+    return replace(entry, status="dead", last_error=redact(error), dead_reason=reason)
+
+
+def readdress(entry: OutboundEntry, chat: str) -> OutboundEntry:
+    """Return the entry after `Outbox.readdress`."""
+    if entry.status not in WAITING:
+        raise IllegalTransition("outbound entry", entry.id, entry.status, "readdressed", TRANSITIONS[entry.status])
+    return replace(entry, chat=chat)
 
 
 def shorten_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,9 +126,9 @@ def mark_interrupted(entry: OutboundEntry) -> OutboundEntry:
     )
 
 
-def mark_dead(entry: OutboundEntry, error: str) -> OutboundEntry:
+def mark_dead(entry: OutboundEntry, error: str, reason: str = "") -> OutboundEntry:
     """Return the entry after `Outbox.mark_dead`."""
-    return _transition(entry, "dead", last_error=error, not_before=None)
+    return _transition(entry, "dead", last_error=error, not_before=None, dead_reason=reason)
 
 
 def withdraw(entry: OutboundEntry, reason: str) -> OutboundEntry:
@@ -116,7 +138,9 @@ def withdraw(entry: OutboundEntry, reason: str) -> OutboundEntry:
 
 def retry(entry: OutboundEntry, at: datetime) -> OutboundEntry:
     """Return the entry after `Outbox.retry`."""
-    return _transition(entry, "pending", attempts=0, interruptions=0, refusals=0, not_before=None, retried_at=at)
+    return _transition(
+        entry, "pending", attempts=0, interruptions=0, refusals=0, not_before=None, retried_at=at, dead_reason=""
+    )
 
 
 def postpone(entry: OutboundEntry, until: datetime) -> OutboundEntry:

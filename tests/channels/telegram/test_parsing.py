@@ -78,6 +78,7 @@ def test_only_a_topics_messages_are_in_a_thread(fields: dict[str, Any], thread: 
         ("@sophon_bot in code", [("code", 0, 11)], False, "@sophon_bot in code"),
         ("/stop now", [("bot_command", 0, 5)], True, "/stop now"),
         ("/stop@sophon_bot now", [("bot_command", 0, 16)], True, "/stop now"),
+        ("/stop@Sophon_Bot now", [], False, "/stop now"),
         ("/stop@other_bot now", [("bot_command", 0, 15)], False, "/stop@other_bot now"),
         ("Sophon, go", [("text_mention", 0, 6)], True, "Sophon, go"),
         ("hello", [("mention", 90, 5), ("mention", -1, 3), ("mention", 0, 0)], False, "hello"),

@@ -188,6 +188,29 @@ async def test_a_revoked_token_refuses_everything(channel: TelegramChannel, api:
     assert channel.health.is_credential_rejected
 
 
+async def test_a_pause_of_the_whole_bot_is_shown_and_logged_until_it_is_over(
+    channel: TelegramChannel, api: BotApi, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.script("sendMessage", *[Answer.error(429, "Too Many Requests", retry_after=86_400)] * 3)
+    for chat in ("1", "2", "3"):
+        assert await sent(channel, OutboundMessage("a"), chat) == SendDeferred(
+            "sendMessage: 429: Too Many Requests", timedelta(days=1)
+        )
+    assert "nothing is sent until" in channel.health.detail
+    assert sum("nothing is sent until" in record.getMessage() for record in caplog.records) == 1
+    await clock.advance(61)
+    assert isinstance(await sent(channel, OutboundMessage("a"), "9"), SendSucceeded)
+    assert channel.health.detail == ""
+
+
+@pytest.mark.parametrize("demanded", [10**12, 2**62])
+async def test_an_absurd_delay_is_a_refusal_for_a_day(channel: TelegramChannel, api: BotApi, demanded: int) -> None:
+    api.script("sendMessage", Answer.error(429, "Too Many Requests", retry_after=demanded))
+    result = await sent(channel, OutboundMessage("a"))
+    assert isinstance(result, SendDeferred)
+    assert result.retry_after == timedelta(days=1)
+
+
 async def test_after_a_429_the_chat_is_left_alone_without_asking_again(channel: TelegramChannel, api: BotApi) -> None:
     api.script("sendMessage", Answer.error(429, "Too Many Requests", retry_after=17))
     await sent(channel, OutboundMessage("one"))

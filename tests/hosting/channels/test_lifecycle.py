@@ -14,6 +14,7 @@ from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Attachment, ChatLocation
+from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import lifecycle as switchboard
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
@@ -122,5 +123,84 @@ async def test_a_command_to_another_bot_of_a_group_is_left_alone(start) -> None:
     await running.channel.deliver_message("/stop@other_bot", location=GROUP)
     running.brain.gate.set()
     await running.channel.wait_for_text("You said: wait", GROUP)
-    await running.channel.deliver_message("/help@sophon_bot", location=GROUP, is_mention=True)
+    await running.channel.deliver_message("/help", location=GROUP, is_mention=True)
     await running.channel.wait_for_text("/stop: stop the running tasks", GROUP)
+
+
+@pytest.mark.parametrize("text", ["/new@other_bot", "/stop@other_bot and @sophon_bot"])
+async def test_a_command_to_another_bot_is_not_executed_though_it_replies_to_us_or_mentions_us(
+    start, text: str
+) -> None:
+    running = await start(policy=AccessPolicy(allow_from=frozenset({"1"}), group_policy="MentionOnly"))
+    await running.channel.deliver_message(text, location=GROUP, is_mention=True)
+    await running.channel.deliver_message("/help", location=GROUP, is_mention=True)
+    await running.channel.wait_for_text("list the commands", GROUP)
+    assert len(running.channel.sent_texts(GROUP)) == 1
+
+
+async def test_a_command_to_another_bot_in_a_direct_chat_is_answered_and_not_executed(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("/new@other_bot")
+    await running.channel.wait_for_text("addressed to @other_bot")
+    assert await running.store.channel_state.list("session") == []
+
+
+async def test_a_turn_that_goes_on_after_a_restart_waits_for_its_channel_before_it_fetches_files(start) -> None:
+    class Slow(SyntheticChannel):
+        """Its start takes until a gate opens, and before it nothing can be downloaded."""
+
+        gate, asked = asyncio.Event(), asyncio.Event()
+
+        async def start(self, inbox: Any) -> None:
+            self.asked.set()
+            await self.gate.wait()
+            await super().start(inbox)
+
+        async def download_attachment(self, attachment: Any, target: str, *, max_bytes: int) -> int:
+            if self.health.state != "running":
+                raise ChannelError("the channel is not running")
+            return await super().download_attachment(attachment, target, max_bytes=max_bytes)
+
+    first = await start()
+    await first.host.pause()
+    await first.channel.deliver_message("look", attachments=(Attachment("f", "document", "a.txt"),))
+    await first.end()
+    channel = Slow(attachment_contents={"f": b"content"})
+    running = await start(store=first.store, channel=channel)
+    await running.host.resume()
+    await channel.asked.wait()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    channel.gate.set()
+    await channel.wait_for_text("7 bytes")
+
+
+async def test_a_channel_that_cannot_start_holds_a_turn_for_a_bounded_time(start, monkeypatch) -> None:
+    monkeypatch.setattr(switchboard, "START_WAIT_SECONDS", 0.01)
+    running = await start(channel=SyntheticChannel(start_error="no token"))
+    file = {"id": "f", "kind": "document", "name": "a.txt"}
+    run = Run("r1", "s", channel="synthetic", text="look", origin={"chat": "10", "attachments": [file]})
+    assert "could not be downloaded" in (await running.switchboard.prepare_run(run)).text
+
+
+async def test_an_album_that_a_kill_cut_waits_for_its_channel_and_for_the_other_pieces(start) -> None:
+    class Late(SyntheticChannel):
+        """It runs only when a test says so."""
+
+        is_ready = False
+
+        async def start(self, inbox: Any) -> None:
+            await super().start(inbox)
+            self.health.state = "running" if self.is_ready else "starting"
+
+    first = await start()
+    album = {"media_group_id": "x"}
+    piece = await first.channel.deliver_message("one", **album)
+    await first.end()
+    assert len(await first.store.channel_state.list("piece")) == 1
+    running = await start(store=first.store, channel=Late())
+    await running.channel.wait_until(lambda: running.channel.health.state == "starting")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert running.switchboard._connected["synthetic"].inbound.media_groups._tasks == {}
+    assert piece.media_group_id == "x"

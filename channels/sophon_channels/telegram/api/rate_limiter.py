@@ -30,6 +30,11 @@ BREAKER_CHATS = 3
 BREAKER_SECONDS = 30.0
 """If this many chats are refused within this time, the whole bot is considered limited."""
 
+MAX_BOT_PAUSE_SECONDS = 60.0
+"""Maximum pause of the whole bot; a longer delay that Telegram demands applies to the chat that it was demanded for."""
+MAX_CHAT_PAUSE_SECONDS = 86_400.0
+"""Maximum delay of a chat that is taken from Telegram's answer."""
+
 MAX_CHATS = 10_000
 """Number of chats remembered; the least recently used one is evicted."""
 
@@ -114,7 +119,9 @@ class TelegramRateLimiter:
         return True
 
     def record_refusal(self, chat: str, retry_after: timedelta) -> RateLimitDelay:
-        """Record a 429 from Telegram and return the delay. Several chats in a short time limit the whole bot."""
+        """Record a 429 from Telegram and return the delay of its chat. Several chats in a short time pause the whole
+        bot too, for at most `MAX_BOT_PAUSE_SECONDS`; `acquire_message` applies that.
+        """
         now, state = self._clock.monotonic(), self._chat_limits(chat)
         seconds = retry_after.total_seconds()
         state.limited_until = max(state.limited_until, now + seconds)
@@ -123,8 +130,12 @@ class TelegramRateLimiter:
         self._refusals.append((now, chat))
         recent_chats = {name for at, name in self._refusals if at > now - BREAKER_SECONDS}
         if len(recent_chats) >= BREAKER_CHATS:
-            self._bot_limited_until = max(self._bot_limited_until, now + seconds)
-        return RateLimitDelay(retry_after, is_account_wide=len(recent_chats) >= BREAKER_CHATS)
+            self._bot_limited_until = max(self._bot_limited_until, now + min(seconds, MAX_BOT_PAUSE_SECONDS))
+        return RateLimitDelay(retry_after)
+
+    def bot_pause_seconds(self) -> float:
+        """Return for how long the whole bot is still paused, 0 if it is not."""
+        return max(self._bot_limited_until - self._clock.monotonic(), 0.0)
 
     def statistics(self) -> dict[str, int]:
         """Return the number of chats remembered, of refusals by Telegram, and of messages delayed here."""

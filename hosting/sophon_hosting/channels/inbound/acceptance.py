@@ -5,6 +5,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TypeAlias
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
 from sophon.stores.sessions.contract import SessionSummary
@@ -43,6 +44,9 @@ SEVERAL_OVER_SHARE_MESSAGE = (
 )
 """Reply to the first of several messages of a person whose share of the queue is full."""
 
+Rejections: TypeAlias = dict[str, list[tuple[InboundMessage, QueueFull]]]
+"""Messages that the queue rejected, by chat."""
+
 
 class MessageAcceptor:
     """Acceptor of one channel's messages. The messages of a chat are accepted in their order."""
@@ -64,26 +68,29 @@ class MessageAcceptor:
 
         A message that was accepted before has no effect.
         """
-        for start in range(0, len(messages), MAX_CONCURRENT):
-            await self._accept_together(messages[start : start + MAX_CONCURRENT])
+        rejected: Rejections = defaultdict(list)
+        try:
+            for start in range(0, len(messages), MAX_CONCURRENT):
+                await self._accept_together(messages[start : start + MAX_CONCURRENT], rejected)
+        finally:  # one notice per chat for all of them
+            await self._report_rejected(rejected)
 
-    async def _accept_together(self, messages: Sequence[InboundMessage]) -> None:
+    async def _accept_together(self, messages: Sequence[InboundMessage], rejected: Rejections) -> None:
+        """Accept at most `MAX_CONCURRENT` messages; add those that the queue rejects to `rejected`."""
         requests = await self._build_requests(messages)
         # The tasks run in this order up to their write, and the store commits writes in order of arrival.
         results = await asyncio.gather(*(self._host.accept(each) for each in requests), return_exceptions=True)
         accepted: list[tuple[InboundMessage, str, TaskReceipt]] = []
-        rejected: dict[str, list[tuple[InboundMessage, QueueFull]]] = defaultdict(list)
         for message, result in zip(messages, results, strict=True):
             if isinstance(result, SessionTaken):  # the session was deleted meanwhile
-                await self._accept_together([message])
+                await self._accept_together([message], rejected)
             elif isinstance(result, QueueFull):
                 rejected[message.location.key].append((message, result))
             elif isinstance(result, InputError):
                 name, text = f"bad:{self._event_name(message)}", f"⚠️ {result}"
-                await self._writer.write_notice(message.location.key, name, text, message.message_id)
+                await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
             elif not isinstance(result, BaseException):
                 accepted.append((message, f"queued:{self._event_name(message)}", result))
-        await self._report_rejected(rejected)
         self._queue_notices.schedule(accepted)
         self._raise_first_error(results, messages)
 
@@ -145,7 +152,7 @@ class MessageAcceptor:
             trace=new_trace_id(),
         )
 
-    async def _report_rejected(self, rejected: dict[str, list[tuple[InboundMessage, QueueFull]]]) -> None:
+    async def _report_rejected(self, rejected: Rejections) -> None:
         """Tell each chat once how many of its messages the full queue rejected."""
         now = self._host.services.clock.monotonic()
         for chat, refusals in rejected.items():
@@ -154,7 +161,8 @@ class MessageAcceptor:
                 continue
             first, error = refusals[0]
             text = format_rejection(error, len(refusals))
-            await self._writer.write_notice(chat, f"full:{self._event_name(first)}", text, first.message_id)
+            name = f"full:{self._event_name(first)}"
+            await self._writer.write_reply(first.location, first.person, name, text, first.message_id)
             self._queue_full_notices = {
                 each: at
                 for each, at in self._queue_full_notices.items()

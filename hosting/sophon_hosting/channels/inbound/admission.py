@@ -78,6 +78,8 @@ class AdmissionControl:
                 forget()
             await self._identities.store(found)
             await self._chat_state.record_person_name(found.person)
+        else:
+            await self._identities.release(found)
         return Admission(found.person, found.location, decision)
 
     async def decide_access(self, person: Person, location: ChatLocation, *, mentioned: bool) -> AccessDecision:

@@ -17,6 +17,7 @@ from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
+from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
@@ -151,14 +152,15 @@ class ChatCommandHandler:
     async def _send_last_answer(self, request: ChatCommandRequest) -> str:
         """Send the undelivered answers of the chat again, or else the last answer of the conversation."""
         message = request.message
-        count = await self._undelivered.redeliver(message.location)
+        count = await self._undelivered.redeliver(message.location, message.person)
         if count:
             return f"{'The undelivered answer was' if count == 1 else f'{count} undelivered answers were'} sent again."
         text = await self._find_last_answer(request.session_id)
         if not text:
             return "There is no answer in this conversation yet."
         name = f"last:{message.location.key}:{message.external_id}"
-        await self._writer.write(message.location.key, name, OutboundMessage(text), "note")
+        recipient = recipient_in_chat(self._chat_state.channel_name, message.location, message.person)
+        await self._writer.write(message.location.key, name, OutboundMessage(text), "note", recipient=recipient)
         return "That was the last answer of this conversation; all were delivered."
 
     async def _find_last_answer(self, session_id: str) -> str:

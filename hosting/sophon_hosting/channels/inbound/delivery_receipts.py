@@ -1,37 +1,80 @@
-"""Delivery receipts: counts per status; a message that failed after it was sent is reported to its chat."""
+"""Delivery receipts: counts per status; a message that failed after it was sent becomes a dead letter."""
 
 import logging
+from collections import OrderedDict
+from collections.abc import Sequence
 
-from sophon_channels.contract import Channel, ChatLocation, DeliveryReceipt
-from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.message_lookup import MessageLookup
-from sophon_hosting.channels.outbound.entries import OutboundWriter
-from sophon_hosting.channels.outbound.refusals import report_refusal
+from sophon.errors import IllegalTransition, NotFound
+from sophon.stores.contract import Store
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.contract import Channel, DeliveryReceipt
+from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 
 log = logging.getLogger("sophon")
 
+MAX_EARLY_RECEIPTS = 1000
+"""Number of remembered receipts of messages whose send is not stored yet; the oldest is forgotten."""
+
 
 class DeliveryReceiptHandler:
-    """Handler of one channel's delivery receipts."""
+    """Handler of one channel's delivery receipts, and `DeliveryListener` in front of `UndeliveredAnswers`.
 
-    def __init__(
-        self, channel: Channel, chat_state: ChatState, writer: OutboundWriter, message_lookup: MessageLookup
-    ) -> None:
-        self._channel, self._chat_state = channel, chat_state
-        self._writer, self._lookup = writer, message_lookup
+    A receipt may arrive before the response to the send is stored; it is applied then.
+    """
+
+    def __init__(self, channel: Channel, store: Store, undelivered: UndeliveredAnswers) -> None:
+        self._channel, self._outbox, self._undelivered = channel, store.outbox, undelivered
+        self._early: OrderedDict[str, DeliveryReceipt] = OrderedDict()
 
     async def handle(self, receipt: DeliveryReceipt) -> None:
-        """Count the status; log a failure, and tell the chat unless a further message would fail too.
-
-        A notice belongs to no run, and so its failure is told to nobody: notices about notices would never end.
-        """
+        """Count the status, and apply it to the entry that was sent as this message."""
         counts = self._channel.health.counts
         counts[receipt.status] = counts.get(receipt.status, 0) + 1
-        if receipt.status != "failed":
+        if receipt.status == "sent":
             return
-        log.warning("%s: a message was not delivered: %s %s", self._channel.name, receipt.code or "", receipt.reason)
-        if receipt.chat and not receipt.is_chat_unreachable:
-            session = await self._chat_state.current_session(ChatLocation(receipt.chat))
-            entry = await self._lookup.find_sent(session, receipt.message_id)
-            if entry is not None:
-                await report_refusal(self._writer, entry, receipt.reason)
+        if receipt.status == "failed":
+            log.warning(
+                "%s: a message was not delivered: %s %s", self._channel.name, receipt.code or "", receipt.reason
+            )
+        name, account = self._channel.name, self._channel.account
+        entry = await self._outbox.find_by_platform_id(name, account, receipt.message_id)
+        if entry is not None:
+            await self._apply(entry, receipt)
+            return
+        self._early[receipt.message_id] = receipt
+        while len(self._early) > MAX_EARLY_RECEIPTS:
+            self._early.popitem(last=False)
+
+    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
+        """See `DeliveryListener.before_undelivered`."""
+        await self._undelivered.before_undelivered(entry, reason, error)
+
+    async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
+        """See `DeliveryListener.handle_undelivered`."""
+        await self._undelivered.handle_undelivered(entries, reason)
+
+    async def handle_sent(self, entry: OutboundEntry) -> None:
+        """See `DeliveryListener.handle_sent`; applies a receipt that came before."""
+        await self._undelivered.handle_sent(entry)
+        receipt = self._early.pop(entry.platform_id or "", None)
+        if receipt is not None:
+            await self._apply(entry, receipt)
+
+    async def _apply(self, entry: OutboundEntry, receipt: DeliveryReceipt) -> None:
+        """Record the delivery, or give up the entry as after a refused send. A repeated receipt has no effect."""
+        if entry.status != "sent" or entry.delivered:
+            return
+        try:
+            if receipt.status != "failed":
+                await self._outbox.mark_delivered(entry.id)
+                return
+            reason: UndeliveredReason = "chat_gone" if receipt.is_chat_unreachable else "rejected"
+            error = receipt.reason or f"the platform reports the error {receipt.code}"
+            await self._undelivered.before_undelivered(entry, reason, error)
+            dead = await self._outbox.mark_failed(entry.id, error, reason)
+        except (IllegalTransition, NotFound):  # another receipt was first, or its session was deleted
+            return
+        counts = self._channel.health.counts
+        counts["undelivered"] = counts.get("undelivered", 0) + 1
+        await self._undelivered.handle_undelivered([dead], reason)

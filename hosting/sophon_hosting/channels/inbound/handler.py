@@ -38,6 +38,8 @@ log = logging.getLogger("sophon")
 
 PRESS_FAILED_NOTE = "this did not work; the host's log has the error"
 """Note at a button whose press could not be handled."""
+OTHER_BOT_MESSAGE = "This command is addressed to @{name}, and was not executed here. Send it without the name."
+"""Answer in a direct chat to a command that names another bot; in a group it is ignored."""
 MAY_NOT_WRITE_NOTE = "you may not decide this"
 """Note at a button that was pressed by somebody who may not write in the chat."""
 
@@ -59,6 +61,7 @@ class InboundHandler:
         approval_prompts: ApprovalPrompts,
         pairing: PairingService,
         undelivered: UndeliveredAnswers,
+        receipts: DeliveryReceiptHandler,
     ) -> None:
         store, clock = host.services.store, host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
@@ -73,12 +76,11 @@ class InboundHandler:
         self._admission = AdmissionControl(
             channel, policy, chat_state=chat_state, identities=self.identities, pairing=pairing, writer=writer
         )
-        lookup = MessageLookup(store)
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, lookup)
+        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store))
         self.media_groups = MediaGroupAssembler(channel, store, clock, self._handle_media_group)
         self._acknowledgements = PressAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
-        self._receipts = DeliveryReceiptHandler(channel, chat_state, writer, lookup)
+        self._receipts = receipts
         self._accepts_events = True
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:
@@ -137,8 +139,8 @@ class InboundHandler:
     async def _store_messages(self, messages: Sequence[InboundMessage]) -> None:
         """Store messages that are no commands: as runs, or as pieces of media groups."""
         admitted = await self._admission.admit_messages(await self._without_processed(messages))
-        for location in dict.fromkeys(message.location for message in admitted):
-            await self._undelivered.announce(location)
+        for location, person in dict.fromkeys((message.location, message.person) for message in admitted):
+            await self._undelivered.announce(location, person)
         pieces = [message for message in admitted if message.media_group_id is not None]
         whole = [message for message in admitted if message.media_group_id is None]
         await self.media_groups.add_pieces(pieces)
@@ -170,15 +172,20 @@ class InboundHandler:
         identified = await self._admission.admit_message(message)
         if identified is None:
             return
-        await self._undelivered.announce(identified.location)
-        if command.bot_name and message.location.kind == "group" and not message.is_mention:
-            return  # addressed to another bot in the group
+        await self._undelivered.announce(identified.location, identified.person)
+        if command.bot_name:  # the channel removes its own bot's name
+            if message.location.kind == "direct":
+                await self._reply(identified, OTHER_BOT_MESSAGE.format(name=command.bot_name))
+            return
         session = await self._chat_state.find_session(identified.location, identified.person)
         may_decide = self._policy.is_approver(identified.person)
         reply = await self._commands.execute(ChatCommandRequest(command, identified, session, may_decide))
-        await self._writer.write_notice(
-            identified.location.key, f"order:{self._event_name(message)}", reply, message.message_id
-        )
+        await self._reply(identified, reply)
+
+    async def _reply(self, message: InboundMessage, text: str) -> None:
+        """Answer a command, which is processed then."""
+        name = f"order:{self._event_name(message)}"
+        await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
         await self._chat_state.mark_processed(message.external_id)
 
     async def _handle_press(self, press: ButtonPress) -> None:
@@ -202,7 +209,7 @@ class InboundHandler:
         if not self._channel.supports_press_notes and not note.startswith(tuple(VERDICT_MARKS.values())):
             # A decision is shown in the chat anyway; a press without effect must be reported there too.
             name = f"pressed:{self._channel.name}:{self._channel.account}:{press.external_id}"
-            await self._writer.write_notice(identified.location.key, name, note)
+            await self._writer.write_reply(identified.location, identified.person, name, note)
         return note
 
     def _event_name(self, message: InboundMessage) -> str:

@@ -22,6 +22,8 @@ RETRY_SECONDS = 5.0
 """Delay before the next attempt after an error."""
 GATHER_SECONDS = 0.5
 """How long to wait for a further piece after the last one. Source: reference/hosts.md."""
+RESUMED_GATHER_SECONDS = 3.0
+"""The same for a group that an earlier process stored: the platform delivers the rest only when it is asked again."""
 MAX_GATHER_SECONDS = 5.0
 """How long to wait in total, from the first piece."""
 MAX_PIECES = 10
@@ -43,6 +45,7 @@ class MediaGroupAssembler:
         )
         self._health = store.health
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._resumed: set[str] = set()
         self._arrived: dict[str, set[str]] = {}
         """Ids of the pieces that arrived and are not passed on yet, by group."""
 
@@ -61,8 +64,9 @@ class MediaGroupAssembler:
             self._schedule(_group_key(piece), piece.external_id)
 
     async def resume(self) -> None:
-        """Resume the groups that an earlier process stored but did not pass on."""
+        """Resume the groups that an earlier process stored but did not pass on; call it once the channel runs."""
         for piece in await self._stored_pieces():
+            self._resumed.add(_group_key(piece))
             self._schedule(_group_key(piece), piece.external_id)
 
     async def stop(self) -> None:
@@ -96,14 +100,16 @@ class MediaGroupAssembler:
             del self._tasks[album]
 
     async def _wait_for_pieces(self, album: str) -> None:
-        """Wait until no piece has arrived for `GATHER_SECONDS`, the group is full, or `MAX_GATHER_SECONDS` are over."""
+        """Wait until no piece has arrived for a while, the group is full, or `MAX_GATHER_SECONDS` are over."""
         started_at, count = self._clock.monotonic(), 0
+        quiet_seconds = RESUMED_GATHER_SECONDS if album in self._resumed else GATHER_SECONDS
+        self._resumed.discard(album)
         while count < len(self._arrived[album]) < MAX_PIECES:
             remaining = started_at + MAX_GATHER_SECONDS - self._clock.monotonic()
             if remaining <= 0:
                 return
             count = len(self._arrived[album])
-            await self._clock.sleep(min(GATHER_SECONDS, remaining))
+            await self._clock.sleep(min(quiet_seconds, remaining))
 
     async def _pass_on(self, album: str) -> None:
         pieces = sort_pieces([piece for piece in await self._stored_pieces() if _group_key(piece) == album])

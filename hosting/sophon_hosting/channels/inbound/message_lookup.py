@@ -1,10 +1,9 @@
-"""Lookup of a chat's messages by the platform's id: what a reply quotes, and what a delivery status is about."""
+"""Lookup of a chat's messages by the platform's id: what a reply quotes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
@@ -37,14 +36,6 @@ class MessageLookup:
                     return str(
                         entry.payload.get("text") or entry.payload.get("plain") or entry.payload.get("file_name") or ""
                     ), False
-        return None
-
-    async def find_sent(self, session_id: str, message_id: str) -> OutboundEntry | None:
-        """Return the entry that was sent as this message, None if none of a run was."""
-        for run in await self._runs(session_id):
-            for entry in await self._store.outbox.list(run_id=run.id):
-                if entry.platform_id == message_id:
-                    return entry
         return None
 
     async def _runs(self, session_id: str) -> Sequence[Run]:

@@ -55,6 +55,6 @@ class QueueNotices:
                 if position:
                     notified.add(chat)
                     text = QUEUED_MESSAGE.format(count=position)
-                    await self._writer.write_notice(chat, name, text, message.message_id)
+                    await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
             except StoreError as error:
                 log.warning("%s: a queue notice could not be stored: %s", self._channel_name, error)

@@ -28,7 +28,7 @@ class UnreadableNotices:
         if (message.location.kind == "group" and not message.is_mention) or not self._is_due(key, now):
             return
         text = format_unreadable_notice(message.unreadable)
-        await self._writer.write_notice(message.location.key, name, text, message.message_id)
+        await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
         self._last_notices[key] = now
 
     def _is_due(self, key: tuple[str, str], now: datetime) -> bool:

@@ -15,8 +15,8 @@ async def mark_dead(
 ) -> Sequence[OutboundEntry]:
     """Store an entry that belongs to no session as a dead letter, and with it the parts that would end the same way."""
     if ends_whole_message(reason):
-        return await outbox.mark_message_dead(entry.id, error)
-    return [await outbox.mark_dead(entry.id, error)]
+        return await outbox.mark_message_dead(entry.id, error, reason)
+    return [await outbox.mark_dead(entry.id, error, reason)]
 
 
 async def report_dead(
@@ -33,6 +33,7 @@ async def report_dead(
             run.session_id,
             lambda entries: build_rows([build_event(entries, run, reason)]),
             whole_message=ends_whole_message(reason),
+            reason=reason,
         )
         return last_seq
 

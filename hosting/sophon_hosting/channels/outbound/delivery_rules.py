@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon_channels.outbound_file import OutboundFile
 
 MAX_AMBIGUOUS_ATTEMPTS = 3
 """Maximum sends of an entry that may have arrived. Source: reference/channels.md, rule 2."""
@@ -25,10 +26,16 @@ does not use up all sends; after the last one a button press may still prove tha
 CREDENTIAL_RETRY_SECONDS = (60.0, 120.0, 240.0, 480.0, 600.0)
 """Delays between the attempts to start a channel whose credential the platform rejects; the last one repeats."""
 
-UndeliveredReason: TypeAlias = Literal["expired", "ambiguous", "chat_gone", "rejected"]
-"""Why an entry was given up: refused until it was too old, in doubt too often, its chat is gone, or the platform
-rejects this message.
+UndeliveredReason: TypeAlias = Literal["expired", "ambiguous", "chat_gone", "recipient_changed", "rejected"]
+"""Why an entry was given up: refused until it was too old, in doubt too often, its chat is gone, its chat belongs to
+somebody else now, or the platform rejects this message.
 """
+
+WHOLE_MESSAGE_REASONS = frozenset({"chat_gone", "recipient_changed", "expired"})
+"""Reasons that end the other parts of a message too."""
+
+UNREACHABLE_REASONS = frozenset({"chat_gone", "recipient_changed"})
+"""Reasons for which nothing can be told in the chat before the person writes again."""
 
 
 def find_age(entry: OutboundEntry, now: datetime) -> timedelta:
@@ -47,6 +54,16 @@ def is_exhausted(entry: OutboundEntry, now: datetime) -> bool:
     if not entry.doubtful or sends == 0:
         return False
     return entry.attempts >= MAX_AMBIGUOUS_ATTEMPTS or sends >= MAX_DOUBTFUL_SENDS or is_expired(entry, now)
+
+
+def may_send_again(entry: OutboundEntry) -> bool:
+    """Return whether the person may have a dead letter sent again; an operator may always retry it.
+
+    A file that the platform rejected would be rejected again. A text is tried once more, as some rejections are
+    temporary.
+    """
+    is_file = OutboundFile.from_payload(entry.payload) is not None
+    return entry.dead_reason != "rejected" or not (is_file or entry.retried_at is not None)
 
 
 def ambiguous_delay(attempts: int) -> timedelta:
@@ -68,4 +85,4 @@ def describe_doubt(entry: OutboundEntry) -> str:
 
 def ends_whole_message(reason: UndeliveredReason) -> bool:
     """Return whether the other parts of the message end with the one that is given up: they would end the same way."""
-    return reason in ("chat_gone", "expired")
+    return reason in WHOLE_MESSAGE_REASONS

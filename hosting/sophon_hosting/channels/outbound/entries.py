@@ -5,18 +5,32 @@ from typing import TypeAlias
 
 from sophon.stores.contract import Store
 from sophon.stores.outbox.contract import OutboundEntry
-from sophon_channels.contract import Channel, OutboundMessage
+from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
+from sophon_hosting.channels.recipients import recipient_in_chat
 
 WakeCallback: TypeAlias = Callable[[], None]
 """Wakes the outbox worker."""
 
 
 def build_entries(
-    channel: Channel, chat: str, name: str, message: OutboundMessage, kind: str = "note"
+    channel: Channel, chat: str, name: str, message: OutboundMessage, kind: str = "note", *, recipient: str = ""
 ) -> list[OutboundEntry]:
-    """Return the entries of one message. `name` identifies the message: the same name is sent once."""
+    """Return the entries of one message. `name` identifies the message: the same name is sent once.
+
+    `recipient` is the user id of the person in a direct chat, "" for a group.
+    """
     return [
-        OutboundEntry(build_entry_id(name, number), None, channel.name, channel.account, chat, kind, payload, number)
+        OutboundEntry(
+            build_entry_id(name, number),
+            None,
+            channel.name,
+            channel.account,
+            chat,
+            kind,
+            payload,
+            number,
+            recipient=recipient,
+        )
         for number, payload in enumerate(channel.render_payloads(message))
     ]
 
@@ -37,14 +51,34 @@ class OutboundWriter:
         self._wake()
 
     async def write(
-        self, chat: str, name: str, message: OutboundMessage, kind: str = "note", *, max_parts: int | None = None
+        self,
+        chat: str,
+        name: str,
+        message: OutboundMessage,
+        kind: str = "note",
+        *,
+        recipient: str = "",
+        max_parts: int | None = None,
     ) -> Sequence[OutboundEntry]:
-        """Store the entries of a message unless `name` exists already; return them. `max_parts` cuts the message."""
-        entries = build_entries(self._channel, chat, name, message, kind)[:max_parts]
+        """Store the entries of a message unless `name` exists already; return them. `max_parts` cuts the message.
+
+        `recipient` is as in `build_entries`.
+        """
+        entries = build_entries(self._channel, chat, name, message, kind, recipient=recipient)[:max_parts]
         if entries and await self._store.outbox.add(entries):
             self._wake()
         return entries
 
-    async def write_notice(self, chat: str, name: str, text: str, reply_to_message_id: str | None = None) -> None:
-        """Store a plain-text message of the host."""
-        await self.write(chat, name, OutboundMessage(text, is_markdown=False, reply_to_message_id=reply_to_message_id))
+    async def write_notice(
+        self, chat: str, name: str, text: str, reply_to_message_id: str | None = None, *, recipient: str = ""
+    ) -> None:
+        """Store a plain-text message of the host; `recipient` is as in `build_entries`."""
+        message = OutboundMessage(text, is_markdown=False, reply_to_message_id=reply_to_message_id)
+        await self.write(chat, name, message, recipient=recipient)
+
+    async def write_reply(
+        self, location: ChatLocation, person: Person, name: str, text: str, reply_to_message_id: str | None = None
+    ) -> None:
+        """Store a plain-text message of the host to the person who wrote in a chat."""
+        recipient = recipient_in_chat(self._channel.name, location, person)
+        await self.write_notice(location.key, name, text, reply_to_message_id, recipient=recipient)

@@ -30,6 +30,7 @@ from sophon_hosting.channels.outbound.delivery_rules import (
     is_exhausted,
     is_expired,
 )
+from sophon_hosting.channels.recipients import RECIPIENT_CHANGED
 
 log = logging.getLogger("sophon")
 
@@ -41,6 +42,8 @@ RETRY_SECONDS = 5.0
 
 ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
 """Called with the old and the new id of a chat that has migrated."""
+ChatFinder = Callable[[OutboundEntry], Awaitable[str | None]]
+"""Awaited before an entry is sent; returns the chat that reaches its recipient now, None if there is none."""
 PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
 """Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
 
@@ -107,15 +110,22 @@ class EntryDelivery:
         *,
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
+        find_chat: ChatFinder | None = None,
         listener: DeliveryListener | None = None,
     ) -> None:
+        self._find_chat = find_chat
         self._channel, self._outbox, self._clock, self._gate = channel, outbox, clock, gate
         self._migrate_chat, self._refresh_payload, self._listener = migrate_chat, refresh_payload, listener
 
     async def deliver(self, entry: OutboundEntry) -> None:
         """Send an entry, or give it up, and store the result. Raises errors of the store that came before the send."""
         try:
-            if is_exhausted(entry, self._clock.now()):
+            chat = entry.chat if self._find_chat is None else await self._find_chat(entry)
+            if chat is None:
+                await self._give_up(entry, "recipient_changed", RECIPIENT_CHANGED)
+            elif chat != entry.chat:
+                await self._outbox.readdress(entry.id, chat)  # due there, behind what that chat still waits for
+            elif is_exhausted(entry, self._clock.now()):
                 await self._give_up(entry, "ambiguous", describe_doubt(entry))
             else:
                 await self._send(entry)
@@ -170,9 +180,9 @@ class EntryDelivery:
     async def _record_result(self, entry: OutboundEntry, receipt: SendResult) -> None:
         match receipt:
             case SendSucceeded(platform_id):
-                await self._outbox.mark_sent(entry.id, platform_id)
+                sent = await self._outbox.mark_sent(entry.id, platform_id, keep_payload=self._channel.reports_delivery)
                 if self._listener is not None:
-                    await self._listener.handle_sent(entry)
+                    await self._listener.handle_sent(sent)
             case SendUndeliverable(error, is_chat_gone):
                 await self._give_up(entry, "chat_gone" if is_chat_gone else "rejected", error)
             case SendChatMigrated(chat):

@@ -16,6 +16,7 @@ from sophon.stores.outbox.contract import OutboundEntry, Outbox
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.outbound.entry_delivery import (
     RETRY_SECONDS,
+    ChatFinder,
     ChatMigrationHandler,
     DeliveryListener,
     EntryDelivery,
@@ -40,9 +41,10 @@ SHUTDOWN_GRACE_SECONDS = 1.0
 class OutboxWorker:
     """Worker that sends the outbox of one channel until it is cancelled. A slow chat does not delay other chats.
 
-    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent. `listener`
-    learns what was delivered and what was given up; `on_unauthorized` is called when the platform rejects the
-    credential: nothing is sent then until `resume`.
+    `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent, and
+    before it `find_chat`, which returns the chat that reaches the entry's recipient (default: that of the entry).
+    `listener` learns what was delivered and what was given up; `on_unauthorized` is called when the platform rejects
+    the credential: nothing is sent then until `resume`.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class OutboxWorker:
         *,
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
+        find_chat: ChatFinder | None = None,
         listener: DeliveryListener | None = None,
         on_unauthorized: Callable[[], None] | None = None,
     ) -> None:
@@ -64,6 +67,7 @@ class OutboxWorker:
             self,
             migrate_chat=migrate_chat,
             refresh_payload=refresh_payload,
+            find_chat=find_chat,
             listener=listener,
         )
         self._wake_event = asyncio.Event()

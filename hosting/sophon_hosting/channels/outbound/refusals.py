@@ -13,4 +13,4 @@ async def report_refusal(writer: OutboundWriter, entry: OutboundEntry, reason: s
     file_name = to_single_line(str(entry.payload.get("file_name") or ""))
     what = f"The file {file_name!r}" if file_name else "A message"
     text = f"⚠️ {what} was not delivered: {to_single_line(reason, MAX_REASON_LENGTH) or 'the platform gave no reason'}"
-    await writer.write_notice(entry.chat, f"{entry.id}:refused", text)
+    await writer.write_notice(entry.chat, f"{entry.id}:refused", text, recipient=entry.recipient)

@@ -12,6 +12,7 @@ from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.runs import outbound
 
 ERROR_NOTICE_INTERVAL = timedelta(seconds=60)
@@ -70,7 +71,9 @@ class ReplyBuilder:
         return [
             replace(entry, run_id=run.id)
             for name, message in outgoing
-            for entry in build_entries(channel, chat, f"{run.id}:{name}", message, "answer")
+            for entry in build_entries(
+                channel, chat, f"{run.id}:{name}", message, "answer", recipient=recipient_of_run(run)
+            )
         ]
 
     def _was_error_sent_recently(self, chat: str, run_id: str) -> bool:

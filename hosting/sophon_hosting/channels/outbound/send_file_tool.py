@@ -13,6 +13,7 @@ from sophon.errors import NotFound, ToolError
 from sophon.tools.tool import Risk, Tool, tool
 from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries
+from sophon_hosting.channels.recipients import recipient_of_run
 
 TOOL_NAME = "chat.send_file"
 """Name of the tool."""
@@ -44,14 +45,14 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
             path: Relative to the files folder, such as reports/march.pdf.
             caption: Text to show below the file.
         """
-        channel, chat = await _chat_of_turn(ctx, channels)
+        channel, chat, recipient = await _chat_of_turn(ctx, channels)
         run_in_thread = ctx.services.clock.run_in_thread
         place, size = await run_in_thread(lambda: open_files_folder(ctx).locate(path))
         media_type = await run_in_thread(lambda: detect_media_type(place))
         if problem := channel.find_file_problem(media_type, size):
             raise ToolError(f"{path!r} cannot be sent: {problem}")
         outgoing = OutboundMessage(caption, file_path=str(place), file_name=place.name, media_type=media_type)
-        entries = build_entries(channel, chat, _entry_name(ctx), outgoing, FILE_KIND)
+        entries = build_entries(channel, chat, _entry_name(ctx), outgoing, FILE_KIND, recipient=recipient)
         await ctx.services.store.outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
         wake(channel.name)
         return (
@@ -83,8 +84,8 @@ def detect_media_type(path: Path) -> str:
     return "" if "\x00" in text else "text/plain"
 
 
-async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str]:
-    """Return the channel and the chat that the turn's message came from."""
+async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str, str]:
+    """Return the channel and the chat that the turn's message came from, and the recipient in it."""
     try:
         run = await ctx.services.store.runs.get(ctx.task_id)
     except NotFound:
@@ -92,7 +93,7 @@ async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[
     channel, chat = channels.get(run.channel), str(run.origin.get("chat") or "")
     if channel is None or not chat:
         raise ToolError(NO_CHAT_MESSAGE)
-    return channel, chat
+    return channel, chat, recipient_of_run(run)
 
 
 def _entry_name(ctx: Context) -> str:

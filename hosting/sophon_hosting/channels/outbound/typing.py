@@ -16,6 +16,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
 from sophon_hosting.channels.outbound.shown_previews import ShownPreviews
+from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 
 log = logging.getLogger("sophon")
@@ -59,6 +60,7 @@ class TypingAndPreview:
         self._channels, self._store, self._clock = channels, store, clock
         self._displays: dict[str, _TurnDisplay] = {}
         self._previews = ShownPreviews(store)
+        self._addresses = RecipientAddresses(store)
         self._waiting_texts: OrderedDict[str, tuple[int, str]] = OrderedDict()
         """Epoch and text of the runs that wait for an approval: a resumed run streams only what is new."""
 
@@ -176,7 +178,7 @@ class TypingAndPreview:
 
     async def _show_turn(self, channel: Channel, run: Run, display: _TurnDisplay) -> None:
         place = location_from_origin(run.origin)
-        typing = asyncio.create_task(self._keep_typing(channel, place, str(run.origin.get("reply_to", ""))))
+        typing = asyncio.create_task(self._keep_typing(channel, run))
         await asyncio.sleep(0)  # the indicator starts before a preview, for which the text may be there already
         try:
             await self._update_previews(channel, run, place, display)
@@ -184,10 +186,12 @@ class TypingAndPreview:
             typing.cancel()  # may be blocked in a call to the platform
             await asyncio.gather(typing, return_exceptions=True)
 
-    async def _keep_typing(self, channel: Channel, place: ChatLocation, message_id: str) -> None:
+    async def _keep_typing(self, channel: Channel, run: Run) -> None:
+        message_id = str(run.origin.get("reply_to", ""))
         while True:
             try:
-                await channel.send_typing(place, message_id)
+                if (place := await self._addresses.find_location(channel, run)) is not None:
+                    await channel.send_typing(place, message_id)
             except Exception:
                 log.exception("%s: the typing indicator could not be shown", channel.name)
             await self._clock.sleep(TYPING_INTERVAL_SECONDS)
@@ -207,6 +211,8 @@ class TypingAndPreview:
                 continue
 
     async def _update_preview(self, channel: Channel, run: Run, place: ChatLocation, text: str) -> None:
+        if await self._addresses.find_location(channel, run) != place:
+            return  # the chat is somebody else's now, and elsewhere there is no message to update
         preview_id = await channel.update_preview(
             place, text, self.find_preview(run.id), str(run.origin.get("reply_to") or "") or None
         )

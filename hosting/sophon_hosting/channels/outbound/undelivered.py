@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,17 +11,17 @@ from sophon.errors import IllegalTransition, NotFound
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.outbox.contract import OutboundEntry
-from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
-from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.outbound.dead_letters import mark_dead, report_dead
-from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
+from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS, UndeliveredReason, may_send_again
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
 from sophon_hosting.channels.outbound.refusals import report_refusal
+from sophon_hosting.channels.recipients import RecipientAddresses, recipient_in_chat
 from sophon_hosting.events.event_bus import EventBus
 
 STATE_KIND = "undelivered"
-"""Kind of the stored notes: one per chat whose people do not know yet that answers were not delivered."""
+"""Kind of the stored notes: one per person of a direct chat, and per group, not told yet what was not delivered."""
 
 NOTICE_KIND = "undelivered"
 """Kind of the outbound entry that tells them."""
@@ -51,6 +52,7 @@ class UndeliveredAnswers:
     ) -> None:
         self._channel, self._store, self._clock = channel, store, clock
         self._chat_state, self._writer, self._event_bus = chat_state, writer, event_bus
+        self._addresses = RecipientAddresses(store)
 
     async def give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> Sequence[OutboundEntry]:
         """Note that an answer is about to be given up, then store its dead letters with the event of its session."""
@@ -65,66 +67,74 @@ class UndeliveredAnswers:
 
         The turn that sent the file is over by then, and sending it again would not help.
         """
-        if reason == "rejected" and OutboundFile.from_payload(entry.payload) is not None:
+        if reason == "rejected" and not may_send_again(replace(entry, dead_reason=reason)):
             await report_refusal(self._writer, entry, error)
             return
         if entry.run_id is None:
             return
-        note = await self._get(entry.chat)
+        recipient = await self._addresses.find_recipient(entry)
+        note = await self._get(recipient or entry.chat)
         runs = list(note.value["runs"]) if note else []
         if entry.run_id not in runs:
             runs = [*runs, entry.run_id][-MAX_RUNS:]
         since = note.value["since"] if note else (entry.created_at or self._clock.now()).isoformat()
         token = note.value["token"] if note else self._clock.new_id()
-        await self._put(entry.chat, {"since": since, "runs": runs, "token": token, "gone": False})
+        value = {"since": since, "runs": runs, "token": token, "gone": False, "chat": entry.chat}
+        await self._put(recipient or entry.chat, {**value, "recipient": recipient})
 
     async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
         """Tell the chat, unless it is gone."""
         first = entries[0]
         if first.run_id is None:
             return
-        if reason == "chat_gone":
-            if (note := await self._get(first.chat)) is not None:
-                await self._put(first.chat, {**note.value, "gone": True})
+        recipient = await self._addresses.find_recipient(first)
+        key = recipient or first.chat
+        if reason in UNREACHABLE_REASONS:
+            if (note := await self._get(key)) is not None:
+                await self._put(key, {**note.value, "gone": True})
         else:
-            await self._announce(first.chat, first.chat)
+            await self._announce(key, first.chat, recipient)
 
     async def handle_sent(self, entry: OutboundEntry) -> None:
         """Forget the note of a chat whose notice has arrived."""
         if entry.kind == NOTICE_KIND:
-            for key in await self._chat_state.chat_keys(_location_from_key(entry.chat)):
+            for key in await self._note_keys(entry.recipient, _location_from_key(entry.chat)):
                 await self._remove(key)
 
-    async def announce(self, location: ChatLocation) -> None:
-        """Tell a chat that has just written what was not delivered to it."""
-        for key in await self._chat_state.chat_keys(location):
-            await self._announce(key, location.key)
+    async def announce(self, location: ChatLocation, person: Person) -> None:
+        """Tell a chat in which a person has just written what was not delivered; in a direct chat what was theirs."""
+        recipient = recipient_in_chat(self._channel.name, location, person)
+        for key in await self._note_keys(recipient, location):
+            await self._announce(key, location.key, recipient)
 
     async def announce_all(self) -> None:
         """Tell all chats, except those that are gone: the channel works again."""
         for note in await self._store.channel_state.list(STATE_KIND, self._channel.name, self._channel.account):
             if not note.value["gone"]:
-                await self._announce(note.key, note.key)
+                await self._announce(note.key, str(note.value["chat"]), str(note.value["recipient"]))
 
     async def refresh_payload(self, entry: OutboundEntry) -> dict[str, Any] | None:
         """Return the payload of a notice that is about to be sent: more may not have been delivered since."""
-        for key in await self._chat_state.chat_keys(_location_from_key(entry.chat)):
+        for key in await self._note_keys(entry.recipient, _location_from_key(entry.chat)):
             if (note := await self._get(key)) is not None and entry.position == 0:
                 message = OutboundMessage(format_notice(note.value, self._clock.now()), is_markdown=False)
                 return build_entries(self._channel, entry.chat, "", message)[0].payload  # type: ignore[return-value]
         return None
 
-    async def redeliver(self, location: ChatLocation) -> int:
-        """Put the undelivered answers of a chat back into the outbox; return how many answers."""
+    async def redeliver(self, location: ChatLocation, person: Person) -> int:
+        """Put the undelivered answers of a chat back into the outbox; return how many answers.
+
+        In a direct chat those of the person, wherever they were sent: the chat may have been somebody else's. What the
+        platform rejects is not sent again; see `may_send_again`.
+        """
+        recipient = recipient_in_chat(self._channel.name, location, person)
         runs: set[str] = set()
-        for key in await self._chat_state.chat_keys(location):
-            for entry in await self._store.outbox.list(
-                channel=self._channel.name, chat=key, status="dead", limit=MAX_REDELIVERED
-            ):
-                if entry.run_id is not None and entry.account == self._channel.account:
-                    with suppress(IllegalTransition, NotFound):
-                        await self._store.outbox.retry(entry.id)
-                        runs.add(entry.run_id)
+        for entry in await self._list_dead(recipient, location):
+            if entry.run_id is not None and may_send_again(entry):
+                with suppress(IllegalTransition, NotFound):
+                    await self._store.outbox.retry(entry.id)
+                    runs.add(entry.run_id)
+        for key in await self._note_keys(recipient, location):
             if (note := await self._get(key)) is not None:
                 await self._remove(key)
                 with suppress(IllegalTransition, NotFound):
@@ -133,7 +143,24 @@ class UndeliveredAnswers:
             self._writer.wake()
         return len(runs)
 
-    async def _announce(self, key: str, chat: str) -> None:
+    async def _list_dead(self, recipient: str, location: ChatLocation) -> list[OutboundEntry]:
+        """Return the dead letters of a person, or of a group, in order of the store."""
+        outbox, name = self._store.outbox, self._channel.name
+        found: dict[str, OutboundEntry] = {}
+        if recipient:
+            for entry in await outbox.list(channel=name, recipient=recipient, status="dead", limit=MAX_REDELIVERED):
+                found[entry.id] = entry
+        for key in await self._chat_state.chat_keys(location):
+            for entry in await outbox.list(channel=name, chat=key, status="dead", limit=MAX_REDELIVERED):
+                if entry.id not in found and await self._addresses.find_recipient(entry) == recipient:
+                    found[entry.id] = entry
+        return [entry for entry in found.values() if entry.account == self._channel.account]
+
+    async def _note_keys(self, recipient: str, location: ChatLocation) -> list[str]:
+        """Return the keys of the notes of a person, or of a group under each of its ids."""
+        return [recipient] if recipient else await self._chat_state.chat_keys(location)
+
+    async def _announce(self, key: str, chat: str, recipient: str) -> None:
         """Store the notice of the note `key` for a chat, or put it back if it was given up itself."""
         note = await self._get(key)
         if note is None:
@@ -143,7 +170,7 @@ class UndeliveredAnswers:
             return
         await self._put(key, {**note.value, "gone": False})
         message = OutboundMessage(format_notice(note.value, self._clock.now()), is_markdown=False)
-        await self._writer.write(chat, self._notice_name(note), message, NOTICE_KIND)
+        await self._writer.write(chat, self._notice_name(note), message, NOTICE_KIND, recipient=recipient)
         notice = await self._store.outbox.get(self._notice_id(note))
         if notice.status == "sent":
             await self._remove(key)
@@ -153,7 +180,8 @@ class UndeliveredAnswers:
 
     async def _is_anything_dead(self, note: ChannelStateEntry) -> bool:
         for run_id in note.value["runs"]:
-            if await self._store.outbox.list(run_id=str(run_id), status="dead", limit=1):
+            dead = await self._store.outbox.list(run_id=str(run_id), status="dead", limit=MAX_REDELIVERED)
+            if any(may_send_again(entry) for entry in dead):
                 return True
         return False
 

@@ -97,9 +97,20 @@ def test_a_refused_chat_waits_as_long_as_telegram_says_and_sees_no_more_progress
 
 
 def test_three_chats_refused_at_once_stop_the_whole_bot(gate: TelegramRateLimiter) -> None:
-    verdicts = [gate.record_refusal(chat, seconds(20)).is_account_wide for chat in ("1", "2", "3")]
-    assert verdicts == [False, False, True]
+    delays = [gate.record_refusal(chat, seconds(20)) for chat in ("1", "2", "3")]
+    assert delays == [RateLimitDelay(seconds(20))] * 3
     assert gate.acquire_message("9") == RateLimitDelay(seconds(20), is_account_wide=True)
+
+
+def test_three_chats_refused_for_a_day_stop_the_whole_bot_for_a_minute_only(
+    gate: TelegramRateLimiter, clock: VirtualClock
+) -> None:
+    for chat in ("1", "2", "3"):
+        gate.record_refusal(chat, seconds(86_400))
+    assert gate.acquire_message("9") == RateLimitDelay(seconds(60), is_account_wide=True)
+    clock.advance(61)
+    assert gate.acquire_message("9") == RateLimitDelay()
+    assert gate.acquire_message("1") == RateLimitDelay(seconds(86_400 - 61))
 
 
 def test_refusals_far_apart_stop_nobody_else(gate: TelegramRateLimiter, clock: VirtualClock) -> None:

@@ -93,6 +93,16 @@ async def test_commands_between_messages_keep_their_place(start: Any) -> None:
     assert (before, after.startswith(f"{before}~")) == ("synthetic-10", True)
 
 
+async def test_what_is_refused_in_the_later_parts_of_a_large_batch_is_counted_in_the_one_notice(start: Any) -> None:
+    running = await start(policy=OPEN, capacity=2)
+    await running.host.pause()
+    await running.channel.wait_until(lambda: running.channel.health.state == "running")
+    await running.channel.deliver(*(written(number) for number in range(450)))
+    accepted = len(await running.store.runs.list(limit=1000))
+    await running.channel.wait_for_text(f"{450 - accepted} ", ChatLocation("10"))
+    assert sum("not accepted" in text for text in running.channel.sent_texts()) == 1
+
+
 async def test_what_a_full_queue_refuses_of_a_batch_is_told_once_per_chat_with_its_number(start: Any) -> None:
     running = await start(policy=OPEN, capacity=2)
     await running.host.pause()

@@ -12,7 +12,7 @@ from sophon_channels.contract import ChatLocation, Person
 GROUP = ChatLocation("-20", "group")
 
 
-@pytest.mark.parametrize("text", ["/start", "/start payload_1", "/START@sophon_bot x"])
+@pytest.mark.parametrize("text", ["/start", "/start payload_1", "/START x"])
 async def test_start_says_what_this_is_and_lists_the_commands(start, text: str) -> None:
     running = await start()
     await running.channel.deliver_message(text)

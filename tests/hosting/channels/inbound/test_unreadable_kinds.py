@@ -1,6 +1,7 @@
 """Messages that cannot be read: a sentence in the chat, seldom, and only for those who may write here."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ async def test_after_a_while_the_sentence_comes_again() -> None:
     written: list[str] = []
 
     class Writer:
-        async def write_notice(self, chat: str, name: str, text: str, reply_to: str | None = None) -> None:
+        async def write_reply(self, location: Any, person: Any, name: str, *rest: Any) -> None:
             written.append(name)
 
     notices = UnreadableNotices(Writer(), clock)  # type: ignore[arg-type] # only what is used

@@ -85,10 +85,10 @@ async def test_what_was_sent_is_not_sent_again_because_the_store_failed_then() -
     bench = Bench(channel)
     kept, failures = bench.store.outbox.mark_sent, [StoreError("memory", "the disk is full")] * 2
 
-    async def sent(entry_id: str, platform_id: str | None = None) -> OutboundEntry:
+    async def sent(entry_id: str, platform_id: str | None = None, **fields: Any) -> OutboundEntry:
         if failures:
             raise failures.pop()
-        return await kept(entry_id, platform_id)
+        return await kept(entry_id, platform_id, **fields)
 
     bench.store.outbox.mark_sent = sent  # type: ignore[method-assign] # a store that fails for a while
     await bench.add("first", "10")

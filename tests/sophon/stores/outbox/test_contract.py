@@ -298,6 +298,62 @@ async def test_entries_are_listed_by_what_is_asked_for(store: Store):
     )
 
 
+async def test_a_kept_payload_is_shortened_when_the_entry_is_delivered_and_a_failure_then_counts_no_more(store: Store):
+    await store.outbox.add([replace(part("e"), payload={"text": "x" * 5000})])
+    await store.outbox.mark_sending("e")
+    sent = await store.outbox.mark_sent("e", "m1", keep_payload=True)
+    assert len(sent.payload["text"]) == 5000
+    assert await store.outbox.get("e") == sent
+    delivered = await store.outbox.mark_delivered("e")
+    assert (delivered.delivered, len(delivered.payload["text"])) == (True, 300)
+    with pytest.raises(IllegalTransition):
+        await store.outbox.mark_failed("e", "late", "rejected")
+    assert await store.outbox.get("e") == delivered
+
+
+async def test_a_sent_entry_that_failed_later_is_a_dead_letter_that_can_be_retried(store: Store):
+    sent = await bring(store, "sent")
+    dead = await store.outbox.mark_failed("e", "131047", "chat_gone")
+    assert dead == replace(sent, status="dead", last_error="131047", dead_reason="chat_gone")
+    assert await store.outbox.list(status="dead") == [dead]
+    retried = await store.outbox.retry("e")
+    assert (retried.status, retried.dead_reason) == ("pending", "")
+    assert await due(store) == ["e"]
+
+
+@pytest.mark.parametrize("status", [each for each in STATUSES if each != "sent"])
+async def test_only_a_sent_entry_is_delivered_or_fails_later(store: Store, status: OutboundStatus):
+    await bring(store, status)
+    with pytest.raises(IllegalTransition):
+        await store.outbox.mark_failed("e", "late")
+    with pytest.raises(IllegalTransition):
+        await store.outbox.mark_delivered("e")
+
+
+async def test_a_readdressed_entry_keeps_its_place_in_the_other_chat(store: Store):
+    await store.outbox.add([part("a", "7"), part("b", "8"), part("c", "7")])
+    assert (await store.outbox.readdress("a", "8")).chat == "8"
+    assert await due(store) == ["a", "c"]
+    await store.outbox.mark_sending("a")
+    with pytest.raises(IllegalTransition, match="readdressed"):
+        await store.outbox.readdress("a", "9")
+
+
+async def test_an_entry_is_found_by_the_platforms_id_in_its_channel_and_account(store: Store):
+    sent = await bring(store, "sent")
+    assert await store.outbox.find_by_platform_id("telegram", "bot-1", "msg-1") == sent
+    for wanted in (("telegram", "bot-2", "msg-1"), ("x", "bot-1", "msg-1"), ("telegram", "bot-1", "msg-2")):
+        assert await store.outbox.find_by_platform_id(*wanted) is None
+
+
+async def test_recipient_and_reason_are_kept_and_entries_listed_by_recipient(store: Store):
+    await store.outbox.add([replace(part("a"), recipient="telegram:1"), replace(part("b"), recipient="telegram:2")])
+    dead = await store.outbox.mark_dead("a", "no", "rejected")
+    assert (dead.recipient, dead.dead_reason) == ("telegram:1", "rejected")
+    assert await store.outbox.list(recipient="telegram:1", status="dead") == [dead]
+    assert [each.dead_reason for each in await store.outbox.mark_message_dead("b", "no", "expired")] == ["expired"]
+
+
 async def test_unknown_entries_are_not_found(store: Store):
     with pytest.raises(NotFound, match="outbound entry 'x'"):
         await store.outbox.get("x")
