@@ -83,7 +83,14 @@ def test_an_sqlite_code_has_the_kind_of_its_primary_code(code: int, kind: str | 
     assert find_unavailable_kind(with_code(code)) == kind
 
 
-@pytest.mark.parametrize(("error", "kind"), [(psycopg.OperationalError("lost"), "unreachable"), (psycopg.InterfaceError("closed"), "unreachable"), (psycopg.DataError("bad"), None)])
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.OperationalError("lost"), "unreachable"),
+        (psycopg.InterfaceError("closed"), "unreachable"),
+        (psycopg.DataError("bad"), None),
+    ],
+)
 def test_an_error_of_the_driver_without_a_state_is_judged_by_its_class(error: Exception, kind: str | None) -> None:
     assert find_unavailable_kind(error) == kind
 
