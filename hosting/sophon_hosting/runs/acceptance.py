@@ -1,9 +1,10 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sophon.errors import InputError, SophonError
@@ -11,10 +12,13 @@ from sophon.services import Services
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.contract import QueueEntry, TaskQueue
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
+
+RETRY_CHANNEL = "retry"
+"""Channel in the de-duplication key of a task that repeats one that was given up; no platform has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,27 @@ class MessageAcceptance:
                     return accepted
                 raise
 
+    async def accept_again(self, run: Run) -> TaskReceipt:
+        """Accept the message of a run that was given up as a new run, regardless of the capacity of the queue.
+
+        Of several calls for the same run only the first creates one. Raises StoreError.
+        """
+        self._services.store.health.check()
+        again = Run(
+            id=self._services.clock.new_id(),
+            session_id=run.session_id,
+            owner=run.owner,
+            channel=run.channel,
+            origin=run.origin,
+            text=run.text,
+            options=run.options,
+        )
+        async with self._gate.accepting(run.session_id):
+            accepted = await self._services.store.runs.accept(again, InboundKey(RETRY_CHANNEL, "", run.id))
+            if not accepted.created:
+                return await self._repeat_receipt(accepted.run)
+            return await self._announce(accepted.run, partial(self._queue.put, force=True))
+
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
         run = await self._services.store.runs.find_by_key(key)
@@ -98,10 +123,13 @@ class MessageAcceptance:
                     return await self._repeat_receipt(stored)
                 if message.session_owner is not None:
                     self._event_bus.drop_listeners_of_others(stored.session_id, message.session_owner)
-                entry = build_queue_entry(stored)
-                # Emit before `put`: a worker may start at once, and its events must follow this one.
-                self._event_bus.emit(build_task_queued_event(stored, await self._queue.estimate_position(entry)))
-                return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
+                return await self._announce(stored, slot.put)
+
+    async def _announce(self, run: Run, put: Callable[[QueueEntry], Awaitable[int]]) -> TaskReceipt:
+        entry = build_queue_entry(run)
+        # Emit before `put`: a worker may start at once, and its events must follow this one.
+        self._event_bus.emit(build_task_queued_event(run, await self._queue.estimate_position(entry)))
+        return TaskReceipt(run.id, run.session_id, await put(entry), created=True)
 
     async def _repeat_receipt(self, run: Run) -> TaskReceipt:
         return TaskReceipt(run.id, run.session_id, await self._queue.position(run.id) or 0, created=False)
