@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import AsyncIterator
+from contextlib import closing
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from sophon.errors import StoreUnavailable
 from sophon.stores.sql.pool_log import POOL_NAME, LostConnectionFilter
@@ -33,9 +34,12 @@ async def test_a_connection_that_the_server_has_closed_is_no_traceback(
     store: SqlStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def lose(connection: Connection) -> None:
-        process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
         with psycopg.connect(postgres.MIGRATED, autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s, 5000)", (process,))
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", (driver.info.backend_pid,))
+        with closing(connection.connection.cursor()) as cursor:  # as a prepared statement does
+            cursor.execute("SELECT 1")
 
     with pytest.raises(StoreUnavailable):
         await store._database.read(lose)
