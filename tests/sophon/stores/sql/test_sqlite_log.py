@@ -167,13 +167,18 @@ def test_the_log_of_a_killed_writer_passes(killed_writer: Callable[[int, int], P
         assert find_log_problem(killed_writer(seed, rng.randrange(1, 60))) is None, seed
 
 
-async def test_no_command_opens_a_store_with_a_damaged_log_and_nothing_is_changed(tmp_path: Path) -> None:
+@pytest.fixture
+def store_file(tmp_path: Path) -> Path:
     copy_database(tmp_path)
-    file = tmp_path / "data" / "sophon.db"
+    return tmp_path / "data" / "sophon.db"
+
+
+async def test_no_command_opens_a_store_with_a_damaged_log_and_nothing_is_changed(store_file: Path) -> None:
+    file = store_file
     write_log_of_store(file)
     change(file, 16, 1)
     before = {suffix: Path(f"{file}{suffix}").read_bytes() for suffix in ("", "-wal")}
-    store = SqlStore(SQLITE, folder=tmp_path)
+    store = SqlStore(SQLITE, folder=file.parent.parent)
     for attempt in (store.maintenance.verify, store.open):
         with pytest.raises(StoreError, match=r"damaged .sophon\.db-wal has a damaged header.*left as it is"):
             await attempt()
