@@ -222,9 +222,10 @@ class QueueFull(SophonError):
     def __init__(self, capacity: int, retry_after_seconds: int, *, owner_waiting: int | None = None) -> None:
         self.capacity, self.retry_after_seconds, self.owner_waiting = capacity, retry_after_seconds, owner_waiting
         reason = (
-            f"the queue is full: {capacity} of {capacity} tasks are waiting"
+            f"the queue is full: {capacity} of {capacity} {'task is' if capacity == 1 else 'tasks are'} waiting"
             if owner_waiting is None
-            else f"your share of the queue is full: {owner_waiting} of your tasks are waiting, and the other slots are "
+            else f"your share of the queue is full: {owner_waiting} of your tasks "
+            f"{'is' if owner_waiting == 1 else 'are'} waiting, and the other slots are "
             "kept for others"
         )
         super().__init__(f"{reason}; try again in {retry_after_seconds} s")

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Self
 
 from sophon.chain.pipeline import Pipeline
+from sophon.errors import NotFound
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -60,7 +61,7 @@ class Host:
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
         self.event_bus = EventBus(store.events, services.clock, services.events, store.sessions, store.texts)
-        self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.cancel)
+        self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._acceptance = MessageAcceptance(services, self.queue, self.event_bus, self._deletion.gate)
         outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
         services.set_event_sink(self.event_bus)
@@ -119,6 +120,29 @@ class Host:
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
         return await self._acceptance.find_accepted(key)
+
+    async def retry_dead_letter(self, task_id: str) -> str:
+        """Enqueue a dead letter of the queue again; return the id of the task that runs.
+
+        A task that was given up has its outcome and keeps it: its message is accepted again, as a new task of the same
+        session. One whose outcome is not stored yet goes on itself. Raises NotFound.
+        """
+        return await asyncio.shield(asyncio.ensure_future(self._retry_dead_letter(task_id)))
+
+    async def _retry_dead_letter(self, task_id: str) -> str:
+        if all(letter.entry.task_id != task_id for letter in await self.queue.list_dead_letters()):
+            raise NotFound("dead letter", task_id)
+        try:
+            run = await self.services.store.runs.get(task_id)
+        except NotFound:  # deleted by retention
+            await self.queue.remove(task_id)
+            raise NotFound("dead letter", task_id) from None
+        if not run.is_finished:
+            await self.queue.retry_dead_letter(task_id)
+            return task_id
+        receipt = await self._acceptance.accept_again(run)
+        await self.queue.remove(task_id)
+        return receipt.task_id
 
     async def cancel(self, task_id: str) -> Run:
         """Cancel a task and return its run, which may still be stopping if that takes longer than

@@ -168,7 +168,7 @@ class Worker:
         with log_context(trace_id=run.options.get("trace"), user=run.owner):
             log.info("turn started, start %d", run.starts)
             await self._run_chain(active_run, active_run.ctx)
-            log.info("turn suspended" if active_run.is_suspended else "turn ended")
+            log.info(_describe_end(active_run))
 
     async def _run_chain(self, active_run: ActiveRun, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time
@@ -260,3 +260,9 @@ class Worker:
             await self._terminator.fail_inactive(
                 run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts")
             )
+
+
+def _describe_end(active_run: ActiveRun) -> str:
+    if active_run.held_outcome is not None:
+        return "turn ended, its outcome waits for the store"
+    return "turn suspended" if active_run.is_suspended else "turn ended"

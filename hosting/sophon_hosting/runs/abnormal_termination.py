@@ -84,10 +84,14 @@ class RunTerminator:
 
     async def cancel_inactive(self, run: Run) -> None:
         """Record as cancelled a run that no worker is running. Raises StoreError."""
+        await self._queue.remove(run.id)
         await self._terminate_inactive(run, asyncio.CancelledError())
 
     async def fail_inactive(self, run: Run, error: Exception) -> None:
-        """Record as failed a run that no worker is running. Raises StoreError."""
+        """Record as failed a run that no worker is running; the dead letter of one that was given up stays.
+
+        Raises StoreError.
+        """
         await self._terminate_inactive(run, error)
 
     async def withdraw_approvals(self, run: Run) -> None:
@@ -105,7 +109,6 @@ class RunTerminator:
         active_run = ActiveRun(run.id, run, is_cancel_requested=isinstance(error, asyncio.CancelledError))
         self._active_runs.add(active_run)
         try:
-            await self._queue.remove(run.id)
             await self._terminate(active_run, error)
             await self.write_held_outcome(active_run)
         finally:

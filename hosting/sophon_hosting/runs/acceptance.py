@@ -1,9 +1,10 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sophon.errors import InputError, QueueFull, SophonError
@@ -11,13 +12,16 @@ from sophon.services import Services
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
 
 MAX_RESERVATION_ATTEMPTS = 20
 """Attempts to get a slot while other messages are being stored; a full queue must refuse soon."""
+
+RETRY_CHANNEL = "retry"
+"""Channel in the de-duplication key of a task that repeats one that was given up; no platform has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,27 @@ class MessageAcceptance:
                     return accepted
                 raise
 
+    async def accept_again(self, run: Run) -> TaskReceipt:
+        """Accept the message of a run that was given up as a new run, regardless of the capacity of the queue.
+
+        Of several calls for the same run only the first creates one. Raises StoreError.
+        """
+        self._services.store.health.check()
+        again = Run(
+            id=self._services.clock.new_id(),
+            session_id=run.session_id,
+            owner=run.owner,
+            channel=run.channel,
+            origin=run.origin,
+            text=run.text,
+            options=run.options,
+        )
+        async with self._gate.accepting(run.session_id):
+            accepted = await self._services.store.runs.accept(again, InboundKey(RETRY_CHANNEL, "", run.id))
+            if not accepted.created:
+                return await self._repeat_receipt(accepted.run)
+            return await self._announce(accepted.run, partial(self._queue.put, force=True))
+
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
         run = await self._services.store.runs.find_by_key(key)
@@ -99,16 +124,16 @@ class MessageAcceptance:
                 with self._storing():
                     accepted = await self._services.store.runs.accept(run, key, session_owner=message.session_owner)
                 if accepted.created:
-                    return await self._enqueue(accepted.run, slot, message.session_owner)
+                    if message.session_owner is not None:
+                        self._event_bus.drop_listeners_of_others(accepted.run.session_id, message.session_owner)
+                    return await self._announce(accepted.run, slot.put)
         return await self._repeat_receipt(accepted.run)
 
-    async def _enqueue(self, stored: Run, slot: ReservedSlot, session_owner: str | None) -> TaskReceipt:
-        if session_owner is not None:
-            self._event_bus.drop_listeners_of_others(stored.session_id, session_owner)
-        entry = build_queue_entry(stored)
+    async def _announce(self, run: Run, put: Callable[[QueueEntry], Awaitable[int]]) -> TaskReceipt:
+        entry = build_queue_entry(run)
         # Emit before `put`: a worker may start at once, and its events must follow this one.
-        self._event_bus.emit(build_task_queued_event(stored, await self._queue.estimate_position(entry)))
-        return TaskReceipt(stored.id, stored.session_id, await slot.put(entry), created=True)
+        self._event_bus.emit(build_task_queued_event(run, await self._queue.estimate_position(entry)))
+        return TaskReceipt(run.id, run.session_id, await put(entry), created=True)
 
     async def _reserve_slot(self, owner: str) -> ReservedSlot:
         """Reserve a slot; if none is free, again after messages that are being stored: a repeat returns its slot."""

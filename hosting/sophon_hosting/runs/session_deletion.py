@@ -6,6 +6,7 @@ from sophon.errors import SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.session_gate import SessionGate
 
@@ -27,9 +28,11 @@ class SessionDeletion:
         services: Services,
         event_bus: EventBus,
         active_runs: ActiveRuns,
+        queue: TaskQueue,
         cancel: Callable[[str], Awaitable[Run]],
     ) -> None:
         self._services, self._event_bus, self._active_runs, self._cancel = services, event_bus, active_runs, cancel
+        self._queue = queue
         self.gate = SessionGate()
 
     async def delete(self, session_id: str) -> None:
@@ -42,6 +45,9 @@ class SessionDeletion:
                         raise _busy(run)
             await self._wait_for_workers(session_id)
             await self._event_bus.delete_session(session_id, store.sessions.delete)
+            for letter in await self._queue.list_dead_letters():
+                if letter.entry.session_id == session_id:
+                    await self._queue.remove(letter.entry.task_id)
 
     async def _wait_for_workers(self, session_id: str) -> None:
         """Wait until the workers have emitted the last events of the session's runs, which follow their outcomes."""

@@ -12,7 +12,7 @@ from sophon.context import Context
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.context.reply_stream import shown_text
 from sophon.context.turn_log import TurnEnd
-from sophon.errors import ChainError, SophonError, StoreError
+from sophon.errors import ChainError, SophonError, StoreError, StoreUnavailable
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
 from sophon.failure_log import log_failure
@@ -165,7 +165,9 @@ async def _record_cancellation(ctx: Context) -> None:
 
 async def _record_failure(ctx: Context, error: Exception) -> None:
     failure = error_to_json(error, ctx.run_id)
-    if isinstance(error, SophonError):
+    if isinstance(error, StoreUnavailable):  # a host runs it again when the store is available
+        log.info("run %s was interrupted: %s", ctx.run_id, error)
+    elif isinstance(error, SophonError):
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)

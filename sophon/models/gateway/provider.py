@@ -1,8 +1,9 @@
 """Providers and candidates at run time: models, API keys, circuit breaker, health and counters."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sophon.models.gateway.api_keys import ApiKeyPool, ApiKeyStatistics
 from sophon.models.gateway.circuit_breaker import CircuitBreaker, CircuitState
@@ -38,6 +39,7 @@ class Provider:
 
     __slots__ = (
         "_qualified_infos",
+        "_waiting",
         "active",
         "attempt_timeout_seconds",
         "attempts",
@@ -78,6 +80,7 @@ class Provider:
         self.failures = 0
         self.last_error = ""
         self._qualified_infos: dict[ModelInfo, ModelInfo] = {}
+        self._waiting: set[asyncio.Future[None]] = set()
 
     def __repr__(self) -> str:
         return f"Provider({self.id!r}, {len(self.models)} models, priority={self.priority})"
@@ -130,6 +133,24 @@ class Provider:
         self.breaker.reset()
         if self.keys is not None:
             self.keys.reset()
+        for waiting in self._waiting:  # calls that wait before they try again
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def wait_unless_reset(self, wait: Coroutine[Any, Any, None]) -> None:
+        """Await `wait`, at most until an operator resets the provider."""
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        task = asyncio.ensure_future(wait)
+        try:
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+        finally:
+            self._waiting.discard(waiting)
+            waiting.cancel()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class RetryLoop:
         if self._emit is not None:
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
             self._emit(AgentStatus(status="retrying", detail=detail))
-        await self._context.backoff.sleep(seconds)
+        await self._candidate.provider.wait_unless_reset(self._context.backoff.sleep(seconds))
         self._select_key_after_wait(progress)
 
     def _has_timed_out_for_good(self, progress: _RetryProgress) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, create_engine, insert, text, update
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, insert, text, update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,7 +20,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.database_file import COMPANIONS
 from sophon.stores.sql.errors import to_store_error
 from sophon.stores.sql.schema import probes
-from sophon.stores.sql.schema_migration import find_schema_gaps
+from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current
 
 log = logging.getLogger("sophon")
 
@@ -43,7 +43,7 @@ class SqlMaintenance:
         self._database, self._url, self._clock = database, url, clock
 
     async def verify(self) -> None:
-        """See `StoreMaintenance.verify`. PostgreSQL: nothing; `SqlStore.open` compares the schema."""
+        """See `StoreMaintenance.verify`. PostgreSQL: nothing. `SqlStore.open` compares the schema."""
         file = self._database.file
         if file is None or not file.is_file():
             return
@@ -62,7 +62,8 @@ class SqlMaintenance:
             return await asyncio.to_thread(self._find_schema_gaps)
         if not file.is_file():
             return []
-        return list((await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")).problems)
+        found = await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")
+        return list(found.problems) or await asyncio.to_thread(self._find_schema_gaps)
 
     async def probe(self) -> None:
         """See `StoreMaintenance.probe`."""
@@ -104,14 +105,22 @@ class SqlMaintenance:
             engine.dispose()
 
     def _find_schema_gaps(self) -> list[str]:
-        engine = create_engine(self._url)
+        """Return what a current schema lacks; one that is older is migrated on opening."""
+        file = self._database.file
+        engine = create_engine(self._url) if file is None else _create_read_only_engine(file)
         try:
             with engine.connect() as connection:
-                return find_schema_gaps(connection)
+                current = is_schema_current(connection, self._database.name)
+                return find_schema_gaps(connection) if current else []
         except SQLAlchemyError as error:
             raise to_store_error(self._database.name, error) from error
         finally:
             engine.dispose()
+
+
+def _create_read_only_engine(file: Path) -> Engine:
+    # Without a log of its own, which the last of several connections would write into the file on closing.
+    return create_engine("sqlite://", creator=partial(sqlite_integrity.connect_read_only, file), poolclass=NullPool)
 
 
 def _probe(connection: Connection, at: datetime) -> None:

@@ -1,6 +1,7 @@
 """Database access for the repositories: reader and writer threads, so that no statement blocks the event loop."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,9 +18,14 @@ from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current, migrate_schema
+from sophon.stores.sql.sqlite_integrity import describe_damage
+from sophon.stores.sql.sqlite_log import find_log_problem
 from sophon.stores.sql.writer import WriterThread
 
 T = TypeVar("T")
+
+LOG_CHECK_SECONDS = 10.0
+"""Time limit of the check of a write-ahead log on opening, which reads about 10 MB per second."""
 
 
 class Database:
@@ -123,6 +129,7 @@ class Database:
         try:
             if self.file is not None:
                 secure_database_file(self.file)
+                self._check_log(self.file)
             self._migrate()
         except SophonError:
             raise
@@ -136,15 +143,26 @@ class Database:
         with self._read_engine.connect() as connection:
             # Before anything is written: another program's database must stay unchanged.
             current = is_schema_current(connection, self.name)
+            if current:
+                self._check_schema(connection)
         enable_wal(self._write_engine, self._lock_timeout_seconds)
         with self._write_engine.begin() as connection:
             # Alembic checks again under the lock: of two processes that open a new database, only one migrates it.
             if not current:
                 migrate_schema(connection)
-            gaps = [] if self.file is not None else find_schema_gaps(connection)
-            if gaps:
-                raise StoreError(self.name, f"its schema is incomplete: {'; '.join(gaps[:3])}; restore a backup")
+                self._check_schema(connection)
             self._on_open(connection)
+
+    def _check_log(self, file: Path) -> None:
+        # Whoever opens the file, not only a host: SQLite discards the log as soon as anything is written.
+        problem = find_log_problem(file, time.monotonic() + LOG_CHECK_SECONDS)
+        if problem is not None:
+            raise StoreError(self.name, describe_damage(file, [problem]))
+
+    def _check_schema(self, connection: Connection) -> None:
+        gaps = find_schema_gaps(connection)
+        if gaps:
+            raise StoreError(self.name, f"its schema is incomplete: {'; '.join(gaps[:3])}; restore a backup")
 
     def _release(self, readers: ThreadPoolExecutor) -> None:
         readers.shutdown(wait=True)

@@ -19,6 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from sophon.security import hide_url_secrets
+from sophon.stores.sql.pool_log import POOL_NAME, silence_lost_connections
 
 READER_COUNT = 2
 WRITE_LOCK_KEY = 5070146863
@@ -51,6 +52,7 @@ def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_sec
         pool_size=size,
         max_overflow=0,
         pool_pre_ping=True,
+        pool_logging_name=POOL_NAME,
         isolation_level="READ COMMITTED" if mode == "write" else "REPEATABLE READ",
         connect_args={
             "options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)}",
@@ -58,6 +60,7 @@ def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_sec
             "tcp_user_timeout": SERVER_TIMEOUT_SECONDS * 1000,
         },
     )
+    silence_lost_connections(engine.dialect.loaded_dbapi)
     if mode == "write":
         event.listen(engine, "begin", _take_write_lock)
     return engine

@@ -59,7 +59,7 @@ texts = Table(
     "texts",
     metadata,
     Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
-    Column("id", Text, primary_key=True),
+    Column("id", SafeText, primary_key=True),
     Column("text", SafeText),
     Column("parts", JsonText),
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
+from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select, text
 
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
@@ -12,6 +12,11 @@ REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "00
 
 VERSION_TABLE = "sophon_version"
 """Alembic's version table, renamed because another program in the same database may use the default name."""
+
+_SQLITE_COLUMNS = (
+    "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
+    "WHERE tables.type = 'table'"
+)
 
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", Text))
 
@@ -37,14 +42,24 @@ def is_schema_current(connection: Connection, store: str) -> bool:
 
 def find_schema_gaps(connection: Connection) -> list[str]:
     """Return one line per table or column that the schema lacks, although its version is current."""
-    inspector = inspect(connection)
-    present = set(inspector.get_table_names())
+    present = _read_columns(connection)
     gaps = [f"the table {name} is missing" for name in metadata.tables if name not in present]
     for name, table in metadata.tables.items():
-        columns = {column["name"] for column in inspector.get_columns(name)} if name in present else set[str]()
-        if columns:
+        columns = present.get(name)
+        if columns is not None:
             gaps += [f"the column {name}.{each.name} is missing" for each in table.c if each.name not in columns]
     return gaps
+
+
+def _read_columns(connection: Connection) -> dict[str, set[str]]:
+    """Return the columns of the tables. One query for SQLite, because every opening of a file asks."""
+    if connection.dialect.name != "sqlite":
+        found = inspect(connection).get_multi_columns()
+        return {name: {column["name"] for column in columns} for (_, name), columns in found.items()}
+    columns: dict[str, set[str]] = {}
+    for table, column in connection.execute(text(_SQLITE_COLUMNS)):
+        columns.setdefault(table, set()).add(column)
+    return columns
 
 
 def migrate_schema(connection: Connection) -> None:

@@ -1,8 +1,7 @@
 """Integrity check of an SQLite file on a read-only connection of its own, so that a damaged file stays as it is.
 
-SQLite itself does not report three kinds of loss. It deletes a write-ahead log that lies beside an empty database, and
-it takes a log with an invalid header for an empty one; both are found here. A log that is cut off in the middle of a
-transaction is normal after a crash. Source: sqlite.org/fileformat2.html 4.1 (header of the log).
+SQLite itself does not report a damaged write-ahead log, nor one beside an empty database: it discards them. Both are
+found by `sqlite_log`.
 """
 
 import sqlite3
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sophon.stores.sql.sqlite_log import find_log_problem
+
 MAX_PROBLEMS = 20
 """Problems that a check reports at most."""
 
-WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
-WAL_HEADER_BYTES = 32
 PROGRESS_STEPS = 100_000
 """Virtual machine steps between two looks at the clock."""
 
@@ -36,13 +35,13 @@ def check_database(
     file: Path, check: Literal["quick_check", "integrity_check"], seconds: float | None = None
 ) -> IntegrityReport:
     """Check a file with its write-ahead log. Errors that are no damage are not reported: opening it reports them."""
-    problem = _find_log_problem(file)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    problem = find_log_problem(file, deadline)
     if problem is not None:
         return IntegrityReport([problem])
     problems: list[str] = []
-    deadline = None if seconds is None else time.monotonic() + seconds
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(connect_read_only(file)) as connection:
             if deadline is not None:
                 connection.set_progress_handler(lambda: time.monotonic() > deadline, PROGRESS_STEPS)
             for (lines,) in connection.execute(f"PRAGMA {check}({MAX_PROBLEMS})"):
@@ -54,6 +53,11 @@ def check_database(
         if code in _DAMAGE:
             problems.append(str(error))
     return IntegrityReport(problems)
+
+
+def connect_read_only(file: Path) -> sqlite3.Connection:
+    """Connect to an existing file without the right to change it. Raises sqlite3.Error."""
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def describe_damage(file: Path, problems: Sequence[str]) -> str:
@@ -71,17 +75,3 @@ def vacuum(file: Path) -> None:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-
-def _find_log_problem(file: Path) -> str | None:
-    log = Path(f"{file}-wal")
-    if not log.is_file() or not log.stat().st_size:
-        return None
-    if not file.stat().st_size:
-        return f"it is empty, but {log.name} beside it is not"
-    with log.open("rb") as opened:
-        header = opened.read(WAL_HEADER_BYTES)
-    # A header that a crash left incomplete belongs to a log of which nothing was acknowledged.
-    if len(header) < WAL_HEADER_BYTES or not any(header) or header.startswith(WAL_MAGIC):
-        return None
-    return f"{log.name} is no write-ahead log"

@@ -33,6 +33,8 @@ Command = Callable[..., Any]
         (["sessions", "delete", "none", "--yes"], 1, "there is no session 'none'"),
         (["usage", "--session", "none"], 1, "there is no session 'none'"),
         (["usage", "--days", "0"], 2, "--days"),
+        (["usage", "--days", "99999999999"], 2, "--days"),
+        (["sessions", "fork", "none", "--upto", "99999999999999999999"], 2, "--upto"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
         (["sessions", "shwo"], 2, "there is no command 'shwo'; did you mean show? (see sophon sessions --help)\n"),
         (["sessions"], 2, "missing command; commands: list, show, export, fork, rename, delete; see sophon sessions"),

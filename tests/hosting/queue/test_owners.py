@@ -196,3 +196,9 @@ async def test_positions_are_the_order_of_delivery(make_queue, take, arrivals):
         order.append(delivery.entry.task_id)
         await queue.ack(delivery)
     assert told == list(enumerate(order))
+
+
+def test_one_task_is_said_to_wait() -> None:
+    assert "1 of your tasks is waiting" in str(QueueFull(10, 5, owner_waiting=1))
+    assert "2 of your tasks are waiting" in str(QueueFull(10, 5, owner_waiting=2))
+    assert "1 of 1 task is waiting" in str(QueueFull(1, 5))

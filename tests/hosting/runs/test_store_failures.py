@@ -1,10 +1,11 @@
 """A store that does not take the outcome: it is tried again, told once, and given up in the open."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from sophon.errors import StoreError
+from sophon.errors import NotFound, StoreError
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
@@ -62,3 +63,52 @@ async def test_after_five_tries_it_is_given_up_and_said_so(world, store) -> None
     assert (run.status, run.error.code) == ("failed", "gave_up")
     assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["gave_up"]
     assert (await waited_out(world, later)).status == "completed"
+
+
+async def given_up(world, store):
+    store.runs = StubbornRuns(store.runs, 5)
+    host = world.host()
+    await host.start()
+    receipt = await world.send(host, "hello")
+    await waited_out(world, receipt)
+    return host, receipt.task_id
+
+
+async def test_a_task_that_was_given_up_is_a_dead_letter(world, store) -> None:
+    host, task = await given_up(world, store)
+    assert [letter.entry.task_id for letter in await host.queue.list_dead_letters()] == [task]
+    assert (await host.queue.statistics()).dead == 1
+
+
+async def test_a_retried_dead_letter_runs_its_message_as_a_new_task(world, store) -> None:
+    host, task = await given_up(world, store)
+    first, second = await host.retry_dead_letter(task), await store.runs.get(task)
+    again = await store.runs.get(first)
+    assert (again.text, again.session_id, again.owner, again.origin) == (
+        second.text,
+        second.session_id,
+        second.owner,
+        second.origin,
+    )
+    await world.until(lambda: is_completed(store, first))
+    assert await host.queue.list_dead_letters() == []
+    assert (await store.runs.get(task)).status == "failed"
+    assert await world.said("s") == ["hello", "hello", "HELLO"]
+
+
+async def test_a_dead_letter_that_is_retried_twice_at_once_makes_one_task(world, store) -> None:
+    host, task = await given_up(world, store)
+    await asyncio.gather(host.retry_dead_letter(task), host.retry_dead_letter(task), return_exceptions=True)
+    assert len(await store.runs.list()) == 2
+    with pytest.raises(NotFound):
+        await host.retry_dead_letter(task)
+
+
+async def test_the_dead_letters_of_a_deleted_session_are_gone(world, store) -> None:
+    host, _ = await given_up(world, store)
+    await host.delete_session("s")
+    assert await host.queue.list_dead_letters() == []
+
+
+async def is_completed(store, task: str) -> bool:
+    return (await store.runs.get(task)).status == "completed"

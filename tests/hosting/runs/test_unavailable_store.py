@@ -88,6 +88,21 @@ async def test_an_answer_that_cannot_be_written_is_kept_and_told_once(world, hos
     assert len(told) == 2
 
 
+async def test_while_the_store_is_unavailable_no_run_is_said_to_have_failed(world, host, store, caplog) -> None:
+    receipt = await world.send(host, "wait a")
+    await world.until(lambda: started(world))
+    refuse_from_the_outcome_on(store)
+    with caplog.at_level(logging.INFO):
+        world.release.set()
+        await waits_for_store(host)
+    told = [record.getMessage() for record in caplog.records]
+    assert "turn ended, its outcome waits for the store" in told
+    assert "turn ended" not in told
+    assert not [line for line in told if "failed" in line]
+    allow_writes(store)
+    assert (await ended_later(world, receipt)).status == "completed"
+
+
 def refuse_from_the_outcome_on(store: SqlStore) -> None:
     """Let writes fail as soon as an outcome is to be written."""
     finish = store.runs.finish

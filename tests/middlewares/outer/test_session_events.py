@@ -8,7 +8,7 @@ import pytest
 from sophon import Context, Decision, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.context import Step
-from sophon.errors import ModelError
+from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.stores.sessions.contract import SessionRecord
@@ -95,6 +95,19 @@ async def test_a_failure_leaves_a_record_and_an_event_and_goes_on(events: EventR
     assert await kinds(services) == ["message", "failed", "message", "message"]
     assert [e.error["message"] for e in events.of(TaskFailed)] == ["out of order"]
     assert [m.content for m in model.requests[1].messages] == ["go", "again"]
+
+
+async def test_a_turn_that_the_store_ends_is_said_to_be_interrupted_not_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def refuse(ctx: Context, next: Next) -> None:
+        raise StoreUnavailable("s.db", "full", "the disk of the store is full")
+
+    services = Services(models=ScriptedModel([]))
+    with caplog.at_level("INFO"), pytest.raises(StoreUnavailable):
+        await Pipeline.compose(SessionEvents(), refuse).run(services.turn("go", session_id="s"))
+    [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("run ")]
+    assert line.endswith("was interrupted: the store is unavailable: the disk of the store is full")
 
 
 async def test_what_was_shown_before_a_failure_is_kept() -> None:

@@ -18,6 +18,9 @@ from sophon_hosting.cli.console.output import write_json, write_lines, write_tab
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 
+MAX_SEQ = 2**53
+"""Largest number that JSON carries exactly."""
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 SessionArgument = Annotated[
@@ -83,7 +86,9 @@ def fork(
     ctx: typer.Context,
     session: SessionArgument,
     new: NewSessionArgument = None,
-    upto: Annotated[int | None, typer.Option(min=1, metavar="SEQ", help="Copy records up to this seq only.")] = None,
+    upto: Annotated[
+        int | None, typer.Option(min=1, max=MAX_SEQ, metavar="SEQ", help="Copy records up to this seq only.")
+    ] = None,
 ) -> None:
     """Copy a session or its beginning; print the new id."""
     name = new or SystemClock().new_id()[:12]

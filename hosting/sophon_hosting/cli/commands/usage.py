@@ -16,6 +16,8 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 DEFAULT_DAYS = 30
+MAX_DAYS = 36_500
+"""A century; the calendar does not begin before the year 1."""
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -23,7 +25,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def usage(
     ctx: typer.Context,
-    days: Annotated[int, typer.Option(min=1, metavar="N", help="The last N days, including today.")] = DEFAULT_DAYS,
+    days: Annotated[
+        int, typer.Option(min=1, max=MAX_DAYS, metavar="N", help="The last N days, including today.")
+    ] = DEFAULT_DAYS,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
 ) -> None:

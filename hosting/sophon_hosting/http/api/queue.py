@@ -43,15 +43,20 @@ async def list_dead_letters(request: web.Request) -> web.Response:
 
 
 async def retry_dead_letter(request: web.Request) -> web.Response:
-    """Enqueue a dead letter again: a task as a new one, a message to a chat in its old place. Raises NotFound."""
+    """Enqueue a dead letter again: a task as a new one, whose id is in the response, a message to a chat in its old
+    place. Raises NotFound.
+    """
     letter_id = request.match_info["task_id"]
     host = _require_operator(request)
-    if not await host.queue.retry_dead_letter(letter_id):
-        try:
-            await host.services.store.outbox.retry(letter_id)
-        except (IllegalTransition, NotFound):
-            raise NotFound("dead letter", letter_id) from None
-        host.wake_outbox()
+    try:
+        return json_response({"ok": True, "task_id": await host.retry_dead_letter(letter_id)})
+    except NotFound:  # a message to a chat
+        pass
+    try:
+        await host.services.store.outbox.retry(letter_id)
+    except (IllegalTransition, NotFound):
+        raise NotFound("dead letter", letter_id) from None
+    host.wake_outbox()
     return json_response({"ok": True, "task_id": letter_id})
 
 

@@ -1,6 +1,7 @@
 """Response parsing for OpenAI's chat completions API: accumulates a whole response or the chunks of a stream."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -19,11 +20,16 @@ from sophon.models.providers.third_party_json import as_count, as_mapping
 from sophon.security import redact_and_cut
 from sophon.tools.tool import Tool
 
+log = logging.getLogger("sophon")
+
 STREAM_CUT_MESSAGE = "the response was cut off: its stream ended before the model had finished"
 """Message of the ProviderUnavailable for a stream without a finish reason."""
 
 NO_CHOICE_MESSAGE = "the response holds no answer: it has no choice with a message"
 """Message of the ProviderUnavailable for a whole response without a message."""
+
+UNEXPECTED_FORM_MESSAGE = "the provider's response is not in the expected form"
+"""Message of the ProviderUnavailable for JSON of another form; the log has the cause."""
 
 MAX_SHOWN = 200
 """Characters of an unreadable response that its error shows."""
@@ -68,7 +74,8 @@ class ResponseAccumulator:
         try:
             return self._add_unchecked(chunk)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-            raise ProviderUnavailable(f"the response cannot be read: {error!r}") from error
+            log.warning("%s: %r", UNEXPECTED_FORM_MESSAGE, error)
+            raise ProviderUnavailable(UNEXPECTED_FORM_MESSAGE) from error
 
     def to_response(self, tools: Sequence[Tool], *, is_streamed: bool) -> ModelResponse:
         """Return the accumulated response.

@@ -1,5 +1,6 @@
 """A provider that is not called for a while: until when is said, and an operator ends it."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -66,6 +67,25 @@ async def test_a_reset_ends_a_cool_down(adapters: Any, server: Any, kit: Any) ->
     assert (before.keys.cooling, before.available_in_seconds) == (1, 3600)
     assert gateway.statistics()[0].available_in_seconds == 0
     assert (await gateway.call(kit.request(model), gateway.candidates())).text == "Good day"
+
+
+async def test_a_reset_wakes_a_turn_that_waits_for_the_provider(adapters: Any, server: Any, kit: Any) -> None:
+    clock, model = VirtualClock(auto=False), await adapters.at(server)
+    server.refuses(429, "slow down", Retry_After="20")
+    server.says("Good day")
+    gateway, waiting = gateway_of(clock, model), asyncio.Event()
+    before = clock.monotonic()
+
+    def wake(event: object) -> None:
+        if isinstance(event, AgentStatus):
+            waiting.set()
+
+    call = asyncio.ensure_future(gateway.call(kit.request(model), gateway.candidates(), emit=wake))
+    await waiting.wait()
+    await asyncio.sleep(0)
+    gateway.reset_provider("p1")
+    assert (await call).text == "Good day"
+    assert clock.monotonic() == before
 
 
 async def test_a_reset_enables_a_rejected_key(adapters: Any, server: Any, kit: Any) -> None:

@@ -167,3 +167,21 @@ def test_processes_that_open_a_new_database_at_once_all_succeed(tmp_path: Path):
     assert errors == [b""] * 4
     assert [process.returncode for process in processes] == [0] * 4
     assert run(tmp_path / "new" / "s.db", "SELECT last_seq FROM sessions") == [(80,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "gap"),
+    [
+        ("DROP TABLE events", "the table events is missing"),
+        ("ALTER TABLE outbound DROP COLUMN last_error", "the column outbound.last_error is missing"),
+    ],
+)
+async def test_an_incomplete_schema_is_refused_and_found(tmp_path: Path, statement: str, gap: str):
+    path = await made(tmp_path)
+    run(path, statement)
+    before = path.read_bytes()
+    store = SqlStore("sqlite:///s.db", folder=tmp_path)
+    with pytest.raises(StoreError, match=f"its schema is incomplete: {gap}; restore a backup"):
+        await store.open()
+    assert await store.maintenance.find_damage() == [gap]
+    assert path.read_bytes() == before

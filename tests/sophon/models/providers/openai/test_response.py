@@ -221,9 +221,13 @@ def test_text_in_parts_is_the_text_of_the_text_parts() -> None:
 
 
 @pytest.mark.parametrize("odd", [{"choices": 7}, {"choices": [None]}, chunk(content=7), chunk(tool_calls=[7])])
-def test_an_answer_in_another_shape_is_the_providers_fault(odd: dict[str, Any]) -> None:
-    with pytest.raises(ProviderUnavailable, match="cannot be read"):
+def test_an_answer_in_another_shape_is_the_providers_fault(
+    odd: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ProviderUnavailable) as caught:
         assembled(odd)
+    assert str(caught.value) == "the provider's response is not in the expected form"
+    assert "Error(" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Ids and queries that no database takes as they are: every route answers as for an unknown id, on every store."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from aiohttp import web
+
+from sophon import Services
+from sophon.messages import Message
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql_store import SqlStore
+from sophon.testing import FunctionModel
+from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.host import Host
+from sophon_hosting.http.app import make_app
+from sophon_middlewares.chains import twelve
+from tests import postgres
+from tests.databases import SQLITE, copy_database
+
+ODD = ("%00", "a%00b", "%ED%A0%80", "%F0%9F%98", "%1A", "%C2%80", "x" * 6000, "%27%3B--", "-1", "99999999999999999999")
+ODD_VALUES = ("%00", "%ED%A0%80", "99999999999999999999")
+QUERY_KEYS = (
+    *("q", "session_id", "task_id", "status", "since", "limit", "after", "before", "offset", "everything"),
+    *("open_only", "format", "cut", "days"),
+)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> SqlStore:
+    if request.param == "postgres":
+        postgres.without_rows()
+        return SqlStore(postgres.MIGRATED)
+    copy_database(tmp_path)
+    return SqlStore(SQLITE, folder=tmp_path)
+
+
+@pytest.fixture
+async def app(store: SqlStore) -> AsyncIterator[tuple[web.Application, httpx.AsyncClient]]:
+    async def answer(asked: object) -> str:
+        return "fine"
+
+    services = Services(models=FunctionModel(answer), store=store)
+    async with Host(services, twelve(services)) as host:
+        await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "hello"))])
+        made = make_app(host, TokenAuthenticator({}))
+        runner = web.AppRunner(made, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with httpx.AsyncClient(base_url=base_url, trust_env=False, timeout=30) as client:
+            yield made, client
+        await runner.cleanup()
+
+
+async def test_no_odd_id_in_a_path_is_the_hosts_fault(app) -> None:
+    made, client = app
+    failed: list[str] = []
+    for method, template in routes(made):
+        names = re.findall(r"{(\w+)}", template)
+        for odd in ODD if names else ():
+            path = template.replace(f"{{{names[-1]}}}", odd)
+            for name in names[:-1]:
+                path = path.replace(f"{{{name}}}", "s")
+            answer = await client.request(method, path)
+            if answer.status_code >= 500:
+                failed.append(f"{method} {path[:60]}: {answer.status_code}")
+    assert failed == []
+
+
+async def test_no_odd_query_is_the_hosts_fault(app) -> None:
+    made, client = app
+    failed: list[str] = []
+    for method, template in routes(made):
+        if method != "GET":
+            continue
+        path = re.sub(r"{\w+}", "s", template)
+        for key in QUERY_KEYS:
+            for odd in ODD_VALUES:
+                answer = await client.get(f"{path}?{key}={odd}")
+                if answer.status_code >= 500:
+                    failed.append(f"{path}?{key}={odd[:20]}: {answer.status_code}")
+    assert failed == []
+
+
+def routes(app: web.Application) -> list[tuple[str, str]]:
+    return [
+        (route.method, route.resource.canonical)
+        for route in app.router.routes()
+        if route.resource is not None
+        and route.resource.canonical.startswith("/api/")
+        and route.method not in ("HEAD", "OPTIONS")
+        and not route.resource.canonical.endswith("/drain")
+    ]
