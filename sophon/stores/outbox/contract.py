@@ -167,8 +167,9 @@ class Outbox(Protocol):
         whole_message: bool,
         reason: str = "",
     ) -> tuple[list[OutboundEntry], int]:
-        """Do what `mark_message_dead` (or, without `whole_message`, `mark_dead`) does, and append the events that
-        `events` builds from the dead letters to the log of their session, in one transaction.
+        """Do what `mark_message_dead` (or, without `whole_message`, `mark_dead`, or `mark_failed` for a sent entry)
+        does, and append the events that `events` builds from the dead letters to the log of their session, in one
+        transaction.
 
         Return the dead letters and the seq of the last event. Raises NotFound if the session is unknown.
         """

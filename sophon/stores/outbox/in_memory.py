@@ -209,7 +209,10 @@ class InMemoryOutbox:
             for other in (self._list_open() if whole_message else ())
             if other.id != entry_id and other.status != "sending" and transitions.is_same_message(entry, other)
         ]
-        return [transitions.mark_dead(each, error, reason) for each in (entry, *others)]
+        return [
+            transitions.give_up(entry, error, reason),
+            *(transitions.mark_dead(each, error, reason) for each in others),
+        ]
 
     def _list_open(self) -> Sequence[OutboundEntry]:
         return [self._entries[entry_id] for entry_id in self._open]

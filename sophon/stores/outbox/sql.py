@@ -162,10 +162,10 @@ class SqlOutbox:
         reason: str = "",
     ) -> tuple[list[OutboundEntry], int]:
         """See `Outbox.give_up`."""
-        mark_dead = _mark_message_dead if whole_message else _mark_dead
+        give_up = _mark_message_dead if whole_message else _give_up
 
         def write(connection: Connection) -> tuple[list[OutboundEntry], int]:
-            dead = mark_dead(connection, entry_id, error, reason)
+            dead = give_up(connection, entry_id, error, reason)
             return dead, add_events(connection, session_id=session_id, new=events(dead), at=self._clock.now())
 
         return await self._database.write(write)
@@ -292,8 +292,8 @@ def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry |
     return entry
 
 
-def _mark_dead(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
-    return [_apply_transition(connection, entry_id, partial(transitions.mark_dead, error=error, reason=reason))]
+def _give_up(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
+    return [_apply_transition(connection, entry_id, partial(transitions.give_up, error=error, reason=reason))]
 
 
 def _mark_message_dead(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:

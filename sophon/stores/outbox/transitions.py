@@ -94,6 +94,11 @@ def mark_failed(entry: OutboundEntry, error: str, reason: str) -> OutboundEntry:
     return replace(entry, status="dead", last_error=redact(error), dead_reason=reason)
 
 
+def give_up(entry: OutboundEntry, error: str, reason: str) -> OutboundEntry:
+    """Return a single entry after `Outbox.give_up`."""
+    return (mark_failed if entry.status == "sent" else mark_dead)(entry, error, reason)
+
+
 def readdress(entry: OutboundEntry, chat: str) -> OutboundEntry:
     """Return the entry after `Outbox.readdress`."""
     if entry.status not in WAITING:

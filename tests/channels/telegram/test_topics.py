@@ -8,7 +8,14 @@ import pytest
 
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Button, ChannelHealth, ChatLocation, OutboundMessage, SendSucceeded
+from sophon_channels.contract import (
+    Button,
+    ChannelHealth,
+    ChatLocation,
+    OutboundMessage,
+    SendSucceeded,
+    before_no_request,
+)
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.topics import redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
@@ -48,7 +55,9 @@ async def test_an_answer_goes_to_the_chat_with_a_line_that_names_the_topic(
 ) -> None:
     bot_api.script("sendMessage", Answer.error(400, f"Bad Request: {reason}"))
     buttons = (Button("Approve", "ap:1:approve"),)
-    result = await sender.send(entry(OutboundMessage("**hello**", buttons=buttons, reply_to_message_id="5")))
+    result = await sender.send(
+        entry(OutboundMessage("**hello**", buttons=buttons, reply_to_message_id="5")), before_no_request
+    )
     assert isinstance(result, SendSucceeded)
     first, second = bot_api.of("sendMessage")
     assert first["message_thread_id"] == 7
@@ -66,7 +75,7 @@ async def test_a_file_goes_to_the_chat_too(
     path.write_text("content")
     bot_api.script("sendDocument", Answer.error(400, "Bad Request: message thread not found"))
     message = OutboundMessage(caption, file_path=str(path), media_type="text/plain")
-    assert isinstance(await sender.send(entry(message)), SendSucceeded)
+    assert isinstance(await sender.send(entry(message), before_no_request), SendSucceeded)
     sent = bot_api.of("sendDocument")[-1]
     assert "message_thread_id" not in sent
     assert sent["caption"] == (NOTE + caption).strip()
@@ -76,7 +85,7 @@ async def test_a_preview_and_the_answer_that_replaces_it_keep_the_line(bot_api: 
     bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
     preview = await sender.update_preview(TOPIC, "so far", None, None)
     assert bot_api.of("sendMessage")[-1]["text"] == f"{NOTE}so far"
-    await sender.send(entry(OutboundMessage("so far and further", replaces_message_id=preview)))
+    await sender.send(entry(OutboundMessage("so far and further", replaces_message_id=preview)), before_no_request)
     assert bot_api.of("editMessageText")[-1]["text"] == f"{NOTE}so far and further"
 
 
@@ -85,14 +94,16 @@ async def test_what_was_shown_in_a_topic_that_was_then_deleted_is_sent_to_the_ch
 ) -> None:
     bot_api.script("editMessageText", Answer.error(400, "Bad Request: message to edit not found"))
     bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
-    assert isinstance(await sender.send(entry(OutboundMessage("done", replaces_message_id="44"))), SendSucceeded)
+    assert isinstance(
+        await sender.send(entry(OutboundMessage("done", replaces_message_id="44")), before_no_request), SendSucceeded
+    )
     assert bot_api.of("sendMessage")[-1]["text"] == f"{NOTE}done"
 
 
 async def test_a_chat_without_topics_gets_no_second_attempt(bot_api: BotApi, sender: TelegramSender) -> None:
     bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
     plain = OutboundEntry("e:0", None, "telegram", "1", "-100", "answer", render_payloads(OutboundMessage("x"))[0])
-    assert not isinstance(await sender.send(plain), SendSucceeded)
+    assert not isinstance(await sender.send(plain, before_no_request), SendSucceeded)
     assert len(bot_api.of("sendMessage")) == 1
 
 

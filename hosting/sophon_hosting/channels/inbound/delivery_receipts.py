@@ -46,9 +46,9 @@ class DeliveryReceiptHandler:
         while len(self._early) > MAX_EARLY_RECEIPTS:
             self._early.popitem(last=False)
 
-    async def before_undelivered(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> None:
-        """See `DeliveryListener.before_undelivered`."""
-        await self._undelivered.before_undelivered(entry, reason, error)
+    async def give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> Sequence[OutboundEntry]:
+        """See `DeliveryListener.give_up`."""
+        return await self._undelivered.give_up(entry, reason, error)
 
     async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
         """See `DeliveryListener.handle_undelivered`."""
@@ -71,10 +71,9 @@ class DeliveryReceiptHandler:
                 return
             reason: UndeliveredReason = "chat_gone" if receipt.is_chat_unreachable else "rejected"
             error = receipt.reason or f"the platform reports the error {receipt.code}"
-            await self._undelivered.before_undelivered(entry, reason, error)
-            dead = await self._outbox.mark_failed(entry.id, error, reason)
+            dead = await self._undelivered.give_up(entry, reason, error)
         except (IllegalTransition, NotFound):  # another receipt was first, or its session was deleted
             return
         counts = self._channel.health.counts
-        counts["undelivered"] = counts.get("undelivered", 0) + 1
-        await self._undelivered.handle_undelivered([dead], reason)
+        counts["undelivered"] = counts.get("undelivered", 0) + len(dead)
+        await self._undelivered.handle_undelivered(dead, reason)

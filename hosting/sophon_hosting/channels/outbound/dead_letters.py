@@ -13,7 +13,12 @@ from sophon_hosting.events.event_bus import EventBus
 async def mark_dead(
     outbox: Outbox, entry: OutboundEntry, reason: UndeliveredReason, error: str
 ) -> Sequence[OutboundEntry]:
-    """Store an entry that belongs to no session as a dead letter, and with it the parts that would end the same way."""
+    """Store an entry that belongs to no session as a dead letter, and with it the parts that would end the same way.
+
+    A sent entry, of which the platform reported later that it was not delivered, ends alone.
+    """
+    if entry.status == "sent":
+        return [await outbox.mark_failed(entry.id, error, reason)]
     if ends_whole_message(reason):
         return await outbox.mark_message_dead(entry.id, error, reason)
     return [await outbox.mark_dead(entry.id, error, reason)]
@@ -32,7 +37,7 @@ async def report_dead(
             error,
             run.session_id,
             lambda entries: build_rows([build_event(entries, run, reason)]),
-            whole_message=ends_whole_message(reason),
+            whole_message=entry.status != "sent" and ends_whole_message(reason),
             reason=reason,
         )
         return last_seq
