@@ -168,7 +168,7 @@ async def test_what_a_killed_process_was_sending_is_in_doubt_for_the_next(tmp_pa
     store = await opened(tmp_path)
     assert [entry.id for entry in await store.outbox.recover_interrupted("telegram")] == ["0", "2"]
     due = await store.outbox.list_due(NOON, "telegram")
-    assert [(entry.id, entry.status, entry.doubtful, entry.attempts) for entry in due] == [
+    assert [(entry.id, entry.status, entry.doubtful, entry.interruptions) for entry in due] == [
         ("0", "ambiguous", True, 1),
         ("2", "ambiguous", True, 1),
     ]
