@@ -21,10 +21,9 @@ from tests import postgres
 from tests.databases import SQLITE, copy_database
 
 ODD = ("%00", "a%00b", "%ED%A0%80", "%F0%9F%98", "%1A", "%C2%80", "x" * 6000, "%27%3B--", "-1", "99999999999999999999")
-ODD_VALUES = ("%00", "%ED%A0%80", "99999999999999999999")
-QUERY_KEYS = (
-    *("q", "session_id", "task_id", "status", "since", "limit", "after", "before", "offset", "everything"),
-    *("open_only", "format", "cut", "days"),
+ODD_QUERIES = (
+    *(("q", "%00"), ("q", "%ED%A0%80"), ("session_id", "%00"), ("task_id", "%00"), ("status", "%00"), ("since", "%00")),
+    *(("limit", "99999999999999999999"), ("after", "99999999999999999999"), ("before", "%00"), ("before", "-1")),
 )
 
 
@@ -77,11 +76,10 @@ async def test_no_odd_query_is_the_hosts_fault(app) -> None:
         if method != "GET":
             continue
         path = re.sub(r"{\w+}", "s", template)
-        for key in QUERY_KEYS:
-            for odd in ODD_VALUES:
-                answer = await client.get(f"{path}?{key}={odd}")
-                if answer.status_code >= 500:
-                    failed.append(f"{path}?{key}={odd[:20]}: {answer.status_code}")
+        for key, odd in ODD_QUERIES:
+            answer = await client.get(f"{path}?{key}={odd}")
+            if answer.status_code >= 500:
+                failed.append(f"{path}?{key}={odd}: {answer.status_code}")
     assert failed == []
 
 

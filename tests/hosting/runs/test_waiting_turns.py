@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, event
 
 from sophon import Decision
 from sophon_hosting.host import Host
+from sophon_hosting.retention import FIRST_SWEEP_SECONDS
 from sophon_hosting.runs.reconciler import RECONCILE_INTERVAL_SECONDS
 
 PASSES = 4
@@ -46,6 +47,7 @@ async def passed(world) -> list[str]:
 async def test_the_reads_of_an_idle_host_do_not_grow_with_the_turns_that_wait(world, host: Host, count: int) -> None:
     for number in range(count):
         await world.suspended(host, await world.send(host, "Pay Bob", f"s{number}"))
+    await world.clock.advance(FIRST_SWEEP_SECONDS + 1)  # the next sweep of the retention is an hour later
     await passed(world)  # what follows the suspension of the last turn ends meanwhile
     executed = await passed(world)
     assert [each for each in executed if "WHERE signalled" not in each] == []

@@ -136,7 +136,7 @@ def test_without_a_host_the_store_tells_and_takes_what_the_next_start_obeys(prog
         (("approvals", "approve", "nothing"), "there is no approval 'nothing'", 1),
         (("approvals", "approve", "x", "--arguments", "{"), "--arguments is not valid JSON", 1),
         (("approvals", "approve", "x", "--arguments", "[]"), "--arguments must be a JSON object", 1),
-        (("queue", "retry"), "name one task, or --all", 2),
+        (("queue", "retry"), "name one dead letter, or --all", 2),
         (("queue", "dead"), "needs a running host", 1),
         (("providers", "list"), "needs a running host", 1),
         (("providers", "reset", "openai"), "needs a running host", 1),
