@@ -47,6 +47,8 @@ class HubConnection:
         """Clients by namespace."""
         self.receive_lock = asyncio.Lock()
         self.pending_attachments = 0
+        self.is_lost = False
+        """Whether the client is gone without a word; what it sent before is still processed, as a cancel."""
 
 
 class HubClient:

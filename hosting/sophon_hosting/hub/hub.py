@@ -168,7 +168,7 @@ class Hub:
         if connection is None:
             return
         async with connection.receive_lock:
-            if not connection.send_buffer.is_closed:
+            if connection.is_lost or not connection.send_buffer.is_closed:
                 self._engine_connections[connection_id].record_activity()
                 await self._dispatcher.dispatch(connection, message)
 
@@ -215,6 +215,7 @@ class Hub:
         """End the waiting requests of a client that is gone; the reader, which waits with them, then ends too."""
         connection = self._connections.get(connection_id)
         if connection is not None:
+            connection.is_lost = True
             connection.send_buffer.close()
 
     def on_connection_closed(self, connection_id: str) -> None:

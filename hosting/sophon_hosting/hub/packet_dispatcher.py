@@ -73,8 +73,8 @@ class PacketDispatcher:
         await connection.send_buffer.wait_for_answers(
             limits.max_in_flight_bytes if name in LARGE_ANSWER_EVENTS else limits.max_ack_bytes
         )
-        if connection.send_buffer.is_closed:
-            return
+        if connection.send_buffer.is_closed and name in LARGE_ANSWER_EVENTS:
+            return  # nobody reads the answer; what changes something, as a cancel before the page is closed, is done
         client = connection.clients.get(packet.namespace)
         if client is None:
             namespace = packet.namespace[:MAX_EVENT_NAME_CHARACTERS]
