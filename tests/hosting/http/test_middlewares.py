@@ -101,7 +101,7 @@ async def test_a_body_that_is_too_large_is_refused(ada: httpx.AsyncClient) -> No
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
     answer = await ada.post("/api/tasks", json={"content": "x" * 300_000})
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
-    assert (await ada.get("/api/tasks")).json() == {"items": []}
+    assert (await ada.get("/api/tasks")).json() == {"items": [], "more": False}
 
 
 async def test_a_body_of_unknown_length_is_bounded_too(ada: httpx.AsyncClient) -> None:
@@ -254,7 +254,7 @@ async def test_a_request_that_names_no_host_is_refused(api) -> None:
 async def test_a_body_that_breaks_off_is_no_error_of_the_host(api, caplog: pytest.LogCaptureFixture) -> None:
     head = b"POST /api/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token-of-ada\r\n"
     await api.raw(head + b'Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"content"', hang_up=True)
-    assert (await (await api.open("ada")).get("/api/tasks")).json() == {"items": []}
+    assert (await (await api.open("ada")).get("/api/tasks")).json() == {"items": [], "more": False}
     assert "internal error" not in caplog.text
 
 
