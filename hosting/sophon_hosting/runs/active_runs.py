@@ -102,8 +102,10 @@ class ActiveRuns:
         self._active_runs[active_run.task_id] = active_run
 
     def remove(self, active_run: ActiveRun) -> None:
-        """Remove a run and set its `released` event."""
+        """Remove a run, let its turn go and set its `released` event."""
         del self._active_runs[active_run.task_id]
+        # The turn's store refers to the run: a cycle, in which the texts of a turn would wait for the collector.
+        active_run.ctx = active_run.store = None
         active_run.released.set()
 
     def get(self, task_id: str) -> ActiveRun | None:
