@@ -3,18 +3,43 @@
 import hashlib
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol, Self, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
 from sophon.visible_text import escape_invisible, render_for_person
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
 Verdict: TypeAlias = Literal["approve", "reject", "edit", "suspend"]
+GrantScope: TypeAlias = Literal["session", "always"]
+"""Whether an approval in advance is for one session, or for all sessions of the person whose turn it is."""
 
 MAX_PREVIEW_VALUE_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Reason of a guard to ask a person about a call; `reason` is a sentence that the person reads."""
+
+    guard: str
+    rule: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return one line for people; what the reason quotes of the arguments cannot begin another line."""
+        return f"{_to_line(self.guard)} asks: {_to_line(self.reason)} ({_to_line(self.rule)})"
+
+    def to_json(self) -> dict[str, str]:
+        """Return JSON-serialisable data."""
+        return {"guard": self.guard, "rule": self.rule, "reason": self.reason}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Parse the output of `to_json`."""
+        return cls(data["guard"], data["rule"], data["reason"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +51,8 @@ class ApprovalRequest:
     arguments and never by the model, with invisible characters made visible. Of a long value it shows head and tail;
     `full_preview` is then the complete text, and empty if `preview` is complete. `needs_operator`: the person whose
     turn it is may only reject it (`OperatorPolicy`); it is shown to people, the decision is checked against the policy
-    of the moment.
+    of the moment. `escalation`: a guard asks; `preview` says so too.
+    `grant_offer` says which later calls an approval in advance would cover; empty if none is offered.
     """
 
     id: str
@@ -43,6 +69,8 @@ class ApprovalRequest:
     session_id: str = ""
     full_preview: str = ""
     needs_operator: bool = False
+    escalation: Escalation | None = None
+    grant_offer: str = ""
 
     def __post_init__(self) -> None:
         if self.kind == "question":
@@ -63,6 +91,8 @@ class ApprovalRequest:
         expires_at: datetime | None = None,
         session_id: str = "",
         needs_operator: bool = False,
+        escalation: Escalation | None = None,
+        grant_offer: str = "",
     ) -> Self:
         """Build the request for one call of one run; `note` is a sentence of the host below the preview.
 
@@ -70,7 +100,8 @@ class ApprovalRequest:
         """
         digest = compute_call_digest(run_id, call)
         if not preview:
-            preview, full_preview = render_call_preview(call, note), render_call_preview(call, note, limit=None)
+            preview = render_call_preview(call, note, escalation=escalation)
+            full_preview = render_call_preview(call, note, escalation=escalation, limit=None)
         return cls(
             id=f"apr_{digest[:20]}",
             kind=kind,
@@ -86,6 +117,8 @@ class ApprovalRequest:
             session_id=session_id,
             full_preview=full_preview if full_preview != preview else "",
             needs_operator=needs_operator,
+            escalation=escalation,
+            grant_offer=grant_offer,
         )
 
     @property
@@ -110,6 +143,8 @@ class ApprovalRequest:
             "session_id": self.session_id,
             "full_preview": self.full_preview,
             "needs_operator": self.needs_operator,
+            "escalation": self.escalation.to_json() if self.escalation else None,
+            "grant_offer": self.grant_offer,
         }
 
     @classmethod
@@ -132,22 +167,28 @@ class ApprovalRequest:
             session_id=data.get("session_id", ""),
             full_preview=full_preview,
             needs_operator=data.get("needs_operator", False),
+            escalation=Escalation.from_json(data["escalation"]) if data.get("escalation") else None,
+            grant_offer=data.get("grant_offer", ""),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Decision on an `ApprovalRequest`. `suspend` comes from the gate: no answer yet, the turn must be suspended."""
+    """Decision on an `ApprovalRequest`. `suspend` comes from the gate: no answer yet, the turn must be suspended.
+
+    `grant` belongs to `approve`: later calls that the request's `grant_offer` describes need no question.
+    """
 
     verdict: Verdict
     reason: str = ""
     arguments: Mapping[str, Any] = field(default_factory=lambda: {})
     decided_by: str = ""
+    grant: GrantScope | None = None
 
     @classmethod
-    def approve(cls, *, decided_by: str = "") -> Self:
-        """Return the decision to run the call unchanged."""
-        return cls("approve", decided_by=decided_by)
+    def approve(cls, *, decided_by: str = "", grant: GrantScope | None = None) -> Self:
+        """Return the decision to run the call unchanged, and with `grant` later ones like it."""
+        return cls("approve", decided_by=decided_by, grant=grant)
 
     @classmethod
     def reject(cls, reason: str = "", *, decided_by: str = "") -> Self:
@@ -173,13 +214,19 @@ class Decision:
             data["arguments"] = dict(self.arguments)
         if self.decided_by:
             data["decided_by"] = self.decided_by
+        if self.grant:
+            data["grant"] = self.grant
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Parse the output of `to_json`."""
         return cls(
-            data["verdict"], data.get("reason", ""), data.get("arguments", {}), decided_by=data.get("decided_by", "")
+            data["verdict"],
+            data.get("reason", ""),
+            data.get("arguments", {}),
+            decided_by=data.get("decided_by", ""),
+            grant=data.get("grant"),
         )
 
 
@@ -188,11 +235,14 @@ class Grant:
     """Permission to run the one call with this digest; `edited` is true if a person changed its arguments.
 
     `decided_by` is who approved it: empty if the gate does not say, or if the settings or an approved plan did.
+    `standing` is the id of the approval in advance (`StandingGrant`) that it follows from; such a one is never stored
+    with the turn, so that a resumed turn looks whether it was revoked.
     """
 
     digest: str
     edited: bool = False
     decided_by: str = ""
+    standing: str = ""
 
 
 class ApprovalGate(Protocol):
@@ -218,17 +268,30 @@ def compute_call_digest(run_id: str, call: ToolCall) -> str:
     return hashlib.sha256(head + to_canonical_json(call.arguments)).hexdigest()
 
 
-def render_call_preview(call: ToolCall, note: str = "", *, limit: int | None = MAX_PREVIEW_VALUE_CHARACTERS) -> str:
-    """Return the call as text for a person, one line per argument, then the note.
+def render_call_preview(
+    call: ToolCall,
+    note: str = "",
+    *,
+    escalation: Escalation | None = None,
+    limit: int | None = MAX_PREVIEW_VALUE_CHARACTERS,
+) -> str:
+    """Return the call as text for a person, one line per argument, then why a guard asks, then the note.
 
     Of a value longer than `limit` characters head and tail are shown; with None everything is.
     """
-    lines = [f"Run {_to_line(call.name)}"]
-    for name, value in call.arguments.items():
+    lines = [f"Run {_to_line(call.name)}", *format_argument_lines(call.arguments, limit=limit)]
+    # Lines of arguments are indented, so none of them can be read as what follows.
+    lines += [str(escalation)] if escalation is not None else []
+    return "\n".join([*lines, f"Note: {note}"] if note else lines)
+
+
+def format_argument_lines(arguments: Mapping[str, Any], *, limit: int | None = None) -> list[str]:
+    """Return arguments as text for a person, indented, one entry per argument."""
+    lines: list[str] = []
+    for name, value in arguments.items():
         text = value if isinstance(value, str) else to_canonical_json(value).decode()
         lines.append(f"  {_to_line(name)}: {render_for_person(text, limit, indent='      ')}")
-    # Lines of arguments are indented, so none of them can be read as the note.
-    return "\n".join([*lines, f"Note: {note}"] if note else lines)
+    return lines
 
 
 def _to_line(name: str) -> str:

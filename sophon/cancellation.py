@@ -53,12 +53,14 @@ class Cancellation:
     @property
     def is_requested(self) -> bool:
         """Whether the turn, or the branch or step that the current task runs, is to be cancelled."""
-        root, current = self._task, asyncio.current_task()
+        return self._is_task_cancelled() or anyio.current_effective_deadline() == -math.inf
+
+    def _is_task_cancelled(self) -> bool:
+        root = self._task
         if self._is_requested or (root is not None and root.cancelling() > self._baseline):
             return True
-        if current is not None and current is not root and current.cancelling():
-            return True
-        return anyio.current_effective_deadline() == -math.inf
+        current = asyncio.current_task()
+        return current is not None and current is not root and current.cancelling() > 0
 
     async def checkpoint(self) -> None:
         """Raise CancelledError if the turn is cancelled or over: called before each model call and each tool call.
@@ -66,9 +68,11 @@ class Cancellation:
         Callbacks that are ready and timers that are due run first, so that a request or a time-out arrives also where
         nothing else ever waits; see `sophon.loop_turns`.
         """
-        for _ in range(count_due_passes(asyncio.get_running_loop())):
+        passes = count_due_passes(asyncio.get_running_loop())
+        for _ in range(passes):
             await asyncio.sleep(0)
-        if self.is_end_recorded or self.is_requested:
+        # A cancelled anyio scope keeps a callback ready until the task has left it: without a pass there is none.
+        if self.is_end_recorded or (self.is_requested if passes else self._is_task_cancelled()):
             raise asyncio.CancelledError
 
     def enforce(self, *, whole_turn: bool = False) -> "_Enforcement":

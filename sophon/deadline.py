@@ -7,11 +7,11 @@ correction of the time. A single long sleep until a moment of the wall clock the
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 from sophon.clock import Clock, Timer
+from sophon.lazy_dataclass import dataclass
 
 RECHECK_SECONDS = 30.0
 """Maximum time without a look at the wall clock."""

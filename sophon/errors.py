@@ -16,7 +16,9 @@
     ├── IllegalTransition         a state transition that is not allowed (caller)
     ├── BudgetExceeded            a limit set by the operator was reached
     │   └── PriceUnknown          a limit on the cost, and a model whose price is unknown
-    ├── QueueFull                 the queue is at capacity; the client may retry later
+    ├── TryLater                  a message that is refused now; the client may send it again later
+    │   ├── QueueFull             the queue is at capacity
+    │   └── TooManyMessages       a limit of messages per minute was reached
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
     │   ├── UnknownTool
     │   └── InvalidArguments
@@ -209,7 +211,14 @@ class PriceUnknown(BudgetExceeded):
         )
 
 
-class QueueFull(SophonError):
+class TryLater(SophonError):
+    """A message that is refused now and not stored. `retry_after_seconds` is a whole number."""
+
+    code = "try_later"
+    retry_after_seconds: int
+
+
+class QueueFull(TryLater):
     """The queue is at capacity, or one owner holds its share of it; the rejected task is not stored.
 
     `capacity` is in tasks. `retry_after_seconds` is a whole number, an estimate of when the owner may send again.
@@ -227,6 +236,24 @@ class QueueFull(SophonError):
             else f"your share of the queue is full: {owner_waiting} of your tasks "
             f"{'is' if owner_waiting == 1 else 'are'} waiting, and the other slots are "
             "kept for others"
+        )
+        super().__init__(f"{reason}; try again in {retry_after_seconds} s")
+
+
+class TooManyMessages(TryLater):
+    """A limit of messages per minute was reached; `limit` is that number.
+
+    `is_total`: the limit is on the messages of all senders together.
+    """
+
+    code = "too_many_messages"
+
+    def __init__(self, limit: int, retry_after_seconds: int, *, is_total: bool = False) -> None:
+        self.limit, self.retry_after_seconds, self.is_total = limit, retry_after_seconds, is_total
+        reason = (
+            f"the host has got {limit} messages within a minute and takes no more"
+            if is_total
+            else f"you may send {limit} {'message' if limit == 1 else 'messages'} per minute, and this is one more"
         )
         super().__init__(f"{reason}; try again in {retry_after_seconds} s")
 

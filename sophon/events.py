@@ -1,20 +1,23 @@
 """Events of a running turn: one dataclass per event, its fields named as in the wire format.
 
 `emit` sets `session_id`, `task_id` (the whole turn), `run_id` (the turn, or the plan step inside it) and, for a
-durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener. Secrets
-in the text of an error are replaced when its event is made.
+durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener, except
+that a host stores traces apart, soon after they were emitted. Secrets in the text of an error are replaced when its
+event is made.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import FinishReason, Role, ToolCallOutcome, Usage
 from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
+GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -23,6 +26,7 @@ class Event:
     """Base class: the ids of session, task and run, and the sequence number within the session."""
 
     durable: ClassVar[bool] = True
+    is_trace: ClassVar[bool] = False
     wire_name: ClassVar[str] = "event"
 
     session_id: str = ""
@@ -177,6 +181,26 @@ class ToolCallCompleted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class GuardVerdict(Event):
+    """A guard judged a tool call: `escalate` asks a person, or a higher `tier` of Shield; `rule` names what decided.
+
+    `arguments` are those of a blocked call, for which there is no ToolCallStarted; empty for other verdicts.
+    """
+
+    call_id: str
+    guard: str
+    verdict: GuardDecision
+    rule: str = ""
+    tier: int = 0
+    reason: str = ""
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=lambda: {})
+
+    def __post_init__(self) -> None:
+        self.reason = redact(self.reason)
+
+
+@dataclass(slots=True, kw_only=True)
 class PlanProposed(Event):
     """A plan was created: `{id, goal, steps: [...]}`."""
 
@@ -206,7 +230,10 @@ class Progress(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ApprovalRequested(Event):
-    """An approval was requested; the turn, or this call of it, waits for the decision."""
+    """An approval was requested; the turn, or this call of it, waits for the decision.
+
+    `escalation` is `{guard, rule, reason}` if a guard asks, whatever the risk is; null otherwise.
+    """
 
     approval_id: str
     kind: str
@@ -218,16 +245,23 @@ class ApprovalRequested(Event):
     expires_at: str | None = None
     full_preview: str = ""
     needs_operator: bool = False
+    call_id: str = ""
+    escalation: Mapping[str, Any] | None = None
+    grant_offer: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class ApprovalResolved(Event):
-    """An approval was decided, or expired (`decided_by` is then `expiry`)."""
+    """An approval was decided, or expired (`decided_by` is then `expiry`).
+
+    `arguments` are those with which the call runs, if the person edited them; null otherwise.
+    """
 
     approval_id: str
     decision: str
     decided_by: str = ""
     reason: str = ""
+    arguments: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -275,6 +309,9 @@ class ProviderExcluded(Event):
 @dataclass(slots=True, kw_only=True)
 class ModelAttempt(Event):
     """One attempt of the gateway at one model; `outcome` is `ok` or the error code."""
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
 
     purpose: str
     model: str

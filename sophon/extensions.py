@@ -1,10 +1,10 @@
 """Typed per-turn values of middlewares on the context, and their serialisation when a turn is suspended."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sophon.errors import StateError
+from sophon.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 
@@ -32,15 +32,16 @@ class SerializedValue:
 class Extensions:
     """Values by key, shared by a turn and its tool-call branches."""
 
-    __slots__ = ("_keys", "_values")
+    __slots__ = ("_keys", "values")
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
+        """The values by the names of their keys; a restored one that was not read yet is a SerializedValue."""
         self._keys: dict[str, Key[Any]] = {}
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value, or None. Raises StateError if a restored value cannot be loaded."""
-        value = self._values.get(key.name)
+        value = self.values.get(key.name)
         if type(value) is not SerializedValue:
             return value
         if key.load is None:
@@ -54,13 +55,13 @@ class Extensions:
 
     def put(self, key: Key[T], value: T) -> None:
         """Set the value of `key`, replacing any previous one."""
-        self._values[key.name] = value
+        self.values[key.name] = value
         self._keys[key.name] = key
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that have a `dump`, as JSON-serialisable data."""
         data: dict[str, Any] = {}
-        for name, value in self._values.items():
+        for name, value in self.values.items():
             if type(value) is SerializedValue:
                 data[name] = value.data
             elif (dump := self._keys[name].dump) is not None and value is not None:
@@ -71,5 +72,5 @@ class Extensions:
     def from_json(cls, data: dict[str, Any]) -> "Extensions":
         """Parse the output of `to_json`; each value is loaded on first access."""
         extensions = cls()
-        extensions._values = {name: SerializedValue(value) for name, value in data.items()}
+        extensions.values = {name: SerializedValue(value) for name, value in data.items()}
         return extensions

@@ -4,9 +4,10 @@ Approving a call of Critical risk gives the rights of the host's account, and wi
 host. With several users the person who asked must therefore not be enough, by whatever way the call is approved.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.tools.tool import Risk
 
 DecisionProblem: TypeAlias = Literal["forbidden", "operator_needed"]
@@ -18,7 +19,7 @@ OPERATOR_RISK = Risk.CRITICAL
 
 @dataclass(frozen=True, slots=True)
 class OperatorPolicy:
-    """Who must approve calls of Critical risk. By default nobody but the person who asked.
+    """Policy that says who must approve calls of Critical risk. By default nobody but the person who asked.
 
     `operators` are principals. `several_users`: the host has other users or channels, so the person who asked need not
     be an operator. `four_eyes`: nobody approves their own Critical call, operators included. `operator_overrides`

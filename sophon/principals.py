@@ -27,6 +27,9 @@ an earlier version's hub user of that name is no operator."""
 
 USER_PREFIX, GROUP_PREFIX, CHAT_PART = "user:", "group:", "chat:"
 
+ROLE = "role"
+"""Beginning of a role in the rules of an access control list, and therefore no name of a channel."""
+
 RESERVED_NAMES = frozenset({LOCAL_USER, "user", "group", "system", "expiry", "terminal"})
 """Names that are no hub user's principal and no channel: `user` is the memory scope of an embedded chain, `system` the
 host itself, `expiry` and `terminal` the authors of decisions by timeout and in the terminal chat."""
@@ -65,7 +68,7 @@ def is_channel_principal(principal: str, channel: str) -> bool:
 
 def is_channel_name(name: str) -> bool:
     """Return whether a channel may have this name: not empty, no colon, not reserved."""
-    return bool(name) and ":" not in name and name not in RESERVED_NAMES
+    return bool(name) and ":" not in name and name not in RESERVED_NAMES and name != ROLE
 
 
 def data_owner_of_turn(principal: str, session_id: str, *, group: bool) -> str:

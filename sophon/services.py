@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.builtin_tools import builtin_tools
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
+from sophon.context.message_list import MessageList
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
@@ -24,8 +25,10 @@ from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import data_owner_of_turn
+from sophon.security.sliding_windows import SlidingWindows
 from sophon.settings import Settings, load_settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
+from sophon.settings.sections.guards.authorization import TOOL_RESOURCE
 from sophon.settings.validation_errors import suggest_nearest
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
@@ -34,6 +37,10 @@ from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon.vault import CredentialVault
+
+if TYPE_CHECKING:
+    from sophon.security.policy import Policy
 
 T = TypeVar("T")
 
@@ -47,7 +54,8 @@ class Services:
     `Services()` reads no file and no environment: it uses the offline model, an in-memory store, the built-in tools,
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
-    `instructions` is the system prompt of every turn, none by default.
+    `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
+    of `Guards.Shield.PolicyFile`.
 
     Raises SettingsError, CompositionError.
     """
@@ -65,8 +73,11 @@ class Services:
         instructions: str | None = None,
         folder: Path | None = None,
         turn_log: TurnLog | None = None,
+        policy: "Policy | None" = None,
+        vault: CredentialVault | None = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
+        self.vault = vault or CredentialVault(self.settings.vault, {})
         self.clock: Clock = clock or SystemClock()
         providers = to_providers(models)
         if (prices := self.settings.budget.default_prices) is not None:
@@ -79,11 +90,20 @@ class Services:
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
         """Set by a host, which knows its operators."""
+        self.rate_windows = SlidingWindows()
         self.set_event_sink(events or NullEventSink())
         self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
         self.folder = folder or Path()
         """Base directory of relative paths in the settings."""
+        self._policy = policy
+
+    @property
+    def policy(self) -> "Policy":
+        """The policy of Shield, read once, when it is first needed. Raises SettingsError."""
+        if self._policy is None:
+            self._policy = load_shield_policy(self.settings, self.folder)
+        return self._policy
 
     @classmethod
     def from_settings(
@@ -122,9 +142,13 @@ class Services:
         opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
         added = [*tools, *(modules or ()), *(plugins or ())]
         if modules is not None and plugins is not None:
-            problems += find_unknown_disabled(chosen, [*LATER_TOOLS, *(tool.name for tool in added)])
+            names = [*LATER_TOOLS, *(tool.name for tool in added)]
+            problems += find_unknown_disabled(chosen, names) + find_unknown_limited(chosen, names)
+            problems += find_unknown_ruled(chosen, names)
         if providers is not None:
             problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
+            problems += find_unknown_evaluator(chosen, providers)
+        problems += find_shield_problems(chosen, place)
         if problems:
             raise SettingsError(problems)
         return cls(
@@ -137,6 +161,7 @@ class Services:
             settings=chosen,
             instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
+            vault=CredentialVault(chosen.vault, variables),
         )
 
     def turn(
@@ -167,7 +192,7 @@ class Services:
             raise InputError("the message is empty: write something")
         if model is not None:
             self.gateway.find(model)
-        messages = [Message("system", self.instructions)] if self.instructions else []
+        messages = MessageList([Message("system", self.instructions)] if self.instructions else ())
         messages.append(Message("user", text))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
@@ -284,6 +309,47 @@ def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]
     ]
 
 
+def find_unknown_limited(settings: Settings, added: Iterable[str]) -> list[str]:
+    """Return a problem for each tool of Guards.RateLimit that is neither one of `added` nor built in."""
+    known = {*added, *(tool.name for tool in builtin_tools())}
+    return [
+        f"Guards.RateLimit.Tools.{name}: there is no tool {name!r}{suggest_nearest(name, known)}"
+        for name in settings.guards.rate_limit.tools
+        if name not in known
+    ]
+
+
+def find_unknown_ruled(settings: Settings, added: Iterable[str]) -> list[str]:
+    """Return a problem for each rule of Guards.Authorization about one tool that is neither of `added` nor built in.
+
+    Such a rule denies nothing. A beginning of names, such as `tool:crm.*`, may be about tools that come later.
+    """
+    known = {*added, *(tool.name for tool in builtin_tools())}
+    named = [(index, rule.resource) for index, rule in enumerate(settings.guards.authorization.rules)]
+    return [
+        f"Guards.Authorization.Rules[{index}].Resource: there is no tool {name!r}{suggest_nearest(name, known)}"
+        for index, resource in named
+        if (name := resource.removeprefix(TOOL_RESOURCE)) not in known and not resource.endswith("*")
+    ]
+
+
+def find_unknown_evaluator(settings: Settings, providers: Sequence[Provider]) -> list[str]:
+    """Return a problem for an evaluator of Shield that is no model of the providers: every evaluation would fail."""
+    shield = settings.guards.shield
+    name = shield.evaluator_model
+    if name is None or not (shield.enabled and shield.has_evaluator):
+        return []
+    known = {each for provider in providers for model in provider.models for each in _model_names(provider, model)}
+    if name in known:
+        return []
+    return [f"Guards.Shield.EvaluatorModel: there is no model {name!r}{suggest_nearest(name, known)}"]
+
+
+def _model_names(provider: Provider, model: Model) -> tuple[str, str, str]:
+    """Return the names by which the gateway finds a model."""
+    return provider.id, model.info.name, f"{provider.id}/{model.info.name}"
+
+
 def find_unknown_budgets(settings: Settings, created: Sequence[str]) -> list[str]:
     """Return a problem for each provider in Budget.Providers that is neither `created` nor could be discovered.
 
@@ -297,6 +363,37 @@ def find_unknown_budgets(settings: Settings, created: Sequence[str]) -> list[str
         for name in settings.budget.providers
         if name not in known
     ]
+
+
+def find_shield_problems(settings: Settings, folder: Path) -> list[str]:
+    """Return a problem for a policy file or a classifier of Shield that cannot be used."""
+    shield, problems = settings.guards.shield, list[str]()
+    if shield.enabled and shield.policy_file is not None:
+        _try_make(lambda: load_shield_policy(settings, folder), problems)
+    if shield.enabled and (path := shield.classifier) is not None:
+        from sophon.plugins.import_paths import import_user_object  # lazy, as above
+
+        setting = "Guards.Shield.Classifier"
+        classifier = _try_make(lambda: import_user_object(path, setting=setting, folder=folder), problems)
+        if classifier is not None and not callable(classifier):
+            problems.append(f"{setting}: {path!r} is not a function")
+    return problems
+
+
+def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
+    """Return the configured policy, or the one that Sophon ships. Raises SettingsError."""
+    from sophon.security.policy import Policy, PolicyError  # lazy: it needs YAML and RE2
+
+    name = settings.guards.shield.policy_file
+    if name is None:
+        return Policy.default()
+    try:
+        return Policy.load((folder / name).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problem = f"{name!r} cannot be read: {error}"
+    except PolicyError as error:
+        problem = f"{name!r}: {error}"
+    raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
 
 
 def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:

@@ -1,9 +1,19 @@
-"""`dataclass` variant for values that are created in every round of every turn."""
+"""`dataclass` variant, and default factories, for values that are created in every round of every turn."""
 
-from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, TypeVar, dataclass_transform
+
+from sophon.lazy_dataclass import dataclass
 
 T = TypeVar("T")
+
+new_list: Callable[[], list[Any]] = list
+"""Default factory of an empty list of any type, without a Python call as `lambda: []` has."""
+new_dict: Callable[[], dict[Any, Any]] = dict
+"""Default factory of an empty dict."""
+new_set: Callable[[], set[Any]] = set
+"""Default factory of an empty set."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

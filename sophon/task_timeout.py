@@ -8,7 +8,7 @@ from sophon.clock import Clock, Timer
 
 
 class TaskTimeout:
-    """Async context manager that cancels its body after `seconds` and raises TimeoutError; None for no time of its own.
+    """Context manager that cancels its body after `seconds` and raises TimeoutError; None for no time of its own.
 
     It tells its own cancellation from others as `asyncio.timeout` does, by `Task.cancelling`: a cancellation that
     arrives as well is not turned into a TimeoutError. `clock.timeout` sets a timer of the loop for each body; this one
@@ -35,7 +35,7 @@ class TaskTimeout:
             self._is_expired = True
             self._task.cancel()
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         self._task = asyncio.current_task()
         if self._task is None:
             raise RuntimeError("a TaskTimeout must be used inside a task")
@@ -44,7 +44,7 @@ class TaskTimeout:
             self._timer = self._clock.call_later(self._seconds, self.expire)
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._timer is not None:

@@ -1,7 +1,8 @@
 """What every test of Sophon shares: asyncio as the one event loop (coroutine tests are run by anyio's plug-in)."""
 
+import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,21 @@ settings.load_profile("sophon")
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what all tests share to no garbage collection: ten thousand tests and every module they import.
+
+    It is a million objects that live to the end, and each collection of a test would go through them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,12 @@
 """Starts `sophon`, or a script that uses it, in processes that are forked from one that has imported it.
 
 An interpreter and its imports take 0.8 s of a processor, and the tests start a hundred hosts. A forked process is one
-of its own in every other respect: folder, environment, signals, standard streams, exit code. What an interpreter does
-when it starts is proven by the tests that start `python -m sophon_hosting.cli` (tests/hosting/cli).
+of its own in every other respect: folder, environment, signals, standard streams or a terminal, exit code. What an
+interpreter does when it starts is proven by the tests that start `python -m sophon_hosting.cli` (tests/hosting/cli).
 """
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import io
@@ -19,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -38,10 +40,23 @@ POLL_SECONDS = 0.005
 
 
 class ForkedProcess:
-    """What `subprocess.Popen` gives, as far as tests use it."""
+    """What `subprocess.Popen` gives, as far as tests use it.
+
+    Standard input contains `lines` and ends. With `terminal`, the descriptor of a pseudo-terminal, the process leads a
+    session whose controlling terminal that is, and all three standard streams are it. `imports` are imported by the
+    server, once, before it forks: for a library that takes seconds and that only few programs use.
+    """
 
     def __init__(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, script: Path | None = None
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        script: Path | None = None,
+        lines: str = "",
+        terminal: int | None = None,
+        imports: Sequence[str] = (),
     ) -> None:
         order = {
             "script": script and str(script),
@@ -49,24 +64,31 @@ class ForkedProcess:
             "folder": str(folder),
             "environment": dict(environment),
             "ignored": [number for number in INHERITED if signal.getsignal(number) is signal.SIG_IGN],
+            "has_terminal": terminal is not None,
+            "imports": imports,
         }
         self.args = arguments
         self.returncode: int | None = None
         self._news, theirs = socket.socketpair()
-        out, out_end = os.pipe()
-        errors, errors_end = os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        self.stdout: IO[str] = os.fdopen(out, encoding="utf-8")
-        self.stderr: IO[str] = os.fdopen(errors, encoding="utf-8")
-        given = [theirs.fileno(), nothing, out_end, errors_end]
+        self.stdout: IO[str] = io.StringIO()
+        self.stderr: IO[str] = io.StringIO()
+        given = [theirs.fileno(), *([terminal] * 3 if terminal is not None else self._pipes(lines))]
         socket.send_fds(_server(), [json.dumps(order).encode()], given)
         theirs.close()
-        for each in given[1:]:
-            os.close(each)
+        if terminal is None:
+            for each in given[1:]:
+                os.close(each)
         self._lines = self._news.makefile("r")
         pid = self._lines.readline()
         assert pid, "the fork server has ended; its errors are above"
         self.pid = int(pid)
+
+    def _pipes(self, lines: str) -> list[int]:
+        """Make the standard streams of a process without a terminal; returns its ends of them."""
+        out, out_end = os.pipe()
+        errors, errors_end = os.pipe()
+        self.stdout, self.stderr = (os.fdopen(each, encoding="utf-8") for each in (out, errors))
+        return [_readable(lines), out_end, errors_end]
 
     def poll(self) -> int | None:
         """The exit code, once it has ended."""
@@ -105,6 +127,17 @@ class ForkedProcess:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0)
         self.wait(None if deadline is None else max(POLL_SECONDS, deadline - time.monotonic()))
         return read["out"], read["errors"]
+
+
+def _readable(text: str) -> int:
+    """Return a descriptor that reads a text and then ends."""
+    data = text.encode()
+    readable, writable = os.pipe()
+    if len(data) > MOST_BYTES:
+        fcntl.fcntl(writable, fcntl.F_SETPIPE_SZ, len(data))  # nobody reads yet
+    os.write(writable, data)
+    os.close(writable)
+    return readable
 
 
 def _read(into: dict[str, str], name: str, stream: IO[str]) -> None:
@@ -146,11 +179,13 @@ def serve(control: socket.socket) -> str | None:
         order, given, _, _ = socket.recv_fds(control, MOST_BYTES, 4)
         if not order:
             os._exit(0)  # the test process is gone; what still runs is not for us to end
+        asked = json.loads(order)
+        prepare(asked["imports"])
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            return become(json.loads(order), given[1:])
+            return become(asked, given[1:])
         os.write(given[0], f"{pid}\n".encode())
         running[pid] = given[0]
         for each in given[1:]:
@@ -176,11 +211,16 @@ def become(order: dict[str, Any], streams: list[int]) -> str | None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    if order["has_terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8", line_buffering=order["has_terminal"]
+    )
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(io.FileIO(2, "w", closefd=False)), "utf-8", "backslashreplace", line_buffering=True
     )
@@ -195,7 +235,14 @@ def import_all() -> None:
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if "__main__" not in found.name and ".migrations" not in found.name:
                 importlib.import_module(found.name)
-    for name in LAZY:
+    prepare(LAZY)
+
+
+def prepare(names: Sequence[str]) -> None:
+    """Import modules, if they are not yet, so that the processes share them."""
+    if not (missing := [name for name in names if name not in sys.modules]):
+        return
+    for name in missing:
         importlib.import_module(name)
     assert threading.active_count() == 1, "a fork takes only one thread with it"
     gc.collect()

@@ -24,3 +24,8 @@ class LoopTime:
     def advance(self, seconds: float) -> None:
         """Put the clock forward."""
         self._advanced += seconds
+
+    async def advance_after(self, event: asyncio.Event, seconds: float) -> None:
+        """Put the clock forward as soon as an event is set."""
+        await event.wait()
+        self.advance(seconds)

@@ -103,6 +103,9 @@ class Program:
 
     folder: Path
     settings: dict[str, Any]
+    imports: tuple[str, ...] = ()
+    """Libraries that its settings make it load, and that take seconds."""
+
     running: list[Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -116,7 +119,11 @@ class Program:
     def start(self, *arguments: str, fresh: bool = False) -> Process:
         """Begin a command; `fresh` starts an interpreter for it, as people do, in place of a fork."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("SOPHON", "OPENAI"))}
-        process = (started if fresh else ForkedProcess)(arguments, self.folder, environment)
+        process: Process
+        if fresh:
+            process = started(arguments, self.folder, environment)
+        else:
+            process = ForkedProcess(arguments, self.folder, environment, imports=self.imports)
         self.running.append(process)
         return process
 

@@ -1,9 +1,9 @@
 """Access policy: who may write to the host. Denies by default; groups are handled separately from direct chats."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import ChatLocation, Person
 
 DirectChatPolicy: TypeAlias = Literal["Pairing", "AllowList", "Open", "Disabled"]

@@ -1,9 +1,9 @@
 """Callback data of the approval buttons: `ap:K7Q2M9XA:approve`, at most 64 bytes."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import Button
 
 ButtonVerdict: TypeAlias = Literal["approve", "reject"]

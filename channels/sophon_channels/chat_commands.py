@@ -1,7 +1,9 @@
 """Chat commands (`/stop`, `/approve K7Q2M9XA`), which bypass the queue and the model."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from sophon.lazy_dataclass import dataclass
 
 COMMAND_DESCRIPTIONS = {
     "start": "show what this is, and the commands",
@@ -14,6 +16,7 @@ COMMAND_DESCRIPTIONS = {
     "pending": "list the approvals that wait for a decision",
     "approve": "approve a call: /approve ID",
     "reject": "reject a call: /reject ID REASON",
+    "otr": "say where to talk off the record",
     "help": "list the commands",
 }
 """Name and description of every command."""

@@ -1,12 +1,13 @@
 """The channel contract: inbound events, outbound messages, send results, and the `Channel` and `Inbox` protocols."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 from aiohttp import web
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.outbox.contract import OutboundEntry
 
 ChatKind: TypeAlias = Literal["direct", "group"]

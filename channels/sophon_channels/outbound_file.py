@@ -5,10 +5,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, BinaryIO, Self
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import sanitize_text
 

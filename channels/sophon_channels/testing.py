@@ -48,6 +48,18 @@ DEFAULT_LOCATION = ChatLocation("10")
 """The chat that is used unless a test names another."""
 
 
+class _ObservedCounts(dict[str, int]):
+    """Counts of a channel's health; each change sets an event."""
+
+    def __init__(self, changed: asyncio.Event) -> None:
+        super().__init__()
+        self._changed = changed
+
+    def __setitem__(self, name: str, count: int) -> None:
+        super().__setitem__(name, count)
+        self._changed.set()
+
+
 class SyntheticChannel:
     """In-memory implementation of `Channel`. A test simulates messages and button presses, and inspects what was sent:
     entries in `sent`, files (name, content) in `sent_files`.
@@ -71,7 +83,8 @@ class SyntheticChannel:
     ) -> None:
         self.supports_press_notes, self.reports_delivery = supports_press_notes, reports_delivery
         self.name, self.account, self.max_file_bytes = name, account, MAX_FILE_BYTES
-        self.health = ChannelHealth()
+        self._changed = asyncio.Event()
+        self.health = ChannelHealth(counts=_ObservedCounts(self._changed))
         self.send_results: deque[SendResult] = deque()
         self.sent: list[OutboundEntry] = []
         self.sent_files: list[tuple[str, bytes]] = []
@@ -81,7 +94,6 @@ class SyntheticChannel:
         self._max_length, self._contents, self._start_error = max_message_length, attachment_contents or {}, start_error
         self._inbox: Inbox | None = None
         self._was_stopped = False
-        self._changed = asyncio.Event()
         self._ids = itertools.count(1)
 
     async def start(self, inbox: Inbox) -> None:
@@ -210,7 +222,10 @@ class SyntheticChannel:
         return next(text for text in self.sent_texts(location) if part in text)
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds; raises AssertionError after `WAIT_TIMEOUT_SECONDS`."""
+        """Wait until the condition on what was sent, shown or counted holds.
+
+        Raises AssertionError after `WAIT_TIMEOUT_SECONDS`.
+        """
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
                 while not condition():

@@ -9,6 +9,7 @@ from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, lo
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
+from sophon_middlewares.guards.insertion import add_guards
 
 FACTORY_SETTING = "Chain.Factory"
 
@@ -28,10 +29,14 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 
 def build_configured_chain(services: Services) -> Pipeline:
-    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`.
+    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
+    return add_guards(_build_without_guards(services), services.settings.guards)
+
+
+def _build_without_guards(services: Services) -> Pipeline:
     chain = services.settings.chain
     if chain.factory is None:
         return build_chain(services, chain.name)

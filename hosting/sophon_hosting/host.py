@@ -60,10 +60,12 @@ class Host:
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
-        self.event_bus = EventBus(store.events, services.clock, services.events, store.sessions, store.texts)
+        self.event_bus = EventBus(
+            store.events, services.clock, services.events, store.sessions, store.texts, store.runs
+        )
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._acceptance = MessageAcceptance(services, self.queue, self.event_bus, self._deletion.gate)
-        outcome_writer = OutcomeWriter(services.store, self.event_bus, build_outbound)
+        outcome_writer = OutcomeWriter(services.store, self.event_bus, services.clock, build_outbound)
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
         policy = services.operator_policy = OperatorPolicy(
@@ -72,7 +74,10 @@ class Host:
         self._gate = StoreApprovalGate(
             services.store, services.clock, active_runs, policy=policy, events=self.event_bus
         )
-        services.approvals, services.turn_log = self._gate, RunTurnLog(active_runs, outcome_writer, services.store)
+        services.approvals, services.turn_log = (
+            self._gate,
+            RunTurnLog(active_runs, outcome_writer, services.store, self.event_bus),
+        )
         self.approvals = ApprovalService(
             services.store,
             self.queue,
@@ -85,7 +90,7 @@ class Host:
         self._terminator = RunTerminator(services, chain, self.queue, active_runs, outcome_writer)
         self._worker = Worker(
             services,
-            insert_checkpoints(chain, active_runs),
+            insert_checkpoints(chain, active_runs, self.event_bus),
             self.queue,
             active_runs,
             self._terminator,
@@ -95,6 +100,8 @@ class Host:
         self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp"}
         """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
+        self.off_the_record: Host | None = None
+        """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
@@ -187,7 +194,9 @@ class Host:
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
             asyncio.create_task(sweep.run_forever()),
             asyncio.create_task(self.store_monitor.run_forever()),
-            asyncio.create_task(RetentionSweep(store, clock, self.services.settings.retention).run_forever()),
+            asyncio.create_task(
+                RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
+            ),
         ]
         self._worker.start()
         self.is_running = True

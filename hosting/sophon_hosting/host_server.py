@@ -5,12 +5,12 @@ import gc
 import logging
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from aiohttp import web
 
-from sophon.errors import SophonError
+from sophon.errors import SophonError, StoreError
+from sophon.lazy_dataclass import dataclass
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
 from sophon.settings import has_several_users
@@ -30,6 +30,7 @@ from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.observability.metrics import Metrics
+from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
@@ -38,6 +39,9 @@ log = logging.getLogger("sophon")
 
 GC_THRESHOLD = 50_000
 """Garbage collection threshold of the young generation, in objects. Source: reference/performance.md 3, rule 11."""
+
+METRICS_STORE_TIMEOUT_SECONDS = 2.0
+"""How long `/metrics` waits for what it reads from the store."""
 
 
 class AddressUnavailable(SophonError):
@@ -99,15 +103,19 @@ class HostServer:
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.set_event_sink(self.metrics)
         is_shared = has_several_users(services.settings) or bool(self.channels.channels)
+        approvers = access.operator_ids | self.channels.approvers
+        off_the_record = OffTheRecordHost(services, approvers=approvers, several_users=is_shared, events=self.metrics)
         self.host = Host(
             services,
             build_configured_chain(services),
             queue=build_queue(services, is_shared=is_shared),
-            approvers=access.operator_ids | self.channels.approvers,
+            approvers=approvers,
             several_users=is_shared,
             build_outbound=self.channels.replies,
             prepare=self.channels.prepare_run,
         )
+        self.host.off_the_record = off_the_record
+        self.off_the_record = off_the_record
         self.channels.connect(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
@@ -145,6 +153,7 @@ class HostServer:
         await self.services.open()
         await self.channels.load()
         await self.host.start()
+        await self.off_the_record.start()
         self.post_turn.start()
         await self._runner.setup()
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
@@ -160,7 +169,9 @@ class HostServer:
             self._warm_up_task.cancel()
         try:
             await self.channels.stop_receiving()
-            await self.host.shutdown(grace_seconds=grace_seconds)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
+                both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
             await self.channels.stop()
             await self.post_turn.stop()
             await self.hub.stop()
@@ -170,13 +181,19 @@ class HostServer:
             await self.services.close()
 
     async def _render_metrics(self) -> bytes:
+        undelivered = await self._count_undelivered()
         self.metrics.record_store(self.services.store.health, self.host.store_monitor.space)
         return self.metrics.render(
-            await self.host.queue.statistics(),
-            self.hub.statistics().clients,
-            len(self._limiter),
-            await self.services.store.outbox.count_dead(),
+            await self.host.queue.statistics(), self.hub.statistics().clients, len(self._limiter), undelivered
         )
+
+    async def _count_undelivered(self) -> int | None:
+        """Return None if the store does not say: the metrics are needed most while it is unavailable."""
+        try:
+            async with self.services.clock.timeout(METRICS_STORE_TIMEOUT_SECONDS):
+                return await self.services.store.outbox.count_dead()
+        except (StoreError, TimeoutError):
+            return None
 
     async def _warm_up(self) -> None:
         try:

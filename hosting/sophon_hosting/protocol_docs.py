@@ -63,7 +63,12 @@ def _client_event_row(name: str, model: type[EventPayload]) -> str:
 def _host_event_row(event: type[Event]) -> str:
     hints = get_type_hints(event)
     payload = [_field(item.name, hints[item.name], None) for item in fields(event) if item.name not in COMMON_FIELDS]
-    return _row(f"`{event.wire_name}`", "yes" if event.durable else "", "; ".join(payload), _docstring(event))
+    return _row(
+        f"`{event.wire_name}`",
+        "yes" if event.durable else "trace" if event.is_trace else "",
+        "; ".join(payload),
+        _docstring(event),
+    )
 
 
 def _field(name: str, hint: Any, default: object) -> str:

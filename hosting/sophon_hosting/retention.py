@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.settings import RetentionSettings
+from sophon.settings import Settings
+from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.contract import Store
 
 log = logging.getLogger("sophon")
@@ -24,8 +26,10 @@ SWEEP_INTERVAL_SECONDS = 3600.0
 class RetentionSweep:
     """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow. Sessions and messages stay."""
 
-    def __init__(self, store: Store, clock: Clock, settings: RetentionSettings) -> None:
-        self._store, self._clock, self._settings = store, clock, settings
+    def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
+        self._store, self._clock, self._settings = store, clock, settings.retention
+        self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
+        self._longest_window = settings.guards.rate_limit.find_longest_period()
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -50,17 +54,35 @@ class RetentionSweep:
             "inbound_keys": await store.runs.expire_keys(internal),
             "journal_entries": await store.journal.expire(internal),
             "approvals": await store.approvals.expire(internal),
+            "rate_events": await store.rate_windows.expire(now - self._longest_window),
+            "grants": await store.grants.expire(internal),
+            "quota_uses": await store.quotas.expire(internal),
         }
+        deleted |= await self._sweep_snapshots()
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
             deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
         if settings.usage is not None:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
+        if settings.audit is not None:
+            deleted["audit_entries"] = await store.audit.expire(now - timedelta(days=settings.audit))
         deleted["reclaimed_bytes"] = await store.maintenance.reclaim_space()
         if any(deleted.values()):
             log.info("deleted old data: %s", format_counts(deleted))
         return deleted
+
+    async def _sweep_snapshots(self) -> dict[str, int]:
+        """Delete old snapshots, then the copies that no snapshot has, also those that a kill has left."""
+        store, settings = self._store.snapshots, self._snapshots
+        now = self._clock.now()
+        before = None if settings.days is None else now - timedelta(days=settings.days)
+        deleted = await store.expire(before, settings.keep)
+        copies = await self._clock.run_in_thread(lambda: self._archive.list_old_copies(now))
+        ids = await store.find_ids({name.partition(".")[0] for name in copies})
+        unused = [name for name in copies if name.partition(".")[0] not in ids]
+        await self._clock.run_in_thread(lambda: self._archive.remove(unused))
+        return {"snapshots": deleted, "unused_copies": len(unused)}
 
 
 def format_counts(counts: Mapping[str, int]) -> str:

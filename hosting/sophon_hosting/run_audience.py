@@ -1,14 +1,13 @@
 """Audience of a run: who reads the answer, and whose long-term memory and files the turn may use."""
 
-from dataclasses import dataclass
-
+from sophon.lazy_dataclass import dataclass
 from sophon.principals import channel_chat_principal
 from sophon.stores.runs.contract import Run
 
 
 @dataclass(frozen=True, slots=True)
 class RunAudience:
-    """Who reads a run's answer, and whose memory and files its turn uses."""
+    """Audience of a run: `data_owner`, whose memory and files the turn uses, and whether a `group` reads the answer."""
 
     data_owner: str
     group: bool = False

@@ -9,19 +9,23 @@ from typing import TypeVar
 from sophon.cancellation import Cancellation
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
+from sophon.context.usage_rows import usage_rows
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
+from sophon.stores.runs.transitions import begin_run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.checkpoint_store import suspend_run
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
+from sophon_middlewares.outer.session_events import SessionEvents
 
 log = logging.getLogger("sophon")
 
@@ -38,8 +42,9 @@ class Worker:
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
     it is stopped wherever it is, and fails with `timeout`. Normally `Budget.Turn.ActiveTime` ends it before, between
     two calls and with an answer; this limit is for a call that does not return. A suspended turn is stored and frees
-    its consumer. Order of writes: begin, the chain, the outcome (or the suspension and the hold of the lane), then the
-    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts, and a
+    its consumer. Order of writes: begin, with the user's message if the chain records it (`RunTurnLog.begin`), the
+    rest of the turn, the outcome (or the suspension and the hold of the lane), then the queue's ack; after a crash in
+    between, recovery finds the run. While the store is unavailable no turn starts, and a
     running one waits at its next operation on the store, within its time limit. A turn that cannot wait, because it has
     not begun, is run again afterwards; that does not count as one of its attempts. An outcome that the store does not
     take is kept in memory and written again until it does. `interrupted_run_ids` holds the ids of runs that a previous
@@ -59,6 +64,7 @@ class Worker:
         self._prepare = prepare
         self._services, self._chain, self._queue = services, chain, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
+        self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in chain)
         self._consumers: list[asyncio.Task[None]] = []
         self.interrupted_run_ids: set[str] = set()
 
@@ -142,7 +148,10 @@ class Worker:
     async def _start_turn(self, active_run: ActiveRun) -> None:
         services = self._services
         try:
-            start = await services.store.runs.begin(active_run.task_id, services.clock.now())
+            start = begin_run(await services.store.runs.get(active_run.task_id), services.clock.now())
+            active_run.must_begin = start.verdict == "begun" and self._begins_in_chain and start.run.checkpoint is None
+            if start.verdict == "begun" and not active_run.must_begin:
+                start = await services.store.runs.begin(active_run.task_id, services.clock.now())
         except NotFound:  # its session was deleted
             active_run.has_outcome = True
             return
@@ -155,8 +164,10 @@ class Worker:
             return
         try:
             async with Cancellation().enforce():
-                prepared, view = await self._prepare(run), services_for_turn(services, active_run)
-                active_run.ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
+                prepared = await self._prepare(run)
+                view = services_for_turn(services, active_run, run.session_id, self._event_bus)
+                active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
+                active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:
             raise
         except SophonError as error:
@@ -200,10 +211,7 @@ class Worker:
         active_run.is_finalizing = True
 
         async def suspend() -> Run:
-            await self._event_bus.flush(ctx.session_id)
-            return await self._services.store.runs.suspend(
-                active_run.task_id, ctx.state(), active_run.pending_approval_ids
-            )
+            return await suspend_run(self._event_bus, self._services.store.runs, active_run, ctx)
 
         run = await self._write_until_stored(active_run, suspend)
         if run.cancel_requested:
@@ -229,10 +237,20 @@ class Worker:
             backoff_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
             await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
             await self._wait_for_store(active_run, self._services.store.health.wait_until_available)
+        await self._record_lost_usage(active_run)
         self.interrupted_run_ids.add(entry.task_id)
         self._active_runs.remove(active_run)
         if await self._queue.nack(delivery, is_counted=is_counted) == "dead":
             await self._write_until_stored(active_run, lambda: self._give_up(entry.task_id, delivery.delivery_count))
+
+    async def _record_lost_usage(self, active_run: ActiveRun) -> None:
+        def record() -> Awaitable[None]:
+            return self._terminator.record_lost_usage(active_run)
+
+        try:
+            await (record() if active_run.is_interrupted else self._write_until_stored(active_run, record))
+        except Exception as error:  # noqa: BLE001 - logged; the delivery must be settled whatever happens here
+            log_failure(log, error, "the usage of run %s could not be recorded", active_run.task_id)
 
     async def _write_until_stored(self, active_run: ActiveRun, write: Callable[[], Awaitable[T]]) -> T:
         """Repeat a write until the store takes it; a shutdown interrupts the wait between two attempts."""

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from sophon.errors import ToolError
+from sophon.lazy_dataclass import dataclass
 
 ArithmeticNumber = Fraction | float
 """Number of the evaluator: an exact Fraction, or a float approximation."""

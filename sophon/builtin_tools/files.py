@@ -1,5 +1,6 @@
 """Built-in tools `files.read`, `files.list` and `files.write`: text files inside one sandboxed folder."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -85,7 +86,13 @@ async def files_write(ctx: Context, path: str, content: str, append: bool = Fals
 
 def resolve_files_root(ctx: Context) -> Path:
     """Return the files folder of the turn's data owner, below `Tools.FilesRoot`, which is below the host's folder."""
-    return ctx.services.folder / ctx.settings.tools.files_root / files_folder(ctx.data_owner)
+    return _join_files_root(ctx.services.folder, ctx.settings.tools.files_root, ctx.data_owner)
+
+
+@lru_cache(maxsize=256)
+def _join_files_root(folder: Path, files_root: str, owner: str) -> Path:
+    """Join the parts once for each owner: several guards ask for the folder on every call."""
+    return folder / files_root / files_folder(owner)
 
 
 def open_files_folder(ctx: Context) -> SandboxedFolder:

@@ -1,6 +1,7 @@
 """Built-in tools `http.request` (GET, HEAD) and `http.send` (needs approval), behind the SSRF guard."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakKeyDictionary
@@ -44,7 +45,7 @@ async def http_request(
     Args:
         url: An http or https address on the public internet.
         method: HEAD returns the headers only.
-        headers: Request headers; no credentials.
+        headers: Request headers; no credentials, the host adds its own.
     """
     return format_response(await _fetch(ctx, method, url, headers, None), with_headers=method == "HEAD")
 
@@ -70,7 +71,7 @@ async def http_send(
         url: An http or https address on the public internet.
         method: The HTTP method.
         body: The request body; JSON is sent with the JSON content type.
-        headers: Request headers; no credentials.
+        headers: Request headers; no credentials, the host adds its own.
     """
     return format_response(
         await _fetch(ctx, method, url, _with_content_type(headers, body), body or None), with_headers=False
@@ -97,10 +98,22 @@ def format_response(response: "FetchedResponse", *, with_headers: bool) -> str:
 async def _fetch(
     ctx: Context, method: str, url: str, headers: Mapping[str, str], body: str | None
 ) -> "FetchedResponse":
+    vault = ctx.services.vault
+    for name in headers:
+        if vault.has_header(name):
+            raise ToolError(f"the header {name!r} must not be set; remove it: the host adds its credentials itself")
+    lookup = vault.lookup(principal=ctx.principal, data_owner=ctx.data_owner, group=ctx.group)
     try:
-        return await _client(ctx.services).fetch(method, url, headers, body)
-    except SsrfBlocked as blocked:
-        raise ToolError(str(blocked)) from blocked
+        response = await _client(ctx.services).fetch(method, url, headers, body, credentials=lookup)
+    except (SsrfBlocked, ToolError) as error:
+        # A server that has received a token may repeat it in a redirect, and so in the text of the error.
+        raise ToolError(vault.redact(str(error))) from error
+    return replace(
+        response,
+        url=vault.redact(response.url),
+        headers={vault.redact(name): vault.redact(value) for name, value in response.headers.items()},
+        text=vault.redact(response.text, is_complete=not response.truncated),
+    )
 
 
 def _client(services: TurnServices) -> "SafeHttpClient":

@@ -12,10 +12,10 @@ import stat
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from sophon.errors import ToolError
+from sophon.lazy_dataclass import dataclass
 from sophon.private_files import PRIVATE_FILE, PRIVATE_FOLDER, make_private_folder
 
 MAX_FILE_BYTES = 10_000_000

@@ -1,12 +1,33 @@
 """Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
-import os
+from collections.abc import Mapping
+from typing import Any
 
-from sophon.builtin_tools.command_environment import build_command_environment
-from sophon.builtin_tools.files import resolve_files_root
-from sophon.builtin_tools.subprocess_runner import CommandResult, run_command
+from sophon.builtin_tools.programs import run_program
 from sophon.context import Context
+from sophon.errors import ToolError
+from sophon.processes.command_result import CommandResult
+from sophon.processes.command_runner import SHELL
+from sophon.processes.sandbox_probe import find_probed
+from sophon.settings.sections.guards.sandbox import SandboxSettings
 from sophon.tools.tool import Risk, tool
+
+UNCONFINED_NOTE = "a command has the rights of the host: it can read its settings, data and secret files."
+
+
+def write_command_note(ctx: Context, arguments: Mapping[str, Any]) -> str:
+    """Return what a command can reach, for the person who approves it."""
+    settings = ctx.settings.guards.sandbox
+    sandbox = find_probed(settings.program) if settings.enabled else None
+    return UNCONFINED_NOTE if sandbox is None or sandbox.problem else describe_sandbox(settings)
+
+
+def describe_sandbox(settings: SandboxSettings) -> str:
+    """Return what a command in the sandbox can reach."""
+    network = "with the network of the host" if settings.network else "without network"
+    writable = ", ".join(("the files folder", *map(str, settings.writable)))
+    readable = ", ".join(("the system", *map(str, settings.readable)))
+    return f"the command runs in a sandbox, {network}: it reads {readable}, and changes only {writable}."
 
 
 @tool(
@@ -16,7 +37,8 @@ from sophon.tools.tool import Risk, tool
     serial=True,
     external=True,
     timeout_seconds=60,
-    approval_note="a command has the rights of the host: it can read its settings, data and secret files.",
+    approval_note=write_command_note,
+    sandboxed=True,
     tags=("command", "shell", "run", "terminal", "execute", "bash", "script", "system", "process"),
 )
 async def system_execute(ctx: Context, command: str) -> str:
@@ -25,14 +47,16 @@ async def system_execute(ctx: Context, command: str) -> str:
     Args:
         command: The command for /bin/sh. It gets no input, and few variables of the environment.
     """
-    environment = build_command_environment(os.environ, ctx.settings)
-    return format_command_result(await run_command(command, resolve_files_root(ctx), environment))
+    result = await run_program(ctx, [SHELL, "-c", command])
+    if result.stopped:
+        raise ToolError(format_command_result(result))
+    return format_command_result(result)
 
 
 def format_command_result(finished: CommandResult) -> str:
     """Format a result; the exit code comes first, so that truncation keeps it."""
     status = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
-    parts = [status]
+    parts = [f"the sandbox has stopped the command: {finished.stopped}" if finished.stopped else status]
     for name, text in (("stdout", finished.stdout), ("stderr", finished.stderr)):
         if text:
             parts.append(f"--- {name}\n{text.rstrip()}")

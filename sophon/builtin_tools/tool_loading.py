@@ -3,6 +3,7 @@
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.tools.tool import Risk, tool
+from sophon.turn_permissions import filter_permitted
 
 
 @tool(risk=Risk.NONE, idempotent=True, tags=("tool", "tools", "capability", "capabilities"))
@@ -17,7 +18,9 @@ async def load_tools(ctx: Context, group: str) -> str:
     wanted = {name.casefold(): name for name in groups}.get(group.strip().casefold())
     if wanted is None:
         raise ToolError(f"there is no group {group!r}; the groups are {', '.join(groups) or 'none'}")
-    tools = groups[wanted]
+    tools = filter_permitted(ctx, groups[wanted])
+    if not tools:
+        raise ToolError(f"the tools of the group {wanted!r} are not permitted in this conversation")
     # A list is the tool filter's selection, shared by the turn's branches; otherwise all tools are offered already.
     if isinstance(ctx.tools, list):
         offered = {tool.name for tool in ctx.tools}

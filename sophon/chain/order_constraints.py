@@ -3,10 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from sophon.errors import CompositionError
+from sophon.lazy_dataclass import dataclass
 
 Zone: TypeAlias = Literal["outer", "inner"]
 """`outer` runs once per turn, `inner` again for every round of tool calls."""

@@ -2,21 +2,23 @@
 
 import logging
 import operator
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 from sophon import events
 from sophon.cancellation import Cancellation
 from sophon.context.facts import Step
+from sophon.context.message_list import MessageList
 from sophon.context.reply_stream import complete_stream
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
-from sophon.extensions import Key
+from sophon.extensions import Key, SerializedValue
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
@@ -29,8 +31,11 @@ from sophon.models.model import (
     Purpose,
 )
 from sophon.reply_text import collect_earlier_texts
+from sophon.slotted_dataclass import new_list
 
 if TYPE_CHECKING:
+    from sophon.context.checkpoint_builder import CheckpointBuilder
+    from sophon.context.state_serialization import Snapshot
     from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
     from sophon.tools.tool import Tool
@@ -46,6 +51,16 @@ class TurnRunner(Protocol):
     async def run(self, ctx: "Context", /) -> Response:
         """Run the turn and return its response."""
         ...
+
+
+ToolCheck: TypeAlias = Callable[["Context", ToolCall], Awaitable[str | None]]
+"""Returns why the call must not run, as a message for the model, or None. An exception counts as a refusal."""
+
+ResultHook: TypeAlias = Callable[["Context", ToolCall, ToolResult], Awaitable[None]]
+"""Called with the result of a call that ran, before it is journaled: a host stores both in one transaction."""
+
+Redactor: TypeAlias = Callable[[str], str]
+"""Returns a text with its secrets replaced. If it raises, the text is withheld."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,20 +82,34 @@ class Context(TurnState):
     """Whether events have a listener. An event in a hot path is not created without one."""
     cancellation: Cancellation = field(default_factory=Cancellation)
     """Whether the turn is cancelled, or its end recorded; shared with branches and plan steps."""
+    parent: "Context | None" = None
+    """The turn, or plan step, whose plan step this is."""
     pipeline: TurnRunner | None = None
-    call_layers: list[CallLayer] = field(default_factory=lambda: [])
+    call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
-    request_overheads: list[Callable[[ModelRequest], str]] = field(default_factory=lambda: [])
+    request_overheads: list[Callable[[ModelRequest], str]] = field(default_factory=new_list)
     """Functions that return the text which call layers will add to a request, for whoever must fit the request."""
+    tool_checks: "tuple[ToolCheck, ...]" = ()
+    """Checks of a tool call immediately before it runs, after every decision on it."""
+    result_hooks: "tuple[ResultHook, ...]" = ()
+    """Functions that get the result of a call that ran, before it is journaled."""
+    redactor: "Redactor | None" = None
+    """Replaces the secrets in what tools return and in what listeners are shown; None: nothing is replaced."""
     meter: Meter | None = None
+    has_end_recorder: bool = False
+    """Whether a middleware records the end of the turn, and with it the usage that the store does not have yet."""
     current_middleware: str = "the beginning"
     """Name of the middleware that was entered last, for error messages."""
-    streamed_chunks: list[str] = field(default_factory=lambda: [])
+    streamed_chunks: list[str] = field(default_factory=new_list)
     """The streamed chunks of the current reply, until it is in the messages with tool calls."""
     is_stream_complete: bool = False
     """Whether the end of the streamed reply was announced."""
     stop_check: Callable[[], None] | None = None
     """Called before every attempt and every chunk of a model call; may raise to stop the call."""
+    history: Sequence[Message] = ()
+    """The session's stored messages as they were loaded; a checkpoint refers to those among `messages`."""
+    checkpoint_builder: "CheckpointBuilder | None" = None
+    """Knows what the store has of the turn's checkpoints; None until the first one."""
 
     @classmethod
     def from_state(cls, services: TurnServices, state: Mapping[str, Any]) -> Self:
@@ -103,9 +132,19 @@ class Context(TurnState):
 
     def state(self) -> dict[str, Any]:
         """Return the turn as plain data, ready for JSON; `services.restore` reads it back."""
-        from sophon.context.state_serialization import state_to_json  # lazy, as above
+        from sophon.context.state_serialization import to_plain  # lazy, as above
 
-        return state_to_json(self, self.services.registry, self.stopwatch.seconds)
+        plain: dict[str, Any] = to_plain(self.snapshot())
+        return plain
+
+    def snapshot(self) -> "Snapshot":
+        """Return the state with the turn's own list of messages in it, at a cost that does not depend on its length.
+
+        What `Key.dump` returns may hold snapshots of other turns: `state()` makes plain data of them too.
+        """
+        from sophon.context.state_serialization import take_snapshot  # lazy, as above
+
+        return take_snapshot(self, self.services.registry, self.stopwatch.seconds)
 
     @property
     def settings(self) -> "Settings":
@@ -190,29 +229,51 @@ class Context(TurnState):
                 )
             )
 
-    @contextmanager
-    def call_layer(self, layer: CallLayer, *, overhead: Callable[[ModelRequest], str] | None = None) -> Generator[None]:
+    def call_layer(
+        self, layer: CallLayer, *, overhead: Callable[[ModelRequest], str] | None = None
+    ) -> AbstractContextManager[None]:
         """Push a call layer, and the text that it will add to a request, and remove them at the end of the block.
 
         Without the removal a chain that is entered again would apply the layer twice.
         """
-        self.call_layers.append(layer)
-        if overhead is not None:
-            self.request_overheads.append(overhead)
+        return _PushedLayer(self, layer, overhead)
+
+    @contextmanager
+    def tool_check(self, check: ToolCheck) -> Generator[None]:
+        """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
+        before = self.tool_checks
+        self.tool_checks = (*before, check)
         try:
             yield
         finally:
-            self.call_layers.remove(layer)
-            if overhead is not None:
-                self.request_overheads.remove(overhead)
+            self.tool_checks = before
+
+    @contextmanager
+    def result_hook(self, hook: ResultHook) -> Generator[None]:
+        """Add a function that gets the result of each call that ran, and remove it at the end of the block."""
+        before = self.result_hooks
+        self.result_hooks = (*before, hook)
+        try:
+            yield
+        finally:
+            self.result_hooks = before
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value that a middleware stored for this turn, or None."""
-        return self.extensions.get(key)
+        value = self.extensions.values.get(key.name)
+        return self.extensions.get(key) if type(value) is SerializedValue else value
 
     def put(self, key: Key[T], value: T) -> None:
         """Store a middleware's value for this turn."""
         self.extensions.put(key, value)
+
+    @property
+    def root(self) -> "Context":
+        """The turn itself, also in a plan step: it has the messages that people wrote."""
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        return root
 
     def branch(self, call: ToolCall) -> "Context":
         """Return a context for one tool call: shares everything by reference, has its own `pending` and `results`."""
@@ -245,7 +306,7 @@ class Context(TurnState):
             started_at=self.started_at,
             model=self.model,
             max_iterations=self.max_iterations,
-            messages=[*system, Message("user", text if prompt is None else prompt)],
+            messages=MessageList([*system, Message("user", text if prompt is None else prompt)]),
             tools=self.services.registry.tools,
             excluded_providers=dict(self.excluded_providers),
             tally=self.tally,
@@ -256,6 +317,7 @@ class Context(TurnState):
             cancellation=self.cancellation,
             meter=self.meter,
             stop_check=self.stop_check,
+            parent=self,
         )
 
     def restore_child(self, state: Mapping[str, Any]) -> "Context":
@@ -269,6 +331,7 @@ class Context(TurnState):
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
         child.tally, child.meter, child.cancellation = self.tally, self.meter, self.cancellation
         child.stop_check = self.stop_check
+        child.parent = self
         child.excluded_providers = dict(self.excluded_providers)
         return child
 
@@ -289,6 +352,23 @@ class Context(TurnState):
         if self.stream and not self.depth and response.finish_reason != "suspended":
             complete_stream(self, response.text)
         return response
+
+
+class _PushedLayer:
+    __slots__ = ("_ctx", "_layer", "_overhead")
+
+    def __init__(self, ctx: Context, layer: CallLayer, overhead: Callable[[ModelRequest], str] | None) -> None:
+        self._ctx, self._layer, self._overhead = ctx, layer, overhead
+
+    def __enter__(self) -> None:
+        self._ctx.call_layers.append(self._layer)
+        if self._overhead is not None:
+            self._ctx.request_overheads.append(self._overhead)
+
+    def __exit__(self, *error: object) -> None:
+        self._ctx.call_layers.remove(self._layer)
+        if self._overhead is not None:
+            self._ctx.request_overheads.remove(self._overhead)
 
 
 _values = operator.attrgetter(*(each.name for each in fields(Context) if not each.kw_only))

@@ -1,8 +1,9 @@
 """The facts of a turn: ids, text, origin. Set when the turn is created, read-only for every middleware."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
+
+from sophon.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Risk

@@ -4,14 +4,14 @@ Whatever a model writes after it has read such a text may come from it. A plan s
 sources that a turn read are part of its tally, which steps share, and of the session record of its answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from sophon.context.context import Context
 from sophon.context.state import TurnState
 from sophon.errors import NotFound
 from sophon.messages import Message, ToolCall
-from sophon.tools.untrusted_text import find_fence_sources
+from sophon.tools.untrusted_text import find_fence_sources, remove_fenced
 
 SOURCES_FIELD = "untrusted_sources"
 """Key, in the data of a session record, of the sources that its turn read."""
@@ -45,6 +45,13 @@ def note_fenced_result(turn: TurnState, call: ToolCall, text: str) -> None:
     """
     if find_fence_sources(text):
         note_untrusted_source(turn, describe_source(call))
+
+
+def list_person_texts(ctx: Context) -> Iterator[str]:
+    """Yield what people wrote in the session, without what they forwarded; in a plan step it is what the turn has."""
+    for message in ctx.root.messages:
+        if message.role == "user" and not message.origin:
+            yield remove_fenced(message.content)
 
 
 async def collect_untrusted_sources(ctx: Context) -> tuple[str, ...]:

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from sophon.events import EventSink
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
+    from sophon.security.policy import Policy
+    from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
     from sophon.stores.contract import Store
     from sophon.tools.registry import ToolRegistry
+    from sophon.vault import CredentialVault
 
 
 class TurnServices(Protocol):
@@ -21,6 +24,11 @@ class TurnServices(Protocol):
     @property
     def settings(self) -> "Settings":
         """The validated settings."""
+        ...
+
+    @property
+    def vault(self) -> "CredentialVault":
+        """The credentials that the HTTP tools attach."""
         ...
 
     @property
@@ -54,6 +62,11 @@ class TurnServices(Protocol):
         ...
 
     @property
+    def rate_windows(self) -> "SlidingWindows":
+        """How often tools were used and messages sent lately."""
+        ...
+
+    @property
     def events(self) -> "EventSink":
         """Receives the events of every turn."""
         ...
@@ -71,4 +84,9 @@ class TurnServices(Protocol):
     @property
     def folder(self) -> Path:
         """Base directory of relative paths in the settings."""
+        ...
+
+    @property
+    def policy(self) -> "Policy":
+        """The policy of the guard Shield. Raises SettingsError if its file cannot be read."""
         ...

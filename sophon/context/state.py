@@ -1,12 +1,16 @@
 """The working state of a turn: what middlewares read and change, and what a checkpoint contains."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from sophon.context.facts import TurnFacts
+from sophon.context.usage_counts import UnrecordedUsage, UsageCounts
 from sophon.extensions import Extensions
-from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolResult, Usage
+from sophon.security.taint import UNTAINTED, Taint
+from sophon.slotted_dataclass import new_dict, new_list, new_set
 
 if TYPE_CHECKING:
     from sophon.approvals import Grant
@@ -19,17 +23,21 @@ if TYPE_CHECKING:
 class Tally:
     """Running totals of a turn, its plan steps included: one object shared by the turn and all its children."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     """Usage of the model calls that returned a response."""
-    metered: Usage = field(default_factory=Usage)
+    metered: UsageCounts = field(default_factory=UsageCounts)
     """Usage of all attempts that were charged, failed and cancelled ones included; updated by the meter."""
     model_calls: int = 0
     tool_calls: int = 0
     """Tool calls that were started, and those of the current replies that are about to be."""
-    capped_calls: dict[str, int] = field(default_factory=lambda: {})
+    capped_calls: dict[str, int] = field(default_factory=new_dict)
     """Tool name -> calls let through, for tools with `max_calls_per_turn`."""
-    untrusted_sources: list[str] = field(default_factory=lambda: [])
+    untrusted_sources: list[str] = field(default_factory=new_list)
     """Sources of the untrusted texts that the turn has read, each once; see `sophon.context.provenance`."""
+    taint: Taint = UNTAINTED
+    """What the session contains by the guard InformationFlow, as far as this turn knows."""
+    unrecorded: UnrecordedUsage = field(default_factory=new_dict)
+    """The part of `metered` that the meter has not handed over to the store yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,29 +49,29 @@ class TurnState(TurnFacts):
 
     model: str | None = None
     """Model that the sender or the session chose; None lets routing choose."""
-    messages: list[Message] = field(default_factory=lambda: [])
+    messages: list[Message] = field(default_factory=new_list)
     """What the model sees; append-only after the outer zone of the chain."""
     recorded: int = 0
     """Number of leading `messages` that the store already has (or does not need), as last computed; see
     `count_recorded`."""
     last_recorded: Message | None = None
     """The last of these messages."""
-    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=new_dict)
     """Cached results about the first n stored messages: name -> (n, value). Kept by the store between turns."""
     compaction: "Compaction | None" = None
     tools: "Sequence[Tool]" = ()
     """Tools offered to the model."""
-    pending: list[ToolCall] = field(default_factory=lambda: [])
+    pending: list[ToolCall] = field(default_factory=new_list)
     """Tool calls of the last reply that have no result yet."""
-    results: dict[str, ToolResult] = field(default_factory=lambda: {})
+    results: dict[str, ToolResult] = field(default_factory=new_dict)
     """Results of the last reply's tool calls by call id, until AgenticLoop appends them to the messages."""
-    grants: "dict[str, Grant]" = field(default_factory=lambda: {})
+    grants: "dict[str, Grant]" = field(default_factory=new_dict)
     """Call id -> grant for the exact call that may run although its risk is High or above."""
-    awaiting_approval: set[str] = field(default_factory=lambda: set())
+    awaiting_approval: set[str] = field(default_factory=new_set)
     """Ids of the pending calls that wait for a person and must not run in this pass."""
     route: "Sequence[Candidate] | None" = None
     """Candidates for model calls, in order; None for the gateway's default order."""
-    excluded_providers: dict[str, str] = field(default_factory=lambda: {})
+    excluded_providers: dict[str, str] = field(default_factory=new_dict)
     """Provider id -> reason why this turn must not use it."""
     iteration: int = 0
     """Rounds of tool calls so far."""

@@ -1,16 +1,19 @@
 """Serialisation of a turn to JSON data and back: the format that suspend, resume and crash recovery share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from sophon.approvals import Grant
 from sophon.context.facts import Step
+from sophon.context.message_list import MessageList
 from sophon.context.state import Tally, TurnState
+from sophon.context.usage_counts import UsageCounts, unrecorded_from_json, unrecorded_to_json
 from sophon.errors import StateError
 from sophon.extensions import Extensions
 from sophon.messages import Message, Role, ToolCall, ToolResult, Usage
+from sophon.security.taint import Taint
 from sophon.stores.sessions.contract import Compaction
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.tool import Risk, Tool
@@ -50,32 +53,62 @@ RECOMPUTED = frozenset(
 """Fields of the working state that middlewares set again after a resume, and that are therefore not serialised."""
 STATE_VERSION = 1
 ROLES = get_args(Role)
+MAX_SNAPSHOT_DEPTH = 100
+"""Depth in a state up to which states of other turns are looked for: that of a plan's step is 4 deeper than the plan's.
+
+What a model wrote, a call's arguments for example, may be nested much deeper.
+"""
 
 
-def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float) -> dict[str, Any]:
-    """Return facts and working state of a turn as plain data, ready for JSON."""
-    state: dict[str, Any] = {"version": STATE_VERSION}
+class Snapshot(dict[str, Any]):
+    """State of a turn that holds the turn's list of messages itself, instead of JSON.
+
+    It holds states of other turns, those of a plan's steps, in the same form. `to_plain` makes JSON of it.
+    """
+
+
+def to_plain(value: Any, depth: int = 0) -> Any:
+    """Return a value with plain data, ready for JSON, for each snapshot within it."""
+    if isinstance(value, Snapshot):
+        messages = [message.to_json() for message in value["messages"]]
+        return {**value, "messages": messages, "extensions": to_plain(value["extensions"], depth + 1)}
+    if depth >= MAX_SNAPSHOT_DEPTH:
+        return value
+    if type(value) is dict:
+        return {key: to_plain(each, depth + 1) for key, each in cast(Mapping[str, Any], value).items()}
+    if type(value) is list:
+        return [to_plain(each, depth + 1) for each in cast(Sequence[Any], value)]
+    return value
+
+
+def take_snapshot(turn: TurnState, registry: ToolRegistry, active_seconds: float) -> Snapshot:
+    """Return facts and working state of a turn."""
+    state = Snapshot({"version": STATE_VERSION})
     turn.count_recorded()
     for name in SCALARS:
         state[name] = getattr(turn, name)
     state["started_at"] = turn.started_at.isoformat() if turn.started_at else None
     state["step"] = _step_to_json(turn.step)
-    state["messages"] = [message.to_json() for message in turn.messages]
+    state["messages"] = turn.messages
     state["tools"] = [tool.name for tool in turn.tools] if turn.tools is not registry.tools else None
     state["pending"] = [call.to_json() for call in turn.pending]
     state["results"] = [result.to_json() for result in turn.results.values()]
+    # Those of calls that have run are needed no more; a long turn may have many.
     state["grants"] = {
-        call: {"digest": grant.digest, "edited": grant.edited, "decided_by": grant.decided_by}
-        for call, grant in turn.grants.items()
+        call.id: {"digest": grant.digest, "edited": grant.edited, "decided_by": grant.decided_by}
+        for call in turn.pending
+        if (grant := turn.grants.get(call.id)) is not None and not grant.standing
     }
     state["active_seconds"] = active_seconds
     state["tally"] = {
         "usage": turn.tally.usage.to_json(),
-        "metered": turn.tally.metered.to_json(),
+        "metered": turn.tally.metered.to_usage().to_json(),
+        "unrecorded": unrecorded_to_json(turn.tally.unrecorded),
         "model_calls": turn.tally.model_calls,
         "tool_calls": turn.tally.tool_calls,
-        "capped_calls": turn.tally.capped_calls,
+        "capped_calls": dict(turn.tally.capped_calls),
         "untrusted_sources": list(turn.tally.untrusted_sources),
+        "taint": turn.tally.taint.to_json(),
     }
     if turn.compaction is not None:
         state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
@@ -86,7 +119,8 @@ def state_to_json(turn: TurnState, registry: ToolRegistry, active_seconds: float
 def state_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> tuple[dict[str, Any], float]:
     """Return the constructor arguments of a context and the seconds for which the turn has been active.
 
-    The inverse of `state_to_json`. A tool that no longer exists is left out of the tools offered. Raises StateError.
+    The inverse of `take_snapshot` and `to_plain`. A tool that no longer exists is left out of the tools offered. Raises
+    StateError.
     """
     if not isinstance(state, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - data read from JSON has any type
         raise StateError(f"the state must be an object, not {type(state).__name__}")
@@ -103,7 +137,7 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
         **_scalars_from_json(state),
         "started_at": datetime.fromisoformat(state["started_at"]) if state["started_at"] else None,
         "step": _step_from_json(state["step"]),
-        "messages": [_message_from_json(message) for message in state["messages"]],
+        "messages": messages_from_json(state["messages"]),
         "tools": _tools_by_name(registry, state["tools"]),
         "pending": [ToolCall.from_json(call) for call in state["pending"]],
         "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
@@ -117,7 +151,7 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
     }
     if "compaction" in state:
         stored = state["compaction"]
-        arguments["compaction"] = Compaction(_message_from_json(stored["summary"]), int(stored["covers"]))
+        arguments["compaction"] = Compaction(message_from_json(stored["summary"]), int(stored["covers"]))
     return arguments
 
 
@@ -133,7 +167,14 @@ def _scalars_from_json(state: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _message_from_json(data: Mapping[str, Any]) -> Message:
+def messages_from_json(messages: Any) -> MessageList:
+    """Return the messages of a state; those of a checkpoint are a list already. Raises ValueError for other data."""
+    # The same object, because the builder of the next checkpoint knows what it was.
+    return messages if isinstance(messages, MessageList) else MessageList(map(message_from_json, messages))
+
+
+def message_from_json(data: Mapping[str, Any]) -> Message:
+    """Return the message from what `Message.to_json` returned. Raises ValueError for other data."""
     message = Message.from_json(data)
     if message.role not in ROLES or type(message.content) is not str:
         raise ValueError(f"not a message: role {message.role!r}, content of type {type(message.content).__name__}")
@@ -149,11 +190,13 @@ def _tools_by_name(registry: ToolRegistry, names: list[str] | None) -> "tuple[To
 def _tally_from_json(data: Mapping[str, Any]) -> Tally:
     return Tally(
         Usage.from_json(data["usage"]),
-        Usage.from_json(data["metered"]),
+        UsageCounts.from_usage(Usage.from_json(data["metered"])),
         data["model_calls"],
         data["tool_calls"],
         dict(data.get("capped_calls") or {}),
         [str(source) for source in data.get("untrusted_sources", ())],
+        Taint.from_json(data.get("taint", ())),
+        unrecorded_from_json(data),
     )
 
 

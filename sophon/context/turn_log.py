@@ -1,18 +1,21 @@
-"""The turn log: writes the end of a turn to its session, in a host in one transaction with the run's outcome."""
+"""The turn log: writes how a turn begins and ends to its session, in a host in the transaction that updates its run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from sophon.context.facts import TurnFacts
 from sophon.events import Emit, Event
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
+from sophon.slotted_dataclass import new_dict
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.usage.contract import UsageRow
 
 TurnStatus: TypeAlias = Literal["completed", "failed", "cancelled", "suspended"]
-LastEvents: TypeAlias = Callable[[int], Sequence[Event]]
-"""Creates the final events of a turn, given the seq of the last record that it added to its session."""
+TurnEvents: TypeAlias = Callable[[int], Sequence[Event]]
+"""Creates the first or final events of a turn, given the seq of the last record that it added to its session."""
 
 
 def no_events(recorded: int) -> Sequence[Event]:
@@ -30,12 +33,16 @@ class TurnEnd:
 
     status: TurnStatus
     response: Response | None = None
-    error: Mapping[str, str] = field(default_factory=lambda: {})
-    events: LastEvents = no_events
+    error: Mapping[str, str] = field(default_factory=new_dict)
+    events: TurnEvents = no_events
 
 
 class TurnLog(Protocol):
-    """Writes the records that a turn added to its session together with how it ended, atomically."""
+    """Writes the records that a turn adds to its session together with how it begins and ends, each atomically."""
+
+    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+        """Store the first records of a turn, of which there may be none, then emit its first events."""
+        ...
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         """Store the records and the end, then emit the final events.
@@ -44,12 +51,24 @@ class TurnLog(Protocol):
         """
         ...
 
+    async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
+        """Take over usage of a turn that is not in the store: write it now, or together with the turn's end."""
+        ...
+
 
 class SessionLog:
     """The turn log of a chain without a host: appends the records to the session; there is no run to update."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+        """See `TurnLog.begin`."""
+        seq = 0
+        if records:
+            seq = await self._store.sessions.append(turn.session_id, records, owner=turn.principal)
+        for event in events(seq):
+            emit(event)
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         """See `TurnLog.conclude`; always return True. A failure is emitted even if the store cannot record it."""
@@ -61,3 +80,7 @@ class SessionLog:
                 for event in end.events(seq):
                     emit(event)
         return True
+
+    async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
+        """See `TurnLog.record_usage`: written now."""
+        await self._store.usage.record(rows)

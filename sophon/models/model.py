@@ -2,12 +2,14 @@
 
 import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from sophon.joined_text import add_piece
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall, Usage
 from sophon.models.reply_size import ReplySize
+from sophon.slotted_dataclass import new_dict, new_list
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Tool
@@ -55,6 +57,9 @@ class ModelInfo:
     hosting: Hosting = "local"
     cached_input_price: float | None = None
     """USD per million input tokens that the provider found in its prompt cache; None: the input price."""
+    cache_write_factor: float = 1.0
+    """Price of an input token that the request writes to the provider's prompt cache, as a multiple of the input
+    price."""
     id: str = field(init=False, repr=False, compare=False)
     """`provider/name`, the form in which a user selects a model."""
 
@@ -69,19 +74,27 @@ class ModelInfo:
         """Whether calls of this model cost an unknown amount: a provider charges for them, and no price is known."""
         return self.prices is None and self.hosting == "hosted"
 
-    def cost_micros(self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> int:
+    def cost_micros(
+        self, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0, written_input_tokens: int = 0
+    ) -> int:
         """Return the cost of the tokens in whole micro-USD, rounded, at least 1 if they cost anything.
 
-        `cached_input_tokens` is the part of the input that has the price of the cache. 0 when the prices are unknown;
-        see `is_cost_unknown`.
+        `cached_input_tokens` is the part of the input that has the price of the cache, `written_input_tokens` the part
+        that is written to it. 0 when the prices are unknown; see `is_cost_unknown`.
         """
         if self.prices is None:
             return 0
         cost = input_tokens * self.prices[0] + output_tokens * self.prices[1]
         if cached_input_tokens and self.cached_input_price is not None:
             cost -= cached_input_tokens * (self.prices[0] - self.cached_input_price)
+        if written_input_tokens:
+            cost += written_input_tokens * self.prices[0] * (self.cache_write_factor - 1)
         # Otherwise any number of very small calls would cost nothing.
         return max(1, round(cost)) if cost > 0 else 0
+
+    def worst_cost_micros(self, input_tokens: int, output_tokens: int) -> int:
+        """Return the cost if nothing is in the provider's prompt cache, and all input is written to it."""
+        return self.cost_micros(input_tokens, output_tokens, 0, input_tokens)
 
 
 NO_MODEL = ModelInfo(name="none", provider="none")
@@ -95,7 +108,7 @@ class AttemptOutput:
     Without notes only the streamed text counts. An adapter notes with `note`, which also enforces the limits.
     """
 
-    pieces: list[str] = field(default_factory=lambda: [])
+    pieces: list[str] = field(default_factory=new_list)
     """All that was produced: text, reasoning, and the names and arguments of tool calls, in the order of arrival."""
     size: ReplySize = field(default_factory=ReplySize)
     """The size of the pieces that were noted with `note`, and its limit."""
@@ -156,14 +169,14 @@ class ModelResponse:
     """Response of a model. `usage` is None when the provider reports none; the gateway then estimates it."""
 
     text: str = ""
-    tool_calls: list[ToolCall] = field(default_factory=lambda: [])
+    tool_calls: list[ToolCall] = field(default_factory=new_list)
     usage: Usage | None = None
     finish_reason: Literal["stop", "tool_calls", "length"] = "stop"
     model: ModelInfo | None = None
     """The model that answered; set by the gateway."""
     reasoning: str = ""
     """What the model wrote while it reasoned; never part of `text`."""
-    reasoning_fields: Mapping[str, Any] = field(default_factory=lambda: {})
+    reasoning_fields: Mapping[str, Any] = field(default_factory=new_dict)
     """Fields of the provider's message that hold the reasoning and must be sent back: see `Reasoning.fields`."""
 
     def copy_with(self, **changes: Any) -> "ModelResponse":

@@ -5,10 +5,10 @@ largest output limit of a current model is 128,000 tokens, about half a megabyte
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from sophon.errors import ResponseTooLarge
+from sophon.lazy_dataclass import dataclass
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 """Default of AgentExecution.MaxReplyBytes: eight times the text of the largest output limit of a current model."""

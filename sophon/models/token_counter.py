@@ -45,7 +45,8 @@ class TokenCounter:
 
     Counts are cached on the message and per tool, so that a long history is counted once. Before `warm_up` the count
     is an estimate: one token per 4 ASCII characters, 0.75 per Cyrillic or accented letter, 1.25 per CJK character.
-    `update_calibration` calibrates the count per model with the usage that the provider reports.
+    `update_calibration` calibrates the count per model with the usage that the provider reports. Messages may be
+    counted in worker threads.
     """
 
     __slots__ = ("_factors", "_tool_counts", "_tool_set_counts", "count_text", "load_error", "name")
@@ -78,13 +79,14 @@ class TokenCounter:
 
     def count_message(self, message: Message) -> int:
         """Return the tokens of a message including its tool calls; cached on the message."""
-        cached = message.tokens
-        if cached is not None and cached[0] is self.name:
+        cached, name = message.tokens, self.name
+        if cached is not None and cached[0] is name:
             return cached[1]
         count = MESSAGE_OVERHEAD + self.count_text(message.content)
         for call in message.tool_calls:
             count += self.count_tool_call(call)
-        object.__setattr__(message, "tokens", (self.name, count))
+        # The name from before: in a worker thread the tokenizer may be replaced meanwhile.
+        object.__setattr__(message, "tokens", (name, count))
         return count
 
     def count_tool_call(self, call: ToolCall) -> int:

@@ -1,9 +1,9 @@
 """Plans and their steps: an acyclic graph of dependencies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
+from sophon.lazy_dataclass import dataclass
 from sophon.plans.dependency_graph import find_dependants
 from sophon.tools.tool import Risk
 

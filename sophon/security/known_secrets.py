@@ -2,9 +2,9 @@
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from sophon.security.secret_encodings import encoded_pattern
+from sophon.security.secret_encodings import begun_pattern, encoded_pattern
 
 MARKER = "[REDACTED]"
 """Replacement of a secret."""
@@ -25,6 +25,7 @@ class KnownSecrets:
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
         self._compiled: tuple[dict[str, None], re.Pattern[str] | None] = (self._values, None)
+        self._begun: tuple[dict[str, None], list[re.Pattern[str]]] = (self._values, [])
         self._lock = threading.Lock()
 
     def add(self, value: str) -> None:
@@ -48,11 +49,31 @@ class KnownSecrets:
 
     def replace(self, text: str, marker: str = MARKER) -> str:
         """Return the text with every known value replaced."""
+        pattern = self._pattern()
+        return text if pattern is None else pattern.sub(marker, text)
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield the place of every known value in the text."""
+        pattern = self._pattern()
+        if pattern is not None:
+            yield from (match.span() for match in pattern.finditer(text))
+
+    def _pattern(self) -> re.Pattern[str] | None:
         values, compiled = self._values, self._compiled
         if compiled[0] is not values:
             compiled = self._compiled = (values, compile_values(values))
-        pattern = compiled[1]
-        return text if pattern is None else pattern.sub(marker, text)
+        return compiled[1]
+
+    def find_begun(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where values that hold a boundary (`BOUNDARY`) begin, and up to which boundary the text agrees.
+
+        A text that is cut within may hold half a value in each part.
+        """
+        values, begun = self._values, self._begun
+        if begun[0] is not values:
+            begun = self._begun = (values, [re.compile(each) for each in map(begun_pattern, values) if each])
+        for pattern in begun[1]:
+            yield from (match.span(1) for match in pattern.finditer(text))
 
 
 def compile_values(values: "dict[str, None] | frozenset[str] | set[str]") -> re.Pattern[str] | None:

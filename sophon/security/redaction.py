@@ -5,16 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
-from sophon.security.secret_patterns import secret_pattern
+from sophon.security.redaction_pieces import CUT_MARGIN, split_pieces
+from sophon.security.secret_patterns import PRIVATE_KEY
+from sophon.security.secret_search import replace_secrets
 
-_MIN_CHARACTERS = 8
+_MIN_CHARACTERS = 6
 """No shorter text holds a secret that can be told from ordinary text; most texts that are checked are empty."""
 
 _MAX_PASSES = 4
 """A replacement can uncover another secret beside it, at most once per side; more passes than that change nothing."""
-
-CUT_MARGIN = 1024
-"""Characters at the end of a window that are left out of a cut text: no key is longer."""
 
 _WINDOWS = 4
 """A window is this many times the limit, because redaction shortens the text."""
@@ -33,9 +32,16 @@ def redact(text: str) -> str:
     """
     if len(text) < _MIN_CHARACTERS:
         return text
-    pattern = secret_pattern()
+    return "".join(map(redact_piece, split_pieces(text)))
+
+
+def redact_piece(text: str) -> str:
+    """Return a piece of a text, as `split_pieces` cuts it, redacted."""
     for _ in range(_MAX_PASSES):
-        found = pattern.sub(_replacement, KNOWN_SECRETS.replace(text))
+        found = KNOWN_SECRETS.replace(text)
+        if "-----" in found:  # on its own: another match, such as `password=-----BEGIN`, would take its beginning
+            found = PRIVATE_KEY.sub(MARKER, found)
+        found = replace_secrets(found)
         if found == text:
             break
         text = found
@@ -77,8 +83,3 @@ def describe_error(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
         text = ""
     return redact(text) or type(error).__name__
-
-
-def _replacement(match: re.Match[str]) -> str:
-    kept = match.lastgroup
-    return f"{match[kept] if kept else ''}{MARKER}"

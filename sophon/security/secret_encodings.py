@@ -10,11 +10,16 @@ import re
 from base64 import b64encode
 from functools import cache
 
+from sophon.security.secret_patterns import BOUNDARY
+
 _BACKSLASHES = r"\\{1,8}"
 _NAMED_ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _HTML_NAMES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _MIN_BASE64_CHARACTERS = 10
 """Fewer characters of Base64 occur in ordinary text."""
+_MAX_PARTS = 60
+_MAX_ENCODED = 16
+"""Maximum length of a character's escape, apart from repeated backslashes."""
 
 
 def encoded_pattern(value: str) -> str:
@@ -28,6 +33,23 @@ def encoded_pattern(value: str) -> str:
     else:
         plain = "".join(map(_character_pattern, value))
     return "|".join([plain, *_base64_patterns(value)])
+
+
+def begun_pattern(value: str) -> str:
+    """Return the pattern whose group 1 is a value's beginning up to any boundary in it; "" if it has no boundary.
+
+    Matches are empty and may overlap. Past a number of boundaries any text counts as the value's, because the parser of
+    patterns is recursive.
+    """
+    ends = [match.end() for match in BOUNDARY.finditer(value)]
+    parts = [value[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    if not parts:
+        return ""
+    rest = rf"(?s:.){{0,{_MAX_ENCODED * len(value)}}}" if len(parts) > _MAX_PARTS else ""
+    for part in reversed(parts[:_MAX_PARTS]):
+        encoded = "".join(map(_character_pattern, part))
+        rest = f"{encoded}(?:{rest})?" if rest else encoded
+    return f"(?=({rest}))"
 
 
 @cache

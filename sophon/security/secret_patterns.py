@@ -1,115 +1,193 @@
 """Patterns of secrets that can be told from ordinary text by their form.
 
-Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11, and the documented key formats of the providers. In
-every pattern the group `kept`, if it has one, stays in front of the marker. A value ends before `[`, so that no pattern
-matches a marker; every quantifier is possessive or followed by what it cannot match, so that the time is linear.
+Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11. In every pattern a group `kept...`, if it has one,
+stays in front of the marker. A value ends before `[`, so that no pattern matches a marker; every quantifier is
+possessive or followed by what it cannot match, so that the time is linear.
+
+A boundary is a character after which a text may be cut: white space, a quote, and every character from U+0E00 on (Thai,
+Chinese and others write no spaces). No pattern crosses a boundary, except where `secret_beginnings` says so and in
+private keys, so that what stands on both sides of another boundary can be redacted on its own.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from string import ascii_lowercase, digits
 from typing import Final
 
-_START = r"(?<![A-Za-z0-9])"
-_END = r"(?![A-Za-z0-9])"
+from sophon.security.key_families import KEY_FAMILIES
+from sophon.security.secret_form import SecretForm, at_least_with_digit
 
-_NAME_END = r"(?![A-Za-z0-9_-])"
-_TITLE = rf"(?:[a-z]{{2,16}}-){{1,8}}(?:(?:19|20)\d\d|\d{{1,2}})(?:-[a-z]{{2,16}}){{0,8}}{_NAME_END}"
-"""The rest of a name with a year or a small number in it, such as `sk-dist-2024-release-notes`."""
-_WORDS_JOINED = rf"(?-i:[a-z]{{2,20}}(?:[_-][a-z]{{2,20}}){{1,8}}){_NAME_END}"
-"""Words of small letters, such as `authentication-and-authorization`."""
+STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
+BOUNDARY: Final = re.compile(f"[{STOP}]", re.ASCII)
 
-_PREFIXED_KEYS: Final = (
-    r"sk-[A-Za-z0-9]{20,}+",  # OpenAI, Moonshot, DeepSeek
-    r"sk-(?:proj|ant|or|svcacct|admin|live|test|lf|litellm)-[A-Za-z0-9_-]{16,}+",  # OpenAI, Anthropic, OpenRouter
-    rf"sk-(?!{_TITLE})(?=[A-Za-z_-]{{0,128}}\d)[A-Za-z0-9_-]{{12,}}+",
-    r"AIza[A-Za-z0-9_-]{25,}+",  # Google
-    r"ya29\.[A-Za-z0-9_-]{20,}+",  # Google OAuth
-    r"xai-[A-Za-z0-9_-]{20,}+",
-    r"gsk_[A-Za-z0-9]{20,}+",  # Groq
-    r"pplx-[A-Za-z0-9]{20,}+",  # Perplexity
-    # Letters and digits in one run, or of every kind; `npm-check-updates-for-all` is a name.
-    r"(?:hf|r8|npm|nvapi|tvly|fw|csk)[_-](?:[A-Za-z0-9]{1,8}[_-])?[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+",
-    r"(?:hf|r8|npm|nvapi|tvly|fw|csk)[_-](?=[a-z0-9_-]{0,128}[A-Z])(?=[A-Za-z_-]{0,128}\d)[A-Za-z0-9_-]{20,}+",
-    r"(?:AKIA|ASIA)[A-Z0-9]{12,}+",  # AWS
-    r"gh[pousr]_[A-Za-z0-9]{20,}+",  # GitHub
-    r"github_pat_[A-Za-z0-9_]{20,}+",
-    r"glpat-[A-Za-z0-9_-]{16,}+",  # GitLab
-    r"xox[abeposr]-[A-Za-z0-9-]{10,}+",  # Slack
-    r"xapp-[A-Za-z0-9-]{10,}+",
-    r"(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{16,}+",  # Stripe
-    r"whsec_[A-Za-z0-9+/=]{16,}+",
-    r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+",  # SendGrid
-    r"EAA[A-Za-z0-9]{30,}+",  # Meta: WhatsApp Cloud API
-    r"pypi-[A-Za-z0-9_-]{32,}+",
-    r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+",  # JSON Web Token
-    r"\d{6,12}+:[A-Za-z0-9_-]{30,}+",  # Telegram bot
+_KEY_HEADER = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_FOOTER = r"-----END [A-Z0-9 ]{0,32}-----"
+PRIVATE_KEY: Final = re.compile(
+    rf"(?P<header>{_KEY_HEADER})(?s:.)*?(?:(?P<footer>{_KEY_FOOTER})|\Z)", re.IGNORECASE | re.ASCII
 )
+KEY_FOOTER: Final = re.compile(_KEY_FOOTER, re.IGNORECASE | re.ASCII)
+MAX_FOOTER_CHARACTERS: Final = 64
 
-_PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----(?s:.)*?(?:-----END [A-Z0-9 ]{0,32}-----|\Z)"
-_URL_USER = r"(?P<kept_user>://[^\s/:@\"'?#\[\]]*+:)[^\s/\"'<>\[\]]+(?=@)"
-_BOT_PATH = r"(?P<kept_bot>/bot\d++:)[^\s/\"'?\[\]]{4,}+"
-
-_VALUE = r"[^\s\"'`&,;()<>{}\[\]\\$*]"
-_QUERY = (
-    r"(?P<kept_query>[?&](?!(?:[a-z]+[_-]?)?(?:page|next|continuation|sync)[_-]?token=)(?:[A-Za-z0-9_.-]{0,32}(?:token|secret|password|passwd|passphrase|pwd|signature|credential)"
-    rf"|(?:[a-z]+[_-])?api[_-]?key|sig|auth)=){_VALUE}++"
-    rf"|(?P<kept_key>[?&]key=){_VALUE}{{8,}}+"
-)
-
-_HEADER = (
-    r"(?P<kept_header>\bauthorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?:Basic|Bearer|Digest|Token|ApiKey|Bot)\s{1,4})"
-    rf"{_VALUE}{{6,}}+"
-    rf"|(?P<kept_bearer>\b(?:Bearer|Basic)\s{{1,4}})(?!{_WORDS_JOINED})"
-    r"(?=[A-Za-z_/+.~-]{0,128}[\d=]|[A-Za-z_/+.~-]{20})[A-Za-z0-9._~+/=-]{12,}+"
-)
-
-_ASSIGN = r"\\?[\"']?\s{0,4}[:=]\s{0,4}"
+_VALUE = rf"[^{STOP}`&,;()<>{{}}\[\]\\$*]"
 _QUOTE = r"\\?[\"']"
-_CODE = r"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^\s\"'`&,;<>{}\\$*]))"
+_OPERATOR = r"(?::=|=>|[:=])"
+_ASSIGN = rf"\\?[\"']?\s{{0,4}}{_OPERATOR}\s{{0,4}}"
+
+_A_VALUE = r"[^\s\x0b\"'`&,;()<>{}\[\]\\$*]"
+_A_ASSIGN = _ASSIGN.replace(r"\s", r"[\s\x0b]")
+_A_QUOTE = rf"(?:{_QUOTE})?"
+"""For anchors; RE2's white space has no vertical tab."""
+_A_SPACES = r"[\s\x0b]{1,4}"
+_A_DIGIT_6, _A_DIGIT_8 = (at_least_with_digit(count, _A_VALUE.replace("^", "^0-9"), _A_VALUE) for count in (6, 8))
+
+_WORDS_JOINED = r"(?-i:[a-z]{2,20}(?:[_-][a-z]{2,20}){1,8})(?![A-Za-z0-9_-])"
+"""Words of small letters, such as `authentication-and-authorization`."""
+_CODE = rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\$*]))"
 """A bare value that is an attribute, such as `settings.password`, is code."""
 _CALL = r"(?![(\[])"
 """A bare value that is called or indexed is code."""
-_WITH_DIGIT = r"(?=[^\s\"'`&,;()<>{}\[\]\\$*\d]{0,128}\d)"
-_WORDS = r"(?:password|passwd|passphrase|pwd|secret)"
+_WITH_DIGIT = rf"(?=[^{STOP}`&,;()<>{{}}\[\]\\$*\d]{{0,128}}\d)"
 _PATH = (
     r"(?!(?:~|/(?:home|usr|var|opt|tmp|etc|root|srv|mnt|media|data|app|work|workspaces?|Users|private|Volumes))"
-    r"/[\w.@+-]+(?:/[\w.@+-]+)*+/?(?![^\s\"'`&,;:()<>{}\[\]\\$*]))"
+    rf"/[\w.@+-]+(?:/[\w.@+-]+)*+/?(?![^{STOP}`&,;:()<>{{}}\[\]\\$*]))"
 )
 """A path on a disk: `PWD` is also the name of the current folder, and a password file has one."""
 _TYPE_NAME = r"(?!(?:string|integer|number|boolean|object|SecretStr)\\?[\"'])"
 """A quoted name of a type, as in a JSON schema."""
+
+_WORDS = r"(?:password|passwd|passphrase|pwd|secret|(?<=[A-Za-z0-9][_-])pass)"
+_A_WORDS = r"(?:pass|pwd|secret)(?:word|wd|phrase)?"
 _KEY_NAME = (
     r"(?:(?:api|access|auth|secret|private|account|shared[_-]?access|service|master|bot|app|client|refresh|session|id"
-    r"|verify|webhook|bearer)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization)"
-)
-_ASSIGNMENT = (
-    # Passwords: in quotes, or after `=` without spaces, or anything with a digit.
-    rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_VALUE}{{6,}}+(?=\\?[\"'])"
-    rf"|(?P<kept_password>{_WORDS}=){_CODE}{_PATH}{_VALUE}{{8,}}+{_CALL}"
-    rf"|(?P<kept_digit_password>{_WORDS}{_ASSIGN}){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}"
-    # Named keys and tokens: 16 characters with a digit, or 20 of any kind.
-    rf"|(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}(?:{_WITH_DIGIT}{_VALUE}{{16,}}+|{_VALUE}{{20,}}+){_CALL}"
-    # A plain `key` or `token`: 32 characters with a digit.
-    rf"|(?P<kept_plain>\b(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}"
+    r"|verify|webhook|bearer|vault)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization)"
 )
 
-_SECRET: Final = "|".join(
-    (
-        _PRIVATE_KEY,
-        f"{_START}(?-i:{'|'.join(_PREFIXED_KEYS)}){_END}",
-        _URL_USER,
-        _BOT_PATH,
-        _QUERY,
-        _HEADER,
-        _ASSIGNMENT,
-    )
+_URL: Final = (
+    SecretForm(
+        (":/",),
+        r"://[^\s\x0b\"'/:@?#\[\]]*:[^\s\x0b\"'/<>\[\]]+@",
+        rf"(?P<kept_user>://[^{STOP}/:@?#\[\]]*+:)[^{STOP}/<>\[\]]+(?=@)",
+    ),
+    # A token in place of a user; without a digit it is a name.
+    SecretForm(
+        (":/",),
+        r"://[^\s\x0b\"'/:@?#<>\[\](){}$*]{8,}@",
+        rf"(?P<kept_place>://)(?=[^{STOP}/:@?#\[\]\d]{{0,64}}\d)[^{STOP}/:@?#<>\[\](){{}}$*]{{8,}}+(?=@)",
+    ),
+    SecretForm(("/b",), r"/bot[0-9]+:[^\s\x0b\"'/?\[\]]{4}", rf"(?P<kept_bot>/bot\d++:)[^{STOP}/?\[\]]{{4,}}+"),
+    SecretForm(
+        tuple(first + second for first in "?&" for second in f"{ascii_lowercase}{digits}_.-"),
+        r"[?&][A-Za-z0-9_.-]{0,48}(?:token|secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{0,3}="
+        f"{_A_VALUE}",
+        r"(?P<kept_query>[?&](?!(?:[a-z]+[_-]?)?(?:page|next|continuation|sync)[_-]?token=)(?:[A-Za-z0-9_.-]{0,32}"
+        r"(?:token|secret|password|passwd|passphrase|pwd|signature|credential)"
+        rf"|(?:[a-z]{{1,32}}[_-])?api[_-]?key|sig|auth)=){_VALUE}++"
+        rf"|(?P<kept_key>[?&]key=){_VALUE}{{8,}}+",
+    ),
 )
+
+_HEADERS: Final = (
+    SecretForm(
+        ("au",),
+        r"authorization\\?[\"']?[\s\x0b]{0,4}[:=][\s\x0b]{0,4}\\?[\"']?(?:basic|bearer|digest|token|apikey|bot)"
+        f"{_A_SPACES}{_A_VALUE}{{6}}",
+        r"(?P<kept_header>\bauthorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?:Basic|Bearer|Digest|Token|ApiKey|Bot)"
+        rf"\s{{1,4}}){_VALUE}{{6,}}+",
+    ),
+    SecretForm(
+        ("be", "ba"),
+        r"(?:bearer|basic)[\s\x0b]{1,4}[A-Za-z0-9._~+/=-]{12}",
+        rf"(?P<kept_bearer>\b(?:Bearer|Basic)\s{{1,4}})(?!{_WORDS_JOINED})"
+        r"(?=[A-Za-z_/+.~-]{0,128}[\d=]|[A-Za-z_/+.~-]{20})[A-Za-z0-9._~+/=-]{12,}+",
+    ),
+)
+
+_ASSIGNMENTS: Final = (
+    # Passwords: in quotes, or after `=` without spaces, or anything with a digit.
+    SecretForm(
+        ("pa", "pw", "se"),
+        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}{_A_VALUE}{{6,}}{_QUOTE}|{_A_DIGIT_8})|={_A_VALUE}{{8}})",
+        rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_VALUE}{{6,}}+(?=\\?[\"'])"
+        rf"|(?P<kept_password>{_WORDS}=){_CODE}{_PATH}{_VALUE}{{8,}}+{_CALL}"
+        rf"|(?P<kept_digit_password>{_WORDS}{_ASSIGN}){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+    ),
+    # Named keys and tokens: 8 characters with a digit, or 20 of any kind.
+    SecretForm(
+        ("ap", "ac", "au", "se", "pr", "sh", "ma", "bo", "cl", "re", "id", "ve", "we", "be", "va"),
+        f"(?:(?:api|access|auth|secret|private|account|service|master|bot|app|client|refresh|session|id|verify|webhook"
+        f"|bearer|vault)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization){_A_ASSIGN}{_A_QUOTE}(?:{_A_DIGIT_8}|{_A_VALUE}{{20}})",
+        rf"(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}(?:{_WITH_DIGIT}{_VALUE}{{8,}}+|{_VALUE}{{20,}}+){_CALL}",
+    ),
+    # A plain `key` or `token`: 32 characters with a digit; 8 behind the name of an environment variable, numbers
+    # excepted.
+    SecretForm(
+        ("ke", "to"),
+        f"(?:key|token){_A_ASSIGN}{_A_QUOTE}{_A_DIGIT_8}",
+        rf"(?P<kept_environment>(?-i:(?<=[A-Z0-9]_)(?:KEY|TOKEN)){_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}"
+        rf"(?!(?:\d++|0x\w++)(?!{_VALUE})){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}"
+        rf"|(?P<kept_plain>\b(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}",
+    ),
+)
+
+_FLAG = r"(?:password|passwd|passphrase|pass|secret|token|api-key|auth-token|access-token|client-secret|secret-key)"
+_OPTIONS: Final = (
+    SecretForm(
+        ("--",),
+        rf"--[a-z-]{{0,24}}{_FLAG}{_A_SPACES}{_A_QUOTE}{_A_DIGIT_6}",
+        rf"(?P<kept_option>(?<![A-Za-z0-9-])--(?:[a-z]{{1,16}}-){{0,2}}{_FLAG}\s{{1,4}}(?:{_QUOTE})?)"
+        rf"(?!-){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{6,}}+{_CALL}",
+    ),
+    # `curl -u ada:word`; ids, as in `docker run -u 1000:1000`, and a group with the user's name are none.
+    SecretForm(
+        ("-u", "--"),
+        rf"-(?:u|-user)[\s\x0b=]{{1,4}}{_A_QUOTE}[A-Za-z0-9_.@%+-]{{1,64}}:{_A_VALUE}{{4}}",
+        rf"(?P<kept_login>(?<![A-Za-z0-9-])-(?:u|-user)(?:\s{{1,4}}|=)(?:{_QUOTE})?(?P<login>[A-Za-z0-9_.@%+-]{{1,64}}):)"
+        rf"(?!(?:\d+|(?P=login)|root|staff|users|nogroup)(?!{_VALUE})){_VALUE}{{4,}}+{_CALL}",
+    ),
+    # An entry of a `.netrc` file, and a password in prose.
+    SecretForm(
+        ("pa",),
+        f"password{_A_SPACES}{_A_DIGIT_8}",
+        rf"(?P<kept_said>\bpassword\s{{1,4}})(?!-){_CODE}{_PATH}"
+        rf"(?=[^{STOP}A-Za-z]{{0,64}}[A-Za-z]){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+    ),
+    # An entry of a list of variables: `name: DB_PASSWORD` above `value: ...`.
+    SecretForm(
+        ("pa", "pw", "se", "ke", "to"),
+        rf"(?:{_A_WORDS}|key|token)[\"']?,?[\s\x0b]{{1,24}}[\"']?value[\"']?[\s\x0b]{{0,4}}:[\s\x0b]{{0,4}}"
+        f"{_A_QUOTE}{_A_DIGIT_8}",
+        rf"(?P<kept_entry>(?:{_WORDS}|key|token)[\"']?,?\s{{1,24}}[\"']?value[\"']?\s{{0,4}}:\s{{0,4}}(?:{_QUOTE})?)"
+        rf"{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+    ),
+    SecretForm(
+        ("<p", "<s"),
+        f"<{_A_WORDS}>{_A_VALUE}{{6,}}</",
+        rf"(?P<kept_element><(?:password|passwd|passphrase|pwd|secret)>){_VALUE}{{6,}}+(?=</)",
+    ),
+    SecretForm(
+        ("id",),
+        f"identified{_A_SPACES}by{_A_SPACES}{_QUOTE}{_A_VALUE}{{4,}}{_QUOTE}",
+        rf"(?P<kept_identified>\bidentified\s{{1,4}}by\s{{1,4}}{_QUOTE}){_VALUE}{{4,}}+(?=\\?[\"'])",
+    ),
+    SecretForm(
+        ("ss",),
+        rf"sshpass{_A_SPACES}-p[\s\x0b]{{0,4}}{_A_QUOTE}{_A_VALUE}{{4}}",
+        rf"(?P<kept_sshpass>\bsshpass\s{{1,4}}-p\s{{0,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
+    ),
+    SecretForm(
+        ("re",),
+        rf"redis-cli(?:[\s\x0b]+[^\s\x0b\"'`;|&\[\]]+){{0,8}}{_A_SPACES}(?:-a|--pass){_A_SPACES}{_A_QUOTE}{_A_VALUE}{{4}}",
+        rf"(?P<kept_redis>\bredis-cli(?:\s{{1,4}}(?!(?:-a|--pass)\s)[^{STOP}`;|&\[\]]{{1,64}}){{0,8}}\s{{1,4}}"
+        rf"(?:-a|--pass)\s{{1,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
+    ),
+)
+
+SECRET_FORMS: Final[Sequence[SecretForm]] = (*KEY_FAMILIES, *_URL, *_HEADERS, *_ASSIGNMENTS, *_OPTIONS)
+"""Every form, in the order in which they are tried at a place."""
 
 
 @cache
-def secret_pattern() -> re.Pattern[str]:
-    """Return the pattern of every form of a secret; a match that has a group keeps that group's text.
-
-    Compiled on first use: most processes of the command line never make an error.
-    """
-    return re.compile(_SECRET, re.IGNORECASE)
+def key_spans_pattern() -> re.Pattern[str]:
+    """Return the pattern of private keys, and of the beginning of their header; a cut within a match is not safe."""
+    return re.compile(rf"{PRIVATE_KEY.pattern}|-----BEGIN[A-Z0-9 ]{{0,50}}", re.IGNORECASE | re.ASCII)

@@ -1,6 +1,7 @@
 """Settings of Sophon: models, loading from files, environment and command line, JSON Schema. See docs/settings.md."""
 
-from sophon.settings.dangerous_settings import DangerousSetting, find_dangerous_settings, has_several_users
+from sophon.settings.danger_catalog import DangerousSetting, list_dangers, render_dangers_table
+from sophon.settings.dangerous_settings import find_dangerous_settings, has_several_users
 from sophon.settings.json_schema import settings_schema
 from sophon.settings.loader import load_settings
 from sophon.settings.markdown_table import render_settings_table
@@ -12,8 +13,10 @@ from sophon.settings.sections.budget import (
     ProviderBudgetSettings,
     TurnBudgetSettings,
 )
+from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
+    HubIssuerSettings,
     HubSettings,
     HubUserSettings,
     LoggingSettings,
@@ -23,13 +26,13 @@ from sophon.settings.sections.host import (
     TelegramSettings,
     WhatsAppSettings,
 )
+from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import PriceSettings, ProviderSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
     ChainSettings,
     ContextWindowSettings,
-    GuardsSettings,
     LoopDetectionSettings,
     MemorySettings,
     PlanningSettings,
@@ -51,11 +54,13 @@ __all__ = [
     "DangerousSetting",
     "Duration",
     "GuardsSettings",
+    "HubIssuerSettings",
     "HubSettings",
     "HubUserSettings",
     "LoggingSettings",
     "LoopDetectionSettings",
     "MemorySettings",
+    "PermissionsSettings",
     "PlanningSettings",
     "PriceSettings",
     "ProviderBudgetSettings",
@@ -74,8 +79,10 @@ __all__ = [
     "WhatsAppSettings",
     "find_dangerous_settings",
     "has_several_users",
+    "list_dangers",
     "load_settings",
     "redact_settings",
+    "render_dangers_table",
     "render_settings_table",
     "settings_schema",
 ]

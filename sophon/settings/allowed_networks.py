@@ -1,4 +1,4 @@
-"""What http.request reaches in a network of `Tools.AllowCidrs`."""
+"""Allowed networks (`Tools.AllowCidrs`): which addresses http.request reaches through one, described as text."""
 
 import ipaddress
 from typing import TypeAlias

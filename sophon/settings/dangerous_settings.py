@@ -5,11 +5,14 @@ Nothing here refuses to start: each value has a legitimate use, and whoever sets
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sophon.settings.allowed_networks import describe_reached
+from sophon.settings.danger_catalog import DangerousSetting
+from sophon.settings.dangerous_guards import find_in_guards
+from sophon.settings.dangerous_permissions import find_dangerous_permissions
+from sophon.settings.host_files import find_database_file
 from sophon.settings.root import Settings
 from sophon.settings.user_ids import find_look_alikes
 
@@ -29,18 +32,6 @@ MIN_PROXY_PREFIX = {4: 16, 6: 48}
 """Shortest prefix of a network of reverse proxies, by IP version: a container network, not an internet."""
 
 
-@dataclass(frozen=True, slots=True)
-class DangerousSetting:
-    """A setting with what it permits, in one sentence, and what to set instead."""
-
-    path: str
-    permits: str
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.permits}"
-
-
 def find_dangerous_settings(
     settings: Settings, *, folder: Path = Path(), home: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> list[DangerousSetting]:
@@ -51,10 +42,13 @@ def find_dangerous_settings(
     """
     return [
         *_find_in_approval(settings),
+        *find_in_guards(settings),
         *_find_in_files_root(settings, folder, home, environment or {}),
         *_find_in_networks(settings),
         *_find_in_hub(settings),
+        *_find_in_issuers(settings),
         *_find_in_channels(settings),
+        *find_dangerous_permissions(settings),
         *_find_in_urls(settings),
     ]
 
@@ -63,16 +57,21 @@ def _find_in_approval(settings: Settings) -> Iterator[DangerousSetting]:
     approval = settings.approval
     if approval.auto_approve_up_to == "Critical":
         yield DangerousSetting(
-            "Approval.AutoApproveUpTo Critical", _describe_unasked_critical(settings), "set it to null or to Medium"
+            "auto_approve_critical",
+            "Approval.AutoApproveUpTo Critical",
+            _describe_unasked_critical(settings),
+            "set it to null or to Medium",
         )
     elif approval.auto_approve_up_to == "High":
         yield DangerousSetting(
-            "Approval.AutoApproveUpTo High",
+            "auto_approve_high",
+            "Approval.Autonomy Full" if approval.autonomy else "Approval.AutoApproveUpTo High",
             "a model overwrites files, deletes memories and uses every other tool of High risk, and nobody is asked",
-            "set it to null or to Medium",
+            "set it to Semi or Assist" if approval.autonomy else "set it to null or to Medium",
         )
     if approval.ask_from == "Critical":
         yield DangerousSetting(
+            "ask_from_critical",
             "Approval.AskFrom Critical",
             "a model overwrites files, deletes memories and uses every other tool of High risk, and nobody is asked",
             "set it to High",
@@ -80,12 +79,14 @@ def _find_in_approval(settings: Settings) -> Iterator[DangerousSetting]:
     deciders = _count_operators(settings)
     if has_several_users(settings) and deciders == 0:
         yield DangerousSetting(
+            "no_operator",
             "Hub.Users without an operator",
             "calls of Critical risk wait for an operator, and nobody is one, so they can only be rejected or expire",
             "set Operator of one user to true",
         )
     elif approval.four_eyes and deciders < 2:
         yield DangerousSetting(
+            "four_eyes_without_second",
             "Approval.FourEyes with fewer than two operators",
             "an operator's own calls of Critical risk wait for another operator, and there is none",
             "add an operator, or set it to false",
@@ -124,9 +125,10 @@ def _find_in_files_root(
     settings: Settings, folder: Path, home: Path | None, environment: Mapping[str, str]
 ) -> Iterator[DangerousSetting]:
     root = (folder / settings.tools.files_root).resolve()
-    exposed = _find_exposed(root, folder.resolve(), home, _database_file(settings, folder, environment))
+    exposed = _find_exposed(root, folder.resolve(), home, find_database_file(settings, folder, environment))
     if exposed:
         yield DangerousSetting(
+            "files_root_exposed",
             f"Tools.FilesRoot {settings.tools.files_root}",
             f"a model reads, and once approved overwrites, {exposed}",
             "choose a folder of its own, such as data/files",
@@ -156,17 +158,12 @@ def _find_exposed(root: Path, folder: Path, home: Path | None, database: Path | 
     return ""
 
 
-def _database_file(settings: Settings, folder: Path, environment: Mapping[str, str]) -> Path | None:
-    url = settings.store.url.resolve(environment) or ""
-    scheme, _, path = url.partition(":///")
-    return (folder / path.partition("?")[0]).resolve() if scheme.startswith("sqlite") and path else None
-
-
 def _find_in_networks(settings: Settings) -> Iterator[DangerousSetting]:
     for text in settings.tools.allow_cidrs:
         reached = describe_reached(ipaddress.ip_network(text, strict=False))
         if reached:
             yield DangerousSetting(
+                "internal_network",
                 f"Tools.AllowCidrs {text}",
                 f"http.request reaches {reached}",
                 "name the one address that is needed, such as 10.0.0.5/32",
@@ -177,30 +174,35 @@ def _find_in_hub(settings: Settings) -> Iterator[DangerousSetting]:
     hub = settings.hub
     for first, second in find_look_alikes([user.id for user in hub.users]):
         yield DangerousSetting(
+            "look_alike_users",
             f"Hub.Users {second}",
             f"its id looks like that of {first}, so a person may take one of them for the other",
             "choose ids that differ in more than case or alphabet",
         )
     if "*" in hub.allowed_origins:
         yield DangerousSetting(
+            "any_origin",
             "Hub.AllowedOrigins *",
             "every web page that somebody opens may talk to this host from their browser",
             "list the origins of your own pages",
         )
     elif hub.allowed_origins and not hub.users:
         yield DangerousSetting(
+            "origin_without_users",
             "Hub.AllowedOrigins without Hub.Users",
             f"a page of {', '.join(hub.allowed_origins)} acts as an operator of this host, without a token",
             "add Hub.Users",
         )
     if hub.allowed_hosts and not hub.users:
         yield DangerousSetting(
+            "proxied_without_users",
             "Hub.AllowedHosts without Hub.Users",
             "whoever reaches this host through a proxy is an operator, without a token",
             "add Hub.Users",
         )
     elif "*" in hub.allowed_hosts:
         yield DangerousSetting(
+            "host_wildcard",
             "Hub.AllowedHosts *",
             "it names no host: only the exact names in this list are accepted, so nothing is let in by it",
             "list the names under which clients reach this host",
@@ -208,6 +210,7 @@ def _find_in_hub(settings: Settings) -> Iterator[DangerousSetting]:
     for network in map(ipaddress.ip_network, hub.trusted_proxies):
         if network.prefixlen < MIN_PROXY_PREFIX[network.version]:
             yield DangerousSetting(
+                "wide_trusted_proxies",
                 f"Hub.TrustedProxies {network}",
                 "clients in this network choose the address that counts as theirs, which switches off the protection "
                 "against guessing tokens and the limit of connections per address",
@@ -215,16 +218,29 @@ def _find_in_hub(settings: Settings) -> Iterator[DangerousSetting]:
             )
     if hub.open_ai_api and not hub.users:
         yield DangerousSetting(
+            "openai_api_without_users",
             "Hub.OpenAiApi without Hub.Users",
             "every program and account of this machine has turns run with your models and tools, without a token",
             "add Hub.Users",
         )
     if hub.users and not _is_loopback(hub.host):
         yield DangerousSetting(
+            "plain_http_network",
             f"Hub.Host {hub.host}",
             "tokens and conversations cross the network unencrypted, unless a proxy in front of this host has TLS",
             "listen on 127.0.0.1 behind such a proxy",
         )
+
+
+def _find_in_issuers(settings: Settings) -> Iterator[DangerousSetting]:
+    for index, issuer in enumerate(settings.hub.issuers):
+        if issuer.algorithm == "HS256":
+            yield DangerousSetting(
+                "shared_issuer_secret",
+                f"Hub.Issuers[{index}].Algorithm HS256",
+                "every service that checks tokens with this shared secret can also make them, for any user",
+                "have the issuer sign with a private key, and use RS256, ES256 or EdDSA",
+            )
 
 
 def _find_in_channels(settings: Settings) -> Iterator[DangerousSetting]:
@@ -234,6 +250,7 @@ def _find_in_channels(settings: Settings) -> Iterator[DangerousSetting]:
     for name, channel in (("Telegram", telegram), ("WhatsApp", whatsapp)):
         if channel.enabled and channel.direct_policy == "Open":
             yield DangerousSetting(
+                "open_channel",
                 f"Channels.{name}.DirectPolicy Open",
                 f"everybody who finds the account uses your models and tools at your cost{and_risky}",
                 "set it to Pairing",
@@ -241,6 +258,7 @@ def _find_in_channels(settings: Settings) -> Iterator[DangerousSetting]:
     if telegram.enabled and telegram.group_policy == "All":
         everybody = telegram.direct_policy == "Open"
         yield DangerousSetting(
+            "open_groups",
             "Channels.Telegram.GroupPolicy All",
             f"every message of {'every group' if everybody else 'an allowed person or group'} starts a turn{and_risky}",
             "set it to MentionOnly",
@@ -258,6 +276,7 @@ def _find_in_urls(settings: Settings) -> Iterator[DangerousSetting]:
         parts = urlsplit(url or "")
         if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
             yield DangerousSetting(
+                "plain_http_provider",
                 f"{path} with http",
                 "the key and the conversations cross the network unencrypted",
                 "use https",

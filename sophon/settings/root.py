@@ -7,6 +7,7 @@ from pydantic import Field, ValidationError
 
 from sophon.errors import SettingsError
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
+from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
     HubSettings,
@@ -15,18 +16,19 @@ from sophon.settings.sections.host import (
     RetentionSettings,
     StoreSettings,
 )
+from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
     ChainSettings,
     ContextWindowSettings,
-    GuardsSettings,
     MemorySettings,
     PlanningSettings,
     ToolFilterSettings,
     ToolsSettings,
 )
+from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import SettingsSection
@@ -37,37 +39,56 @@ class Settings(SettingsSection):
     """Root of the settings; `Settings()` holds the defaults and reads no file and no environment."""
 
     agent_execution: AgentExecutionSettings = Field(
-        default_factory=AgentExecutionSettings, description="Limits on the execution of one turn."
+        default_factory=AgentExecutionSettings.defaults, description="Limits on the execution of one turn."
     )
     providers: tuple[ProviderSettings, ...] = Field(
         default=(),
         description="Providers of models; without any they are discovered: API keys, Ollama, else the offline model.",
     )
-    budget: BudgetSettings = Field(default_factory=BudgetSettings, description="Budgets for tokens and cost.")
+    budget: BudgetSettings = Field(default_factory=BudgetSettings.defaults, description="Budgets for tokens and cost.")
     context_window: ContextWindowSettings = Field(
-        default_factory=ContextWindowSettings, description="Compaction of the conversation to the context window."
+        default_factory=ContextWindowSettings.defaults,
+        description="Compaction of the conversation to the context window.",
     )
     tool_filter: ToolFilterSettings = Field(
-        default_factory=ToolFilterSettings, description="Number of tools offered to a model."
+        default_factory=ToolFilterSettings.defaults, description="Number of tools offered to a model."
     )
     planning: PlanningSettings = Field(
-        default_factory=PlanningSettings, description="When a request is planned, and how the steps of the plan run."
+        default_factory=PlanningSettings.defaults,
+        description="When a request is planned, and how the steps of the plan run.",
     )
-    approval: ApprovalSettings = Field(default_factory=ApprovalSettings, description="When a tool call needs approval.")
-    chain: ChainSettings = Field(default_factory=ChainSettings, description="The middleware chain of a turn.")
-    tools: ToolsSettings = Field(default_factory=ToolsSettings, description="Available tools and their limits.")
-    guards: GuardsSettings = Field(default_factory=GuardsSettings, description="Guards around tool calls; no keys.")
-    memory: MemorySettings = Field(default_factory=MemorySettings, description="Long-term memory.")
-    queue: QueueSettings = Field(default_factory=QueueSettings, description="Task queue.")
-    store: StoreSettings = Field(default_factory=StoreSettings, description="Database for all durable data.")
+    approval: ApprovalSettings = Field(
+        default_factory=ApprovalSettings.defaults, description="When a tool call needs approval."
+    )
+    chain: ChainSettings = Field(default_factory=ChainSettings.defaults, description="The middleware chain of a turn.")
+    tools: ToolsSettings = Field(
+        default_factory=ToolsSettings.defaults, description="Available tools and their limits."
+    )
+    guards: GuardsSettings = Field(default_factory=GuardsSettings.defaults, description="Guards around tool calls.")
+    permissions: PermissionsSettings = Field(
+        default_factory=PermissionsSettings.defaults, description="Permission levels of people."
+    )
+    vault: dict[str, CredentialSettings] = Field(
+        default={}, description="Credentials that http.request and http.send attach, by a name of your choice."
+    )
+    memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
+    store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
     retention: RetentionSettings = Field(
-        default_factory=RetentionSettings, description="How many days stored data is kept; null: for ever."
+        default_factory=RetentionSettings.defaults, description="How many days stored data is kept; null: for ever."
     )
-    hub: HubSettings = Field(default_factory=HubSettings, description="Web server: chat page, HTTP API and Socket.IO.")
-    logging: LoggingSettings = Field(default_factory=LoggingSettings, description="Logging of the host.")
+    hub: HubSettings = Field(
+        default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."
+    )
+    logging: LoggingSettings = Field(default_factory=LoggingSettings.defaults, description="Logging of the host.")
     channels: ChannelsSettings = Field(
-        default_factory=ChannelsSettings, description="Integrations with messaging platforms."
+        default_factory=ChannelsSettings.defaults, description="Integrations with messaging platforms."
     )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each two credentials that would set the same header of a request."""
+        for name, sentence in find_ambiguous_credentials(self.vault):
+            yield "Vault", f"{name!r}: {sentence}"
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":
@@ -86,6 +107,8 @@ def validate_settings(values: object) -> tuple[Settings | None, list[tuple[Setti
     """Return (settings, []), or None and all problems as (path, sentence)."""
     if not is_mapping(values):
         return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
+    if not values:
+        return Settings.defaults(), []
     normalized = normalize_keys(Settings, values)
     problems = list(_find_cross_section_conflicts(normalized))
     settings = None

@@ -37,15 +37,23 @@ _BOUNDS = {
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
 }
+_LENGTHS = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}
 
 
 def problems_from_error(root: type[SettingsSection], error: ValidationError) -> Iterator[tuple[SettingPath, str]]:
     """Yield (path, sentence) for every error in a ValidationError. A sentence never contains a secret."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    for detail in details:
+        if detail["type"] == "too_short" and any(_is_inside(each["loc"], detail["loc"]) for each in details):
+            continue  # the list is too short only because its invalid items do not count
         if detail["type"] == CONFLICTS_ERROR_TYPE:
             yield from (((*detail["loc"], key), sentence) for key, sentence in detail.get("ctx", {})["found"])
         else:
             yield detail["loc"], _format_sentence(root, detail)
+
+
+def _is_inside(path: SettingPath, outer: SettingPath) -> bool:
+    return len(path) > len(outer) and path[: len(outer)] == outer
 
 
 def format_problem(path: SettingPath, sentence: str) -> str:
@@ -80,6 +88,8 @@ def _format_sentence(root: type[SettingsSection], detail: ErrorDetails) -> str:
 
 def _describe_invalid_value(field_type: Any, detail: ErrorDetails, context: Mapping[str, Any]) -> str:
     problem, value = detail["type"], detail["input"]
+    if problem in ("too_short", "too_long"):
+        return f"the list has {context['actual_length']} entries; {_LENGTHS[problem].format(**context)} are expected"
     # A scalar in place of a section or list may be a misplaced secret, so the message must not repeat it.
     if get_section_type(field_type) or get_entry_type(field_type):
         return f"a mapping ({{...}}) is expected, not {describe_json_type(value)}"

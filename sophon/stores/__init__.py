@@ -4,7 +4,9 @@ The SQL store is not exported here, because importing it loads SQLAlchemy. Use
 `sophon.stores.factory.store_from_url`, or `sophon.stores.sql_store.SqlStore`.
 """
 
+from sophon.stores.api_tokens.contract import ApiToken, ApiTokenStore
 from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditStore, AuditVerification
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.in_memory_store import InMemoryStore
@@ -21,14 +23,21 @@ from sophon.stores.runs.contract import (
     RunStatus,
     RunStore,
 )
+from sophon.stores.runs.staged_writes import LogWrite
 from sophon.stores.sessions.contract import Compaction, History, RecordKind, SessionRecord, SessionStore, SessionSummary
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageStore, UsageTotal
 
 __all__ = [
     "AcceptResult",
+    "ApiToken",
+    "ApiTokenStore",
     "ApprovalRecord",
     "ApprovalStore",
+    "AuditEvent",
+    "AuditFilter",
+    "AuditStore",
+    "AuditVerification",
     "BeginResult",
     "Compaction",
     "EventLog",
@@ -38,6 +47,7 @@ __all__ = [
     "InboundKey",
     "Journal",
     "JournalEntry",
+    "LogWrite",
     "LoggedEvent",
     "MemoryEntry",
     "MemoryStore",

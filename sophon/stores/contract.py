@@ -1,4 +1,4 @@
-"""The store contract: ten repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
+"""The store contract: repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
 
 Both pass the same contract tests. All methods may be called from many turns concurrently. Times are aware and in UTC;
 money is integer micro-USD. When an awaited method returns, its effect is as durable as the store can make it.
@@ -6,22 +6,29 @@ money is integer micro-USD. When an awaited method returns, its effect is as dur
 
 from typing import Protocol
 
+from sophon.stores.api_tokens.contract import ApiTokenStore
 from sophon.stores.approvals.contract import ApprovalStore
+from sophon.stores.audit.contract import AuditStore
 from sophon.stores.channel_state.contract import ChannelStateStore
+from sophon.stores.data_labels.contract import DataLabelStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
+from sophon.stores.quotas.contract import QuotaStore
+from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
+from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.usage.contract import UsageStore
 
 
 class Store(Protocol):
-    """The ten repositories of one store, its health and its maintenance. Open it before use; closing twice is
+    """The repositories of one store, its health and its maintenance. Open it before use; closing twice is
     allowed. Every method of a repository may raise StoreUnavailable.
     """
 
@@ -32,11 +39,23 @@ class Store(Protocol):
     @property
     def approvals(self) -> ApprovalStore: ...
     @property
+    def api_tokens(self) -> ApiTokenStore: ...
+    @property
+    def audit(self) -> AuditStore: ...
+    @property
+    def grants(self) -> GrantStore: ...
+    @property
+    def quotas(self) -> QuotaStore: ...
+    @property
     def journal(self) -> Journal: ...
     @property
     def memories(self) -> MemoryStore: ...
     @property
+    def rate_windows(self) -> RateWindowStore: ...
+    @property
     def runs(self) -> RunStore: ...
+    @property
+    def snapshots(self) -> SnapshotStore: ...
     @property
     def outbox(self) -> Outbox: ...
     @property
@@ -45,6 +64,8 @@ class Store(Protocol):
     def texts(self) -> TextStore: ...
     @property
     def channel_state(self) -> ChannelStateStore: ...
+    @property
+    def data_labels(self) -> DataLabelStore: ...
     @property
     def health(self) -> StoreHealth: ...
     @property

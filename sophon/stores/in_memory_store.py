@@ -1,44 +1,82 @@
-"""The in-memory store, composed of its ten repositories."""
+"""The in-memory store, composed of its repositories."""
 
 from sophon.clock import Clock, SystemClock
+from sophon.stores.api_tokens.in_memory import InMemoryApiTokenStore
 from sophon.stores.approvals.in_memory import InMemoryApprovalStore
+from sophon.stores.audit.in_memory import InMemoryAuditStore
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
+from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
 from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.grants.in_memory import InMemoryGrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.in_memory import InMemoryMaintenance
+from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
+from sophon.stores.quotas.in_memory import InMemoryQuotaStore
+from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 
 
 class InMemoryStore:
     """Store in plain dicts and lists. `clock` dates what is written; default: the system clock.
 
+    `usage` and `memories` replace its own: a host's conversations off the record share those of the host.
+
     It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
     nothing.
     """
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, *, clock: Clock | None = None, usage: UsageStore | None = None, memories: MemoryStore | None = None
+    ) -> None:
         clock = clock or SystemClock()
         self.sessions = InMemorySessionStore(clock)
-        self.usage = InMemoryUsageStore()
-        self.sessions.on_delete(self.usage.forget_session)
+        self.api_tokens = InMemoryApiTokenStore()
+        own_usage = InMemoryUsageStore()
+        self.usage: UsageStore = own_usage if usage is None else usage
+        self.sessions.on_delete(own_usage.forget_session)
+        self.audit = InMemoryAuditStore()
+        self.sessions.on_delete(self.audit.forget_session)
+        self.data_labels = InMemoryDataLabelStore()
+        self.sessions.on_delete(self.data_labels.forget_session)
+        self.sessions.on_fork(self.data_labels.copy_session)
+        self.grants = InMemoryGrantStore()
+        self.sessions.on_delete(self.grants.forget_session)
+        self.quotas = InMemoryQuotaStore()
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
-        self.memories = InMemoryMemoryStore(clock)
+        self.memories: MemoryStore = InMemoryMemoryStore(clock) if memories is None else memories
         self.texts = InMemoryTextStore(self.sessions.__contains__)
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
         self.health = StoreHealth("memory://")
         self.maintenance = InMemoryMaintenance()
+        self.rate_windows = InMemoryRateWindowStore()
+        self.snapshots = InMemorySnapshotStore()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
-        self.runs = InMemoryRunStore(clock, runs, self.sessions, self.outbox, self.events)
+        self.runs = InMemoryRunStore(
+            clock,
+            runs,
+            self.sessions,
+            self.outbox,
+            self.events,
+            self.journal,
+            self.usage,
+            self.audit,
+            self.rate_windows,
+            self.data_labels,
+            self.snapshots,
+            lambda request, at: self.approvals.add(request, at),
+        )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
 
     async def open(self) -> None:

@@ -1,17 +1,24 @@
-"""The SQL store, composed of its ten repositories."""
+"""The SQL store, composed of its repositories."""
 
 from functools import partial
 from pathlib import Path
 
 from sophon.clock import Clock, SystemClock
+from sophon.stores.api_tokens.sql import SqlApiTokenStore
 from sophon.stores.approvals.sql import SqlApprovalStore
+from sophon.stores.audit.sql import SqlAuditStore
 from sophon.stores.channel_state.sql import SqlChannelStateStore
+from sophon.stores.data_labels.sql import SqlDataLabelStore
 from sophon.stores.events.sql import SqlEventLog
+from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
+from sophon.stores.quotas.sql import SqlQuotaStore
+from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
+from sophon.stores.snapshots.sql import SqlSnapshotStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.texts.sql import SqlTextStore
@@ -51,8 +58,15 @@ class SqlStore:
         self.sessions = SqlSessionStore(self._database, clock)
         self.usage = SqlUsageStore(self._database, clock)
         self.approvals = SqlApprovalStore(self._database)
+        self.api_tokens = SqlApiTokenStore(self._database)
+        self.audit = SqlAuditStore(self._database)
+        self.data_labels = SqlDataLabelStore(self._database)
+        self.grants = SqlGrantStore(self._database)
+        self.quotas = SqlQuotaStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
+        self.rate_windows = SqlRateWindowStore(self._database)
+        self.snapshots = SqlSnapshotStore(self._database)
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)
@@ -66,3 +80,4 @@ class SqlStore:
     async def close(self) -> None:
         """Complete pending writes, close the connections, end the threads. Closing twice is allowed."""
         await self._database.close()
+        self.sessions.history_cache.clear()

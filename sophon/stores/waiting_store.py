@@ -10,16 +10,23 @@ from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
+from sophon.stores.api_tokens.contract import ApiTokenStore
 from sophon.stores.approvals.contract import ApprovalStore
+from sophon.stores.audit.contract import AuditStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.contract import Store
+from sophon.stores.data_labels.contract import DataLabelStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
+from sophon.stores.quotas.contract import QuotaStore
+from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
+from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.usage.contract import UsageStore
@@ -44,8 +51,15 @@ class WaitingStore:
         self.sessions = cast(SessionStore, self._waiting(store.sessions))
         self.usage = cast(UsageStore, self._waiting(store.usage))
         self.approvals = cast(ApprovalStore, self._waiting(store.approvals))
+        self.api_tokens = cast(ApiTokenStore, self._waiting(store.api_tokens))
+        self.audit = cast(AuditStore, self._waiting(store.audit))
+        self.data_labels = cast(DataLabelStore, self._waiting(store.data_labels))
+        self.grants = cast(GrantStore, self._waiting(store.grants))
+        self.quotas = cast(QuotaStore, self._waiting(store.quotas))
         self.journal = cast(Journal, self._waiting(store.journal))
         self.memories = cast(MemoryStore, self._waiting(store.memories))
+        self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))
+        self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
         self.runs = cast(RunStore, self._waiting(store.runs))
         self.outbox = cast(Outbox, self._waiting(store.outbox))
         self.events = cast(EventLog, self._waiting(store.events))

@@ -4,15 +4,16 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, SchemaValidator
 
 from sophon.errors import CompositionError, InvalidArguments
+from sophon.lazy_dataclass import dataclass
 
 CONTEXT_PARAMETER = "ctx"
 FIELD_PREFIX = "arg_"
@@ -62,13 +63,14 @@ def schema_from_function(function: Callable[..., Any], tool: str) -> tuple[Argum
         about = Field(default, alias=name, description=help_by_name.get(name))
         fields[FIELD_PREFIX + name] = (hints[name], about)
     model, json_schema = _build_model(tool, fields)
-    names = {FIELD_PREFIX + name: name for name in (f.removeprefix(FIELD_PREFIX) for f in fields)}
+    validate = _build_validator(model).validate_python
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        checked = model.__pydantic_validator__.validate_python(arguments)
-        return {name: checked.__dict__[field] for field, name in names.items()}
+        values: dict[str, Any] = validate(arguments)[0]  # behind it: extra values and the fields that were set
+        return values
 
-    return ArgumentSchema(json_schema, check, wants_context, frozenset(names.values())), text
+    names = frozenset(name.removeprefix(FIELD_PREFIX) for name in fields)
+    return ArgumentSchema(json_schema, check, wants_context, names), text
 
 
 def parse_docstring(docstring: str) -> tuple[str, dict[str, str]]:
@@ -105,6 +107,26 @@ def _build_model(tool: str, fields: dict[str, Any]) -> tuple[type[BaseModel], di
     except (PydanticUserError, PydanticInvalidForJsonSchema) as error:
         reason = error.message.partition("\n")[0].partition(". ")[0]
         raise CompositionError(f"tool {tool!r}: a parameter has no JSON Schema: {reason}") from error
+
+
+def _build_validator(model: type[BaseModel]) -> SchemaValidator:
+    """Return a validator of the model's fields under the names of the parameters, which makes a dict.
+
+    An instance of the model, whose attributes every call would copy to a dict, costs three times as much.
+    """
+    whole: Any = model.__pydantic_core_schema__
+    in_definitions = whole["type"] == "definitions"
+    built: Any = whole["schema"] if in_definitions else whole
+    fields = {
+        name.removeprefix(FIELD_PREFIX): _without_alias(field) for name, field in built["schema"]["fields"].items()
+    }
+    renamed = {**built["schema"], "fields": fields}
+    schema: Any = {**whole, "schema": renamed} if in_definitions else renamed
+    return SchemaValidator(schema, built["config"])
+
+
+def _without_alias(field: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in field.items() if not key.endswith("_alias")}
 
 
 def _build_json_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ It measures the text as the model reads it, because escapes, fences and notes ma
 """
 
 import re
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.tools.truncation import cut_text, truncate
 from sophon.tools.untrusted_text import FENCE_ELEMENT, fence_text, unfence_text
 

@@ -4,8 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import field
 from typing import Any, TypeAlias, cast, overload
 
 import orjson
@@ -13,6 +12,8 @@ from pydantic import BaseModel
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
+from sophon.lazy_dataclass import dataclass
+from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
 from sophon.tools.untrusted_text import ExternalText
 
@@ -22,31 +23,12 @@ ToolFunction: TypeAlias = Callable[..., Any]
 ResultNormalizer: TypeAlias = Callable[[str], str]
 """A function that returns the part of a result in which a change means progress."""
 
+ApprovalNote: TypeAlias = str | Callable[[Any, Mapping[str, Any]], str]
+"""A sentence for the person who approves a call, or a function of the turn's context and the arguments that returns
+it."""
+
 WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
-
-
-class Risk(IntEnum):
-    """Risk level of a tool; approval is required from HIGH on. Source: reference/sophon.md 5.14."""
-
-    NONE = 0
-    LOW = 1
-    MEDIUM = 2
-    HIGH = 3
-    CRITICAL = 4
-
-    @property
-    def label(self) -> str:
-        """The name in lower case, as in the wire format."""
-        return self.name.lower()
-
-    @classmethod
-    def parse(cls, text: str) -> "Risk":
-        """Parse a label, ignoring case; raises ValueError with the five names."""
-        risk = cls.__members__.get(text.strip().upper())
-        if risk is None:
-            raise ValueError(f"{text!r} is not a risk; choose from {', '.join(r.label for r in cls)}")
-        return risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +42,8 @@ class Tool:
     `max_calls_per_turn` limits the calls in a turn and the steps of its plan together; None for no cap of its own.
     `normalize_result` gives the loop detector what to compare of a result, for example
     `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
-    who is asked to approve a call.
+    who is asked to approve a call. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while
+    `Guards.Sandbox` is enabled and there is no sandbox, each call asks a person.
     """
 
     name: str
@@ -78,7 +61,8 @@ class Tool:
     external: bool = False
     max_calls_per_turn: int | None = None
     normalize_result: ResultNormalizer | None = None
-    approval_note: str = ""
+    approval_note: ApprovalNote = ""
+    sandboxed: bool = False
     definition: Mapping[str, Any] = field(init=False, repr=False)
     """Name, description and JSON Schema of the parameters, in the format of providers; computed once."""
     is_async: bool = field(init=False, repr=False)
@@ -141,7 +125,8 @@ def tool(
     external: bool = False,
     max_calls_per_turn: int | None = None,
     normalize_result: ResultNormalizer | None = None,
-    approval_note: str = "",
+    approval_note: ApprovalNote = "",
+    sandboxed: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 

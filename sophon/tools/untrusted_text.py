@@ -79,6 +79,18 @@ def unfence_text(text: str) -> str:
     return "".join(parts) + text[at:]
 
 
+def remove_fenced(text: str) -> str:
+    """Return `text` without its fences and what is in them; a fence that is not closed reaches to the end."""
+    parts: list[str] = []
+    at = 0
+    while (opening := _OPENING.search(text, at)) is not None:
+        parts.append(text[at : opening.start()])
+        closing = f"\n</{FENCE_ELEMENT}-{opening[1]}>"
+        end = text.find(closing, opening.end() - 1)
+        at = len(text) if end < 0 else end + len(closing)
+    return "\n".join([*parts, text[at:]]) if parts else text
+
+
 def find_fence_sources(text: str) -> list[str]:
     """Return the source labels of all fences that are opened in `text`, in order."""
     return [opening[2] for opening in _OPENING.finditer(text)]

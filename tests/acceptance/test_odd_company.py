@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -142,20 +141,20 @@ async def test_a_middleware_in_the_inner_zone_may_end_the_turn_in_a_settling_pas
 
 
 async def test_a_tool_that_blocks_is_left_when_its_time_is_over_and_the_loop_goes_on() -> None:
-    release = threading.Event()
+    release, ended = threading.Event(), threading.Event()
 
     @tool(timeout_seconds=0.1)
     def block() -> str:
         """Block."""
-        release.wait(10)
+        release.wait(30)
+        ended.set()
         return "late"
 
     services = Services(models=ScriptedModel([[ToolCall("1", "block")], "done"]), tools=[block])
-    began = time.monotonic()
     response = await twelve(services).run(services.turn("go", session_id="s"))
+    assert not ended.is_set()
     release.set()
     assert response.text == "done"
-    assert time.monotonic() - began < 5
     assert "0.1 seconds" in (await services.history("s"))[2].content
 
 

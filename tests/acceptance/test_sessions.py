@@ -11,6 +11,7 @@ from sophon.errors import InputError, ModelError
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.loop_time import LoopTime
 
 
 @tool
@@ -110,12 +111,17 @@ async def test_a_cancellation_leaves_its_record_and_no_task(where: str, how: str
         with pytest.raises(asyncio.CancelledError):
             await task
     elif how == "timeout":
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
-                await pipeline.run(ctx)
+        with LoopTime() as time:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(time.advance_after(reached, 60))
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(60):
+                        await pipeline.run(ctx)
     else:
-        with anyio.move_on_after(0.02) as scope:
-            await pipeline.run(ctx)
+        with LoopTime() as time, anyio.move_on_after(60) as scope:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(time.advance_after(reached, 60))
+                await pipeline.run(ctx)
         assert scope.cancelled_caught
     assert asyncio.all_tasks() == before
     assert len(events.of(TaskCancelled)) == 1

@@ -11,7 +11,19 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
-from tests.bench import baseline, concurrent, hosted, pages, prompt_cache, queueing, resident_memory, webhooks
+from tests.bench import (
+    baseline,
+    commits,
+    concurrent,
+    guards,
+    histories,
+    hosted,
+    pages,
+    prompt_cache,
+    queueing,
+    resident_memory,
+    webhooks,
+)
 from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
 
@@ -113,8 +125,11 @@ async def crowds() -> None:
 
 async def caching() -> None:
     """The input that a provider with a prompt cache finds in it, over twenty turns of one session."""
-    cached, repeated = await prompt_cache.cached_share()
-    line("input found in the prompt cache, twenty turns", cached * 100, "%", "all that repeats", repeated * 100)
+    kinds = {"by itself": prompt_cache.OpenAIProvider(), "where it is marked": prompt_cache.AnthropicProvider()}
+    for how, provider in kinds.items():
+        cached, repeated = await prompt_cache.cached_share(provider)
+        name = f"input found in a cache that fills {how}, twenty turns"
+        line(name, cached * 100, "%", "all that repeats", repeated * 100)
 
 
 async def queue() -> None:
@@ -196,6 +211,9 @@ async def main() -> None:
     await caching()
     await queue()
     await hosts()
+    await guards.measure()
+    await commits.measure(line)
+    await histories.measure()
     await hubs()
     await webhooks.measure()
     await pages.measure()

@@ -1,6 +1,7 @@
 """The retention sweep: what a host deletes, what it keeps, when, and what an unavailable store means for it."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -9,9 +10,13 @@ import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.messages import Message, ToolCall, Usage
-from sophon.settings import RetentionSettings
+from sophon.settings import Settings
+from sophon.snapshots.archive import ORPHAN_SECONDS, SnapshotArchive
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Period, Run, RunOutcome, Store, UsageRow
+from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
@@ -54,6 +59,7 @@ async def fill(store: Store, clock: VirtualClock) -> None:
     await store.approvals.decide(question.id, Decision.approve(), clock.now())
     sent = OutboundEntry("e", "r", "telegram", "bot", "7", "text")
     await store.runs.finish("r", RunOutcome("completed", {"text": "hello"}), outbound=[sent])
+    await store.journal.start("r", "late", "pay")  # a turn deletes its journal at its end, unless it is killed then
     await store.outbox.mark_sending("e")
     await store.outbox.mark_sent("e", "9")
     await store.events.append("s", [LoggedEvent("task_completed", {}, "r")])
@@ -62,7 +68,7 @@ async def fill(store: Store, clock: VirtualClock) -> None:
 
 
 def sweep(store: Store, clock: VirtualClock, **days: int) -> RetentionSweep:
-    return RetentionSweep(store, clock, RetentionSettings.model_validate(days))
+    return RetentionSweep(store, clock, Settings.from_mapping({"Retention": days}), Path("no-such-folder"))
 
 
 async def test_without_limits_only_what_the_host_keeps_for_itself_is_deleted(store, clock) -> None:
@@ -74,6 +80,15 @@ async def test_without_limits_only_what_the_host_keeps_for_itself_is_deleted(sto
     assert [event.name for event in await store.events.list_after("s", 0)] == ["task_completed"]
     assert (await store.runs.get("r")).status == "completed"
     assert [total.calls for total in await store.usage.list_totals()] == [1]
+
+
+async def test_the_audit_log_is_kept_for_thirty_days_by_default(store, clock) -> None:
+    await store.audit.append([AuditEvent(clock.now(), "executed", "s")])
+    await clock.advance(29 * DAY_SECONDS)
+    assert (await sweep(store, clock).sweep())["audit_entries"] == 0
+    await clock.advance(2 * DAY_SECONDS)
+    assert (await sweep(store, clock).sweep())["audit_entries"] == 1
+    assert (await store.audit.verify()).broken is None
 
 
 async def test_nothing_is_deleted_before_its_time(store, clock) -> None:
@@ -112,7 +127,7 @@ async def test_the_sweep_waits_for_an_unavailable_store_and_goes_on_every_hour(s
     assert done == []
     allow_writes(store)
     await store.maintenance.probe()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while len(done) < 2:
             await clock.advance(SWEEP_INTERVAL_SECONDS / 10)
     assert not running.done()
@@ -131,8 +146,41 @@ async def test_an_error_of_one_sweep_does_not_end_the_loop(store, clock) -> None
 
     work.sweep = fail_first  # type: ignore[method-assign]
     running = asyncio.create_task(work.run_forever())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while len(calls) < 2:
             await clock.advance(SWEEP_INTERVAL_SECONDS / 10)
     assert calls[1] - calls[0] >= timedelta(seconds=SWEEP_INTERVAL_SECONDS)
     running.cancel()
+
+
+async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_has_left(
+    store: Store, clock: VirtualClock, tmp_path: Path
+) -> None:
+    archive = SnapshotArchive(tmp_path)
+    (tmp_path / "a").write_text("A")
+    for number in range(3):
+        files = archive.take(tmp_path, f"id{number}", ["a"], 100)
+        await store.snapshots.add(
+            [SnapshotEvent(f"id{number}", "local", clock.now(), "s", "r", "c", "files.write", files)]
+        )
+    archive.take(tmp_path, "killed", ["a"], 100)
+    old = clock.now().timestamp() - ORPHAN_SECONDS - 1
+    for copy in archive.folder.iterdir():
+        os.utime(copy, (old, old))
+    archive.take(tmp_path, "running", ["a"], 100)  # its entry is about to be stored
+    os.utime(archive.folder / "running.0", (old + 2, old + 2))
+    settings = Settings.from_mapping({"Guards": {"Snapshot": {"Keep": 2}}})
+    deleted = await RetentionSweep(store, clock, settings, tmp_path).sweep()
+    assert (deleted["snapshots"], deleted["unused_copies"]) == (1, 2)
+    assert sorted(each.name for each in archive.folder.iterdir()) == ["id1.0", "id2.0", "running.0"]
+    assert (await store.snapshots.verify("local")).broken is None
+    await clock.advance(31 * DAY_SECONDS)
+    assert (await RetentionSweep(store, clock, settings, tmp_path).sweep())["snapshots"] == 2
+
+
+async def test_times_of_rate_limits_go_once_no_window_needs_them(store: Store, clock: VirtualClock) -> None:
+    await store.rate_windows.add([RateEvent("a", clock.now())])
+    await clock.advance(3600)
+    assert (await sweep(store, clock).sweep())["rate_events"] == 0
+    await clock.advance(1)
+    assert (await sweep(store, clock).sweep())["rate_events"] == 1

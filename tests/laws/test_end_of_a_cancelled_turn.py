@@ -12,7 +12,7 @@ import pytest
 
 from sophon import Context, Middleware, ModelRequest, ModelResponse, Next, Pipeline, Services, ToolCall, tool
 from sophon.context import TurnFacts
-from sophon.context.turn_log import TurnEnd
+from sophon.context.turn_log import TurnEnd, TurnEvents
 from sophon.errors import ChainError
 from sophon.events import Emit, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.stores.contract import Store
@@ -131,6 +131,9 @@ async def test_cancels_while_a_failure_is_recorded_lose_nothing_of_it(sqlite: St
 
 class HangingLog:
     """A turn log over a store that does not answer."""
+
+    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+        """Record nothing."""
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         await asyncio.Event().wait()

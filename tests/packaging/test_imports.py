@@ -1,5 +1,6 @@
 """The names that users rely on can be imported, and importing the framework loads nothing heavy."""
 
+import ast
 import importlib
 import json
 import subprocess
@@ -10,6 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [str(ROOT / folder) for folder in (".", "middlewares", "hosting", "channels")]
+HOST_UNUSED = [
+    *("rich", "pygments", "markdown_it", "alembic", "litellm", "openai", "httpx", "networkx", "tiktoken", "aiogram"),
+    *("requests", "urllib3", "charset_normalizer", "psycopg", "opentelemetry"),
+]
+"""Packages that a host with the offline model and an SQLite store has no use for, not even after a turn."""
 HEAVY = ["litellm", "sqlalchemy", "httpx", "networkx", "rich", "typer", "aiohttp", "openai", "alembic", "aiosqlite"]
 
 CONTRACT = {
@@ -59,6 +65,63 @@ def test_a_chain_with_its_own_model_loads_no_kinds_of_providers_and_no_plug_ins(
     assert not [name for name in loaded if name.startswith(("sophon.models.providers.openai", "sophon.plugins."))]
 
 
+def test_services_without_settings_build_no_schema_of_settings() -> None:
+    code = """
+from sophon import Services
+from sophon_middlewares.chains import twelve
+twelve(Services())
+from sophon.settings import AgentExecutionSettings, Settings
+assert not Settings.__pydantic_complete__ and not AgentExecutionSettings.__pydantic_complete__
+"""
+    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+def test_a_host_that_is_ready_and_has_answered_has_loaded_only_what_it_uses(tmp_path: Path) -> None:
+    code = f"""
+import asyncio, urllib.request
+from pathlib import Path
+import sophon_hosting.cli.commands.serve  # what the command imports
+from sophon.services import Services
+from sophon_hosting.host_server import HostServer, bind_address
+
+async def main():
+    services = Services.from_settings(environment={{}}, folder=Path({str(tmp_path)!r}))
+    server = HostServer(services, {{}})
+    address = bind_address("127.0.0.1", 0)
+    with address.socket:
+        await server.start(address)
+        url = f"{{address.url}}/readyz"
+        assert (await asyncio.to_thread(urllib.request.urlopen, url)).status == 200
+        chain = server.host.chain
+        response = await chain.run(services.turn("what is 6 * 7?", session_id="demo"))
+        assert "42" in response.text, response.text
+        await server.shutdown(1)
+
+asyncio.run(main())
+"""
+    modules_loaded_by(code)  # the first start creates the store, for which it needs alembic
+    loaded = modules_loaded_by(code)
+    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HOST_UNUSED)
+    assert not [name for name in loaded if name.startswith(("sqlalchemy.orm", "sqlalchemy.dialects.postgresql"))]
+
+
+def test_a_turn_in_the_terminal_loads_no_server(tmp_path: Path) -> None:
+    code = f"""
+import os
+os.chdir({str(tmp_path)!r})
+from sophon_hosting.cli.app import run_command_line
+assert run_command_line(["chat", "hello"]) == 0
+"""
+    modules_loaded_by(code)
+    unused = {*HOST_UNUSED, "aiohttp", "socketio", "engineio", "prometheus_client"} - {"rich"}
+    assert loaded_by(code).isdisjoint(unused)
+
+
+def test_help_loads_the_command_line_only() -> None:
+    code = "from sophon_hosting.cli.app import run_command_line\nassert run_command_line(['--help']) == 0"
+    assert loaded_by(code).isdisjoint({*HOST_UNUSED, *HEAVY, "pydantic", "anyio", "asyncio", "sophon"} - {"typer"})
+
+
 def test_a_host_loads_nothing_that_only_a_terminal_a_migration_or_litellm_needs() -> None:
     code = """
 import sophon_hosting.host_server, sophon.stores.sql_store, sophon.models.providers.factory
@@ -66,6 +129,20 @@ from sophon_hosting.cli.console.output import write_lines
 write_lines(["it listens"])
 """
     assert loaded_by(code).isdisjoint(["rich", "alembic", "litellm", "openai", "networkx", "tiktoken", "aiogram"])
+
+
+def test_dataclasses_are_compiled_at_first_use() -> None:
+    """The standard decorator costs half a millisecond of every start; see decision 36."""
+    standard: list[str] = []
+    for folder in ("sophon", "middlewares", "hosting", "channels"):
+        for file in (ROOT / folder).rglob("*.py"):
+            if "node_modules" in file.parts or "testing" in file.parts:
+                continue
+            imports = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ImportFrom)]
+            names = [each.name for node in imports if node.module == "dataclasses" for each in node.names]
+            standard += [str(file.relative_to(ROOT))] if "dataclass" in names else []
+    # `sophon --help` imports nothing of `sophon`.
+    assert sorted(standard) == ["hosting/sophon_hosting/cli/global_options.py", "sophon/lazy_dataclass.py"]
 
 
 def test_a_chain_alone_does_not_load_pydantic() -> None:

@@ -83,7 +83,9 @@ def test_names_on_the_wire_are_those_of_the_classes_and_differ() -> None:
 def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     transient = {kind.wire_name for kind in CLASSES if not kind.durable}
     live = {"agent_status", "reasoning_chunk", "stream_chunk", "stream_completed", "stream_reset"}
-    assert transient == live | {"session_deleted"}
+    traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
+    assert transient == live | traces | {"session_deleted"}
+    assert traces == {"model_attempt"}
 
 
 def test_an_event_of_ones_own_is_named_as_its_class() -> None:

@@ -39,3 +39,16 @@ def test_a_large_piece_is_not_copied_again() -> None:
         add_piece(pieces, "abc")
     assert pieces[0] is large
     assert len("".join(pieces)) == len(large) + 9 * MAX_SEPARATE_PIECES
+
+
+def test_the_characters_that_are_copied_grow_no_faster_than_the_text() -> None:
+    def count_copied(characters: int) -> int:
+        pieces: list[str] = []
+        copied = 0
+        for _ in range(characters // 4):
+            before = len(pieces)
+            add_piece(pieces, "four")
+            copied += len(pieces[-1]) if len(pieces) <= before else 0
+        return copied
+
+    assert count_copied(2**20) <= 4.5 * count_copied(2**18)

@@ -70,6 +70,6 @@ def test_two_principals_never_share_a_folder_even_where_case_does_not_count(firs
     assert set(files_folder(first).name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-@pytest.mark.parametrize("name", ["user", "local", "group", "", "a:b"])
+@pytest.mark.parametrize("name", ["user", "local", "group", "role", "", "a:b"])
 def test_a_channel_cannot_have_the_name_of_another_namespace(name: str) -> None:
     assert not is_channel_name(name)

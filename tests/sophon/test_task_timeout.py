@@ -19,9 +19,8 @@ def clock(request: pytest.FixtureRequest) -> Clock:
 
 async def test_a_body_that_is_too_slow_ends_with_a_time_out(clock: Clock) -> None:
     limit = TaskTimeout(clock, 0.01)
-    with pytest.raises(TimeoutError):
-        async with limit:
-            await asyncio.Event().wait()
+    with pytest.raises(TimeoutError), limit:
+        await asyncio.Event().wait()
     assert limit.expired()
     task = asyncio.current_task()
     assert task is not None
@@ -30,7 +29,7 @@ async def test_a_body_that_is_too_slow_ends_with_a_time_out(clock: Clock) -> Non
 
 async def test_a_body_that_ends_in_time_is_left_alone(clock: Clock) -> None:
     limit = TaskTimeout(clock, 30)
-    async with limit:
+    with limit:
         await asyncio.sleep(0)
     assert not limit.expired()
 
@@ -38,18 +37,16 @@ async def test_a_body_that_ends_in_time_is_left_alone(clock: Clock) -> None:
 async def test_no_time_is_no_limit_until_it_is_ended_by_hand(clock: Clock) -> None:
     limit = TaskTimeout(clock, None)
     asyncio.get_running_loop().call_soon(limit.expire)
-    with pytest.raises(TimeoutError):
-        async with limit:
-            await asyncio.Event().wait()
+    with pytest.raises(TimeoutError), limit:
+        await asyncio.Event().wait()
     limit.expire()
     await asyncio.sleep(0)
 
 
 async def test_a_body_that_swallows_the_time_out_has_expired_all_the_same(clock: Clock) -> None:
     limit = TaskTimeout(clock, 0.01)
-    async with limit:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
+    with limit, contextlib.suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
     assert limit.expired()
     task = asyncio.current_task()
     assert task is not None
@@ -60,7 +57,7 @@ async def test_an_error_after_the_time_out_stays_that_error(clock: Clock) -> Non
     limit = TaskTimeout(clock, 0.01)
 
     async def body() -> None:
-        async with limit:
+        with limit:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -75,7 +72,7 @@ async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_
     started = asyncio.Event()
 
     async def body() -> None:
-        async with TaskTimeout(SystemClock(), 5):
+        with TaskTimeout(SystemClock(), 5):
             started.set()
             await asyncio.Event().wait()
 
@@ -91,9 +88,8 @@ async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_
 async def test_of_two_time_outs_the_outer_one_raises_outside() -> None:
     clock = VirtualClock()
     outer, inner = TaskTimeout(clock, 1), TaskTimeout(clock, 2)
-    with pytest.raises(TimeoutError):
-        async with outer, inner:
-            await asyncio.Event().wait()
+    with pytest.raises(TimeoutError), outer, inner:
+        await asyncio.Event().wait()
     assert [outer.expired(), inner.expired()] == [True, False]
 
 
@@ -103,7 +99,7 @@ async def test_it_needs_a_task() -> None:
 
     def enter() -> None:
         try:
-            TaskTimeout(SystemClock(), None).__aenter__().send(None)
+            TaskTimeout(SystemClock(), None).__enter__()
         except RuntimeError as error:
             failed.set_result(error)
 

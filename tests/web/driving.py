@@ -100,6 +100,9 @@ class Brain(FunctionModel):
     async def said(self, text: str) -> str | ModelResponse:
         if text.startswith("pay "):
             return ModelResponse("", [ToolCall("c", "pay", {"to": text[4:], "amount": 5})])
+        if text.startswith("call "):
+            name, _, arguments = text[5:].partition(" ")
+            return ModelResponse("", [ToolCall("c", name, json.loads(arguments))])
         if text == "look":
             return ModelResponse(
                 "Let me look.", [ToolCall("c", "calculator", {"expression": "6 * 7"})], reasoning="Hm, 42"

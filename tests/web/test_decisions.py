@@ -21,6 +21,23 @@ async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> Non
     await expect(page.get_by_text("pay was approved by local")).to_be_visible()
 
 
+async def test_a_call_is_allowed_for_the_conversation_until_that_is_revoked(host, look) -> None:
+    url = (await host()).url
+    page = await look(url)
+    await write(page, "pay Ada")
+    await page.get_by_role("button", name="Allow more…").click()
+    await expect(page.get_by_text("calls of pay with")).to_be_visible()
+    await page.get_by_role("button", name="Allow for this conversation").click()
+    await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
+    await write(page, "pay Ada")
+    await expect(turn(page, 1).get_by_text("paid 5 to Ada").first).to_be_visible()
+    await expect(page.get_by_text("pay was approved by local")).to_have_count(1)
+    await page.goto(f"{url}/#/approvals")
+    await page.get_by_role("button", name="Revoke pay").click()
+    await expect(page.get_by_text("such calls are asked about again")).to_be_visible()
+    await expect(page.get_by_role("button", name="Revoke pay")).to_have_count(0)
+
+
 async def test_every_text_between_calls_stays_also_after_a_reload(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "look and pay")
@@ -42,7 +59,33 @@ async def test_the_arguments_are_edited_in_a_form(host, look) -> None:
     await page.get_by_label("note").fill("rent")
     await page.get_by_role("button", name="Run with these").click()
     await expect(turn(page).get_by_text("paid 7 to Ada").first).to_be_visible()
-    await expect(page.get_by_text("pay was approved with changes by local")).to_be_visible()
+    decided = page.locator(".decided", has_text="pay was approved with changes by local")
+    await decided.locator("summary").click()
+    await expect(decided.locator(".changed")).to_have_text(["amount7", "noterent"])
+
+
+async def test_what_a_guard_says_is_beside_the_call_live_and_after_a_reload(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, 'call files.write {"path": "SOUL.md", "content": "be evil"}')
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await write(page, 'call files.write {"path": "AGENTS.md", "content": "be good"}')
+    card = page.get_by_role("region", name="Run files.write?")
+    asks = "Protection asks: it would write AGENTS.md, a protected file protected_tier2"
+    await expect(card.locator(".guard-asks")).to_have_text(asks)
+    await expect(card.locator(".preview")).to_have_text("Run files.write\n  path: AGENTS.md\n  content: be good")
+    await card.get_by_role("button", name="Approve").click()
+    await expect(page.locator(".turn.completed")).to_have_count(2)
+    for _ in ("live", "reloaded"):
+        blocked = turn(page).get_by_role("group", name="Blocked: files.write")
+        await expect(blocked.locator(".tool-end")).to_have_text("blocked")
+        await expect(blocked.locator(".tool-arguments")).to_have_text("SOUL.md, be evil")
+        why = "Protection blocked this: SOUL.md can only be read protected_read_only"
+        await expect(blocked.locator(".blocked-why")).to_have_text(why)
+        await expect(turn(page, 1).get_by_text("files.write was approved by local")).to_be_visible()
+        await turn(page, 1).locator(".what-happened > summary").click()
+        await turn(page, 1).locator(".tool-call.completed > summary").click()
+        await expect(turn(page, 1).locator(".verdict.escalate")).to_contain_text("Protection asked a person")
+        await page.reload()
 
 
 async def test_the_focus_goes_where_the_next_key_is_wanted(host, look) -> None:

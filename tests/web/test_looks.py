@@ -34,14 +34,16 @@ async def test_axe_finds_nothing_in_any_state(host, look, scheme: str, size: dic
     await expect(turn(page).get_by_text("The first half.")).to_be_visible()
     assert await findings(page) == []
     await page.get_by_role("button", name="Stop").click()
-    await write(page, "pay Ada")
+    await write(page, 'call files.write {"path": "SOUL.md", "content": "x"}')
+    await expect(page.locator(".blocked-call")).to_be_visible()
+    await write(page, 'call files.write {"path": "AGENTS.md", "content": "x"}')
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
     assert await findings(page) == []
     await page.get_by_role("button", name="Edit…").click()
     assert await findings(page) == []
     await page.get_by_role("button", name="Back").click()
     await page.get_by_role("button", name="Approve").click()
-    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await expect(page.locator(".turn.completed")).to_have_count(2)
     await write(page, "fail")
     await expect(page.get_by_text("Something went wrong.")).to_be_visible()
     await page.locator(".turn.completed .what-happened summary").first.click()
@@ -56,9 +58,13 @@ async def test_axe_finds_nothing_on_the_other_pages_and_in_a_plan(host, look) ->
     await write(page, TEA)
     await expect(page.locator(".graph li")).to_have_count(3)
     assert await findings(page) == []
-    for place, heading in (("approvals", "Approvals"), ("usage", "Usage"), ("host", "This host")):
+    for place, heading in (("approvals", "Approvals"), ("usage", "Usage"), ("policy", "Policy"), ("host", "This host")):
         await page.goto(f"{served.url}/#/{place}")
         await expect(page.get_by_role("heading", name=heading, level=2)).to_be_visible()
+        if place == "policy":
+            await page.get_by_role("button", name="Try it").click()
+            await expect(page.get_by_role("status", name="Verdict")).to_be_visible()
+            await page.locator(".guard", has_text="Protection").locator("summary").click()
         assert await findings(page) == []
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog")).to_be_visible()

@@ -28,7 +28,7 @@ async def test_a_host_that_is_killed_in_mid_stream_and_comes_back_goes_on(progra
     look.complaints.clear()  # the browser notes each connection that is refused
 
 
-async def test_a_question_outlives_a_host_that_is_killed(program, look) -> None:
+async def test_a_question_outlives_a_host_that_is_killed_and_a_decision_waits_for_it(program, look) -> None:
     host = program()
     serving = host.serve()
     page = await look(serving.url)
@@ -36,9 +36,9 @@ async def test_a_question_outlives_a_host_that_is_killed(program, look) -> None:
     await expect(page.get_by_role("button", name="Approve")).to_be_visible()
     await serving.ended(9)
     await expect(page.get_by_text("Reconnecting…")).to_be_visible()
-    host.serve(serving.port)
-    await expect(page.get_by_text("Reconnecting…")).to_have_count(0)
     await page.get_by_role("button", name="Approve").click()
+    await expect(page.get_by_text("Your decision will be sent after reconnecting.")).to_be_visible()
+    host.serve(serving.port)
     await expect(page.get_by_text("pay was approved by local")).to_be_visible()
     await expect(page.locator(".turn.completed")).to_have_count(1)
     assert host.paid() == ["Ada"]

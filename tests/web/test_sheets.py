@@ -2,6 +2,7 @@
 
 from playwright.async_api import expect
 
+from sophon.settings import GuardsSettings
 from tests.web.driving import turn, write
 
 
@@ -20,7 +21,7 @@ async def test_usage_is_shown_beside_its_limits_and_by_day(host, look) -> None:
     await expect(page.get_by_role("rowheader", name="brain/brain")).to_be_visible()
 
 
-async def test_the_host_shows_its_models_its_chain_and_its_tools(host, look) -> None:
+async def test_the_host_shows_its_models_its_chain_its_tools_and_its_policy(host, look) -> None:
     served = await host()
     page = await look(f"{served.url}/#/host")
     await expect(page.get_by_role("rowheader", name="brain")).to_be_visible()
@@ -29,6 +30,17 @@ async def test_the_host_shows_its_models_its_chain_and_its_tools(host, look) -> 
     )
     row = page.locator(".tool-call", has_text="Pay somebody.")
     await expect(row.get_by_text("high risk")).to_be_visible()
+    await page.get_by_role("link", name="Policy").click()
+    await expect(page.locator(".guard")).to_have_count(len(GuardsSettings.model_fields))
+    await expect(page.get_by_role("region", name="Tools").locator("tr", has_text="pay")).to_contain_text("a person is")
+    await page.get_by_label("Arguments, as JSON").fill('{"path": "SOUL.md"}')
+    await page.get_by_role("button", name="Try it").click()
+    await expect(page.get_by_role("status", name="Verdict")).to_contain_text("blocked, tier 0 protected_read_only")
+    await page.get_by_label("Arguments, as JSON").fill("[]")
+    await page.get_by_role("button", name="Try it").click()
+    await expect(page.get_by_role("alert")).to_contain_text("must be a JSON object")
+    await page.locator(".guard", has_text="Protection").locator("summary").click()
+    await expect(page.locator("tr", has_text="AGENTS.md").first).to_contain_text("a person is asked")
 
 
 async def test_the_sidebar_shows_more_conversations_page_by_page(host, look) -> None:

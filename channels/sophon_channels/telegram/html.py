@@ -1,8 +1,8 @@
 """Rendering of styled runs as Bot API HTML: few tags, strict nesting (Bot API 10.3, HTML style)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.text.styled_text import StyledRun, TextStyle
 
 

@@ -1,8 +1,8 @@
 """Mentions: whether a Telegram message addresses the bot, and its text without the mention."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.chat_commands import parse_command
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 

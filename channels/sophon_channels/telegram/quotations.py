@@ -1,7 +1,6 @@
 """Quotations and forwards of a Telegram message: the text, and who wrote it."""
 
-from dataclasses import dataclass
-
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text
 from sophon_channels.telegram.mentions import BotIdentity
 from sophon_channels.telegram.message_content import describe_shared, read_rich_message, read_wordless_content
@@ -11,7 +10,7 @@ from sophon_channels.text.single_line import to_single_line
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """What a message replies to. `is_foreign`: neither the bot nor the sender of the message wrote it."""
+    """Text to which a message replies. `is_foreign`: neither the bot nor the sender of the message wrote it."""
 
     text: str = ""
     author: str = ""

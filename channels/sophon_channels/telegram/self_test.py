@@ -1,10 +1,10 @@
 """Self-test of a bot for `sophon doctor`: detects common configuration mistakes in Telegram's answers. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import SelfTestResult
 from sophon_channels.json_fields import JsonObject, get_int, get_text, get_texts
 from sophon_channels.telegram.api.errors import TelegramApiError

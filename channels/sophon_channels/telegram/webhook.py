@@ -36,7 +36,7 @@ class TelegramWebhook:
 
     def __init__(self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool]) -> None:
         self._refusals = RateLimitedLog(log)
-        self._bodies = WebhookBodyReader(MAX_BODY_BYTES)
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, WEBHOOK_PATH, self._refusals)
         self._secret, self._handle_updates, self._is_ready = secret.encode(), handle_updates, is_ready
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -48,12 +48,6 @@ class TelegramWebhook:
             return build_closing_response(401)
         body = await self._bodies.read(request)
         if isinstance(body, web.Response):
-            if body.status == 413:
-                self._refusals.warning(
-                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
-                )
-            else:
-                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
             return body
         update = _parse_body(body)
         if update is None:

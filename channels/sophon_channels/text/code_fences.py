@@ -1,7 +1,8 @@
 """Fenced code blocks of a markdown text (CommonMark 0.31, section 4.5)."""
 
 import re
-from dataclasses import dataclass
+
+from sophon.lazy_dataclass import dataclass
 
 _FENCE_LINE = re.compile(r"^ {0,3}(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 

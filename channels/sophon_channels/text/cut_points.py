@@ -39,8 +39,8 @@ def find_fitting_end(text: str, start: int, capacity: int, measure: Callable[[st
 
 
 def find_best_cut(text: str, start: int, end: int, atomic_spans: Sequence[TextSpan] = ()) -> int:
-    """Return the best position in (start, end] to cut at. Spans in `atomic_spans` are kept intact where possible; they
-    are sorted and do not overlap.
+    """Return the best position in (start, end] to cut at; nothing before `start` is read. Spans in `atomic_spans` are
+    kept intact where possible; they are sorted and do not overlap.
 
     Prefers the end of a paragraph, then of a line, sentence, word, visible character. White space at the cut stays
     behind the position. Pure.
@@ -63,7 +63,7 @@ def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[TextSpan]
             if start < match.start() <= end
         ]
         for position in reversed(ends):
-            if _is_allowed(text, position, whole):
+            if _is_allowed(text, start, position, whole):
                 return position
     return None
 
@@ -71,13 +71,13 @@ def _find_pattern_cut(text: str, start: int, end: int, whole: Sequence[TextSpan]
 def _find_last_boundary(text: str, start: int, end: int, whole: Sequence[TextSpan]) -> int | None:
     # Only in the later half: a very short part, only to keep a long URL intact, is worse than a cut URL.
     for position in range(end, start + (end - start) // 2, -1):
-        if _is_allowed(text, position, whole):
+        if _is_allowed(text, start, position, whole):
             return position
     return None
 
 
-def _is_allowed(text: str, position: int, whole: Sequence[TextSpan]) -> bool:
-    return is_grapheme_boundary(text, position) and not _is_inside_span(position, whole)
+def _is_allowed(text: str, start: int, position: int, whole: Sequence[TextSpan]) -> bool:
+    return is_grapheme_boundary(text, position, start) and not _is_inside_span(position, whole)
 
 
 def _is_inside_span(position: int, whole: Sequence[TextSpan]) -> bool:

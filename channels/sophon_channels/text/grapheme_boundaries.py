@@ -11,8 +11,11 @@ ZERO_WIDTH_JOINER = "\u200d"
 _MARKS = frozenset({"Mn", "Me", "Mc"})
 
 
-def is_grapheme_boundary(text: str, index: int) -> bool:
-    """Return whether a cut before `text[index]` splits no visible character; both ends of the text are boundaries."""
+def is_grapheme_boundary(text: str, index: int, start: int = 0) -> bool:
+    """Return whether a cut before `text[index]` splits no visible character; both ends of the text are boundaries.
+
+    `start` is a boundary at or before `index`; nothing before it is read.
+    """
     if index <= 0 or index >= len(text):
         return True
     before, after = text[index - 1], text[index]
@@ -21,7 +24,7 @@ def is_grapheme_boundary(text: str, index: int) -> bool:
     if before == ZERO_WIDTH_JOINER or _extends(after) or _is_split_surrogate_pair(before, after):
         return False
     if _is_regional_indicator(before) and _is_regional_indicator(after):
-        return _count_regional_indicators_before(text, index) % 2 == 0
+        return _count_regional_indicators(text, start, index) % 2 == 0
     return not (_is_jamo(before) and _is_jamo(after))
 
 
@@ -42,11 +45,12 @@ def _is_regional_indicator(character: str) -> bool:
     return "\U0001f1e6" <= character <= "\U0001f1ff"
 
 
-def _count_regional_indicators_before(text: str, index: int) -> int:
-    start = index
-    while start and _is_regional_indicator(text[start - 1]):
-        start -= 1
-    return index - start
+def _count_regional_indicators(text: str, start: int, end: int) -> int:
+    """Return the number of regional indicators directly before `end`, none of them before `start`."""
+    first = end
+    while first > start and _is_regional_indicator(text[first - 1]):
+        first -= 1
+    return end - first
 
 
 def _is_jamo(character: str) -> bool:

@@ -1,8 +1,10 @@
 """Styled text as a sequence of runs, between markdown and a platform's markup; it can be split anywhere."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
 
+from sophon.lazy_dataclass import dataclass
 from sophon.visible_text import is_blank
 from sophon_channels.text.cut_points import TextSpan, find_best_cut, find_fitting_end
 from sophon_channels.text.span_budget import SpanBudget
@@ -51,6 +53,7 @@ def split_runs(
     """
     text = to_plain_text(runs)
     atomic_spans = _atomic_spans(runs)
+    starts = [0, *accumulate(len(run.text) for run in runs)]
     parts: list[list[StyledRun]] = []
     position = _skip_white_space(text, 0)
     while position < len(text):
@@ -62,7 +65,7 @@ def split_runs(
         if end < len(text):
             end = find_best_cut(text, position, end, atomic_spans)
         last = position + len(text[position:end].rstrip())
-        parts.append(_slice_runs(runs, position, last))
+        parts.append(_slice_runs(runs, starts, position, last))
         position = _skip_white_space(text, end)
     return [part for part in parts if not is_blank(to_plain_text(part))]
 
@@ -84,13 +87,11 @@ def _atomic_spans(runs: Sequence[StyledRun]) -> list[TextSpan]:
     return spans
 
 
-def _slice_runs(runs: Sequence[StyledRun], begin: int, end: int) -> list[StyledRun]:
+def _slice_runs(runs: Sequence[StyledRun], starts: Sequence[int], begin: int, end: int) -> list[StyledRun]:
+    """Return what the runs hold between two positions; `starts` are those of the runs."""
     sliced: list[StyledRun] = []
-    position = 0
-    for run in runs:
+    for index in range(bisect_right(starts, begin) - 1, bisect_left(starts, end)):
+        run, position = runs[index], starts[index]
         if text := run.text[max(begin - position, 0) : max(end - position, 0)]:
             sliced.append(StyledRun(text, run.style))
-        position += len(run.text)
-        if position >= end:
-            break
     return sliced

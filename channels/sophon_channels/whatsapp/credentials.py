@@ -1,8 +1,8 @@
 """WhatsApp credentials: the phone number id, the access token, and the two secrets of the webhook."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.settings import Secret, WhatsAppSettings
 from sophon_channels.errors import ChannelError
 

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import Attachment, SharedText
 from sophon_channels.json_fields import (
     JsonObject,

@@ -29,7 +29,7 @@ class WhatsAppWebhook:
         self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]
     ) -> None:
         self._refusals = RateLimitedLog(log)
-        self._bodies = WebhookBodyReader(MAX_BODY_BYTES)
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, WEBHOOK_PATH, self._refusals)
         self._secret, self._verify_token = secret, verify_token.encode()
         self._handle_payload, self._is_ready = handle_payload, is_ready
 
@@ -52,12 +52,6 @@ class WhatsAppWebhook:
             return self._refuse_signature()
         body = await self._bodies.read(request)
         if isinstance(body, web.Response):
-            if body.status == 413:
-                self._refusals.warning(
-                    "size", "rejected a request to %s with more than %d bytes", WEBHOOK_PATH, MAX_BODY_BYTES
-                )
-            else:
-                self._refusals.warning("total", "rejected a request to %s: too many are being read", WEBHOOK_PATH)
             return body
         if not is_valid_signature(body, signature, self._secret):
             return self._refuse_signature()

@@ -19,6 +19,7 @@ from sophon_hosting.channels.approval_text import (
     MAX_NAME_CHARACTERS,
     MAX_REASON_CHARACTERS,
     fits_into_chat,
+    format_edit,
     format_heading,
     format_prompt,
     format_refusal,
@@ -284,6 +285,8 @@ class ApprovalPrompts:
         """Return the message that shows the decision and replaces the prompt."""
         record, entry = await self._store.approvals.get(prompt.key), await self._find_entry(prompt)
         text = f"{format_heading(record.request)}\n{await self.format_outcome(record)}"
+        if record.decision is not None and record.decision.verdict == "edit":
+            text += f"\n{format_edit(record.decision.arguments)}"
         return OutboundMessage(text, is_markdown=False, replaces_message_id=entry.platform_id if entry else None)
 
     async def _give_up(self, entry: OutboundEntry) -> None:

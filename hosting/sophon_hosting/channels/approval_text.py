@@ -1,8 +1,10 @@
 """Text of an approval prompt in a chat, and whether a chat can show the approval completely."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from sophon.approvals import ApprovalRequest
+from sophon.approvals import ApprovalRequest, format_argument_lines
 from sophon.visible_text import escape_invisible
 
 MAX_CHAT_CHARACTERS = 12_000
@@ -16,6 +18,9 @@ OPERATOR_NOTE = "Waiting for an operator: it cannot be approved by the person wh
 
 MAX_NAME_CHARACTERS, MAX_REASON_CHARACTERS = 64, 500
 """Length of a person's name and of a reason in the line that shows a decision."""
+
+MAX_EDITED_VALUE_CHARACTERS = 500
+"""Length of a value in a decision with edited arguments."""
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~&])")
 
@@ -35,6 +40,12 @@ def format_heading(request: ApprovalRequest) -> str:
     if request.kind == "plan":
         return "May this plan be carried out?"
     return f"May {request.tool} run? ({request.risk.label} risk)"
+
+
+def format_edit(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments with which an edited call runs, as plain text."""
+    lines = format_argument_lines(arguments, limit=MAX_EDITED_VALUE_CHARACTERS)
+    return "\n".join(["It runs with edited arguments:", *lines])[:MAX_CHAT_CHARACTERS]
 
 
 def format_prompt(request: ApprovalRequest, commands: str) -> str:

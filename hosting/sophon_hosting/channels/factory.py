@@ -1,10 +1,11 @@
 """Factory of the channels: those of the settings, and those of installed packages (entry points `sophon.channels`)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from sophon.errors import SophonError
+from sophon.lazy_dataclass import dataclass
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
 from sophon.services import Services

@@ -17,9 +17,10 @@ A person is stored under the id that was known first, so that sessions, memory, 
 import hashlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from sophon.lazy_dataclass import dataclass
 from sophon.principals import channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
@@ -52,7 +53,7 @@ class IdentityLink:
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """Who wrote, and the chat of that person. `change` is to be stored once the person may write; None for nothing."""
+    """Sender of an event, and their chat. `change` is to be stored once the person may write; None for nothing."""
 
     person: Person
     location: ChatLocation
@@ -70,7 +71,7 @@ class LinkChange:
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentities:
-    """What the store knows about the ids of an event.
+    """Stored links and sessions of the two ids of an event.
 
     `by_user` and `by_number` are the links that the ids lead to, `number_owner` and `user_owner` the persons whose
     sessions the chats of the two ids have. `has_user` and `has_number`: a person was recorded under the id itself.

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from aiohttp import web
@@ -22,6 +23,7 @@ from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
+from sophon_hosting.channels.outbound.blocked_calls import BlockedCallNotices, is_block
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
@@ -92,6 +94,7 @@ class ConnectedChannel:
             on_unauthorized=self._credential_rejected.set,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
+        self._blocked_calls = BlockedCallNotices(channel, services.store, writer)
         self.inbound = InboundHandler(
             host,
             channel,
@@ -104,6 +107,15 @@ class ConnectedChannel:
             receipts=receipts,
         )
         self._tasks: list[asyncio.Task[None]] = []
+
+    async def show_event(self, event: WireEvent) -> None:
+        """Show an approval, its decision or a blocked call in the chat of its turn, if that is on this channel."""
+        if event.name == "approval_requested":
+            await self.approval_prompts.send_prompt(str(event.data["approval_id"]))
+        elif event.name == "approval_resolved":
+            await self.approval_prompts.show_decision(str(event.data["approval_id"]))
+        else:
+            await self._blocked_calls.send(event)
 
     def start(self) -> None:
         """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing.
@@ -228,7 +240,9 @@ class ConnectedChannel:
         await self._typing.wait_until_idle(entry.run_id)
         if entry.position > 0 or await self._typing.load_preview(self.channel, entry.run_id) is None:
             return None
-        return self._replies.refresh_payload(entry, await self._store.runs.get(entry.run_id))
+        run = await self._store.runs.get(entry.run_id)
+        # In a thread: the answer is rendered again, which takes seconds for a megabyte of markdown.
+        return await self._clock.run_in_thread(partial(self._replies.refresh_payload, entry, run))
 
 
 class ChannelSupervisor:
@@ -247,7 +261,7 @@ class ChannelSupervisor:
         )
         self._connected: dict[str, ConnectedChannel] = {}
         self._host: Host | None = None
-        self._approval_events: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._shown_events: asyncio.Queue[WireEvent] = asyncio.Queue()
         self._prompt_task: asyncio.Task[None] | None = None
         if by_name:
             services.register_tool(create_send_file_tool(by_name, self._wake))
@@ -301,7 +315,7 @@ class ChannelSupervisor:
         if self._host is None or not self._connected:
             return
         self._host.event_bus.subscribe_all(self._handle_event)
-        self._prompt_task = asyncio.create_task(self._send_prompts())
+        self._prompt_task = asyncio.create_task(self._show_events())
         for connected in self._connected.values():
             connected.start()
 
@@ -328,27 +342,20 @@ class ChannelSupervisor:
 
     def _handle_event(self, frame: WireEvent) -> None:
         self._typing.handle_event(frame)
-        if frame.name in ("approval_requested", "approval_resolved"):
-            self._approval_events.put_nowait((frame.name, str(frame.data["approval_id"])))
+        if frame.name in ("approval_requested", "approval_resolved") or is_block(frame):
+            self._shown_events.put_nowait(frame)
         elif frame.name in FINAL_EVENTS:
             for connected in self._connected.values():
                 connected.outbox_worker.wake()
 
-    async def _send_prompts(self) -> None:
-        """Send approval prompts and decisions to their chats, in order."""
+    async def _show_events(self) -> None:
+        """Show approval prompts, decisions and blocked calls in their chats, in order."""
         while True:
-            event, approval_id = await self._approval_events.get()
+            event = await self._shown_events.get()
             for connected in self._connected.values():
                 try:
-                    if event == "approval_requested":
-                        await connected.approval_prompts.send_prompt(approval_id)
-                    else:
-                        await connected.approval_prompts.show_decision(approval_id)
-                except Exception as error:  # noqa: BLE001 - logged, and tried again
+                    await connected.show_event(event)
+                except Exception as error:  # noqa: BLE001 - logged; prompts and decisions are tried again
                     log_failure(
-                        log,
-                        error,
-                        "%s: the prompt or decision of approval %s could not be sent",
-                        connected.channel.name,
-                        approval_id,
+                        log, error, "%s: %s of task %s was not shown", connected.channel.name, event.name, event.task_id
                     )

@@ -1,11 +1,12 @@
 """Pairing: an unknown person gets a code and may write once an operator approves it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import ChatLocation, Person

@@ -1,7 +1,7 @@
 """Global options of `sophon`, which may stand before or after the command."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass  # `--help` must not import `sophon`
 from pathlib import Path
 
 GLOBAL_OPTIONS_WITH_VALUE = ("--settings", "--set")

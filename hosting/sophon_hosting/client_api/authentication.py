@@ -2,12 +2,14 @@
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from typing import Self
 
 from sophon.errors import SettingsError, SophonError
+from sophon.lazy_dataclass import dataclass
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.settings import HubSettings
+from sophon_hosting.client_api.jwt_verification import JwtVerifier, load_issuers
 
 MIN_TOKEN_CHARACTERS = 8
 """Minimum token length in characters; shorter tokens can be guessed."""
@@ -29,10 +31,22 @@ class Unauthorized(SophonError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Authenticated user; `id` is the principal. An operator may watch all sessions and decide all approvals."""
+    """Authenticated user; `id` is the principal. An operator may watch all sessions and decide all approvals.
+
+    `scopes` are those of an API token; None: everything that the user may do. `token_id` names that token, and
+    `expires_at` is the time until which the log-in is valid; see `ClientAuthenticator.is_still_valid`.
+    """
 
     id: str
     operator: bool = False
+    scopes: frozenset[str] | None = None
+    token_id: str = ""
+    expires_at: datetime | None = None
+
+    @property
+    def can_end(self) -> bool:
+        """Whether the log-in can end while the user is connected."""
+        return bool(self.token_id) or self.expires_at is not None
 
 
 def find_operators(hub: HubSettings) -> frozenset[str]:
@@ -45,14 +59,15 @@ def find_operators(hub: HubSettings) -> frozenset[str]:
 class TokenAuthenticator:
     """Mapping from tokens to users. If it is empty, every client is the local user, who is an operator."""
 
-    def __init__(self, users: Mapping[str, User]) -> None:
+    def __init__(self, users: Mapping[str, User], issuers: JwtVerifier | None = None) -> None:
+        self.issuers = issuers
         self._users = {token.encode(): user for token, user in users.items()}
 
     @classmethod
     def from_settings(cls, hub: HubSettings, environment: Mapping[str, str]) -> Self:
-        """Return the authenticator for `Hub.Users`.
+        """Return the authenticator for `Hub.Users` and `Hub.Issuers`.
 
-        Raises SettingsError, with all problems, for a token that is missing, too short, or used twice.
+        Raises SettingsError for a token that is missing, too short, or used twice, and for a key that is none.
         """
         users: dict[str, User] = {}
         problems: list[str] = []
@@ -70,7 +85,7 @@ class TokenAuthenticator:
             users.setdefault(token, User(hub_user_principal(entry.id), entry.operator))
         if problems:
             raise SettingsError(problems)
-        return cls(users)
+        return cls(users, load_issuers(hub.issuers, environment))
 
     @property
     def allows_anonymous(self) -> bool:
@@ -85,6 +100,10 @@ class TokenAuthenticator:
             if self._users
             else frozenset((LOCAL_USER,))
         )
+
+    def find_user(self, principal: str) -> User | None:
+        """Return the user of the settings who is this principal."""
+        return next((user for user in self._users.values() if user.id == principal), None)
 
     def authenticate(self, token: str | None) -> User:
         """Return the user who owns the token. Raises Unauthorized."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sophon.approvals import Decision
-from sophon.errors import NotFound, SessionTaken
+from sophon.errors import InputError, NotFound, SessionTaken
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
@@ -17,14 +17,26 @@ from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionS
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
+from sophon_hosting.client_api.conversation_mode import (
+    OffTheRecordLost,
+    OtherMode,
+    by_approval,
+    by_session,
+    by_task,
+)
+from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.events.replay import cut_stored_event
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.off_the_record.host import OffTheRecordHost, is_generated_id
+from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.approvals import check_session
 
 log = logging.getLogger("sophon")
 
@@ -43,11 +55,25 @@ class AuthorizedHost:
     does not exist, and a session id that another user has taken names a session of the user's own (`session_scope`).
     Operators know what exists, so they get Forbidden instead; `knows_all` says that the user is one who acts without
     the rights of an operator.
+
+    `rights` limit both by the user's permission level, and by the scopes of the token: operations raise LevelNeeded
+    and ScopeNeeded.
     """
 
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
         self._host, self.user = host, user
+        off = host.off_the_record
+        self.off_the_record = (
+            OffTheRecordSessions(off, user, knows_all=knows_all) if isinstance(off, OffTheRecordHost) else None
+        )
         self._store = host.services.store
+        self.rights = ClientRights.resolve(
+            host.services.settings.permissions,
+            user.id,
+            channel=HUB_CHANNEL,
+            is_operator=user.operator or knows_all,
+            scopes=user.scopes,
+        )
         self.sessions = UserSessions(
             self._store.sessions, user, knows_all=knows_all or user.operator, channels=host.channel_names
         )
@@ -69,7 +95,12 @@ class AuthorizedHost:
         host is shutting down; it may name another session. Otherwise `before_accept` is awaited with the stored session
         id, after the permission check and before anything is written.
         """
+        self.rights.require("Chat")
+        if message.model is not None:
+            self.rights.require("ChooseModel")
         validate_id("client_message_id", message.client_message_id)
+        if await self.is_off_the_record(message):
+            return await self._sessions_off_the_record().accept_message(message, before_accept=before_accept)
         if message.client_message_id is not None:
             key = InboundKey(HUB_CHANNEL, self.user.id, message.client_message_id)
             if (receipt := await self._host.find_accepted(key)) is not None:
@@ -82,6 +113,40 @@ class AuthorizedHost:
             with suppress(SessionTaken):  # the session was deleted meanwhile, and its id is somebody else's by now
                 return await self._accept_into_session(message, before_accept)
         return await self._accept_into_session(message, before_accept)
+
+    async def is_off_the_record(self, message: ClientMessage) -> bool:
+        """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
+        off, named = self.off_the_record, message.session_id
+        if off is None or named is None:
+            return message.mode == "otr"
+        if await off.has_session(named):
+            if message.mode != "otr":
+                raise OtherMode(named, is_off_the_record=True)
+            return True
+        is_known = await self.has_session(named)
+        if is_generated_id(named) and not is_known:
+            raise OffTheRecordLost(named)
+        if message.mode == "otr" and is_known:
+            raise OtherMode(named, is_off_the_record=False)
+        return message.mode == "otr"
+
+    async def check_not_lost(self, session_id: str) -> None:
+        """Raise OffTheRecordLost for the id of a conversation off the record that has ended."""
+        if is_generated_id(session_id) and not await self.has_session(session_id):
+            raise OffTheRecordLost(session_id)
+
+    async def has_session(self, session_id: str) -> bool:
+        """Return whether the user may read a stored session of that name."""
+        try:
+            await self.sessions.find(session_id)
+        except (NotFound, Forbidden):
+            return False
+        return True
+
+    def _sessions_off_the_record(self) -> "OffTheRecordSessions":
+        if self.off_the_record is None:
+            raise InputError("this host has no conversations off the record")
+        return self.off_the_record
 
     async def _accept_into_session(
         self, message: ClientMessage, before_accept: Callable[[str], Awaitable[None]] | None
@@ -111,18 +176,28 @@ class AuthorizedHost:
             )
         )
 
+    @by_task
     async def cancel_task(self, task_id: str) -> Run:
         """Cancel a task; a finished task stays unchanged. Raises NotFound."""
+        self.rights.require("Chat")
         await self.get_task(task_id)
         return self.sessions.to_client_run(await self._host.cancel(task_id))
 
-    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Decide an approval of the user's tasks; an operator may decide all. Raises NotFound, DecisionRefused."""
-        await self.get_approval(approval_id)
+    @by_approval
+    async def decide_approval(
+        self, approval_id: str, decision: Decision, *, session_id: str | None = None
+    ) -> ApprovalRecord:
+        """Decide an approval of the user's tasks; an operator may decide all. A given `session_id` must be that of the
+        approval. Raises NotFound, DecisionRefused.
+        """
+        self.rights.require("Approvals")
+        check_session(await self.get_approval(approval_id), session_id)
         return self.sessions.to_client_approval(await self._host.approvals.decide(approval_id, decision, self.user.id))
 
+    @by_session
     async def subscribe(self, session_id: str, listener: EventListener) -> None:
         """Subscribe to the events of a session, until `unsubscribe`; they have stored session ids. Raises NotFound."""
+        self.rights.require_scope("Read")
         session = await self.sessions.find(session_id)
         await self._host.event_bus.subscribe(session.id, listener, session.owner)
 
@@ -137,6 +212,8 @@ class AuthorizedHost:
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe from the events of a session."""
+        if self.off_the_record is not None:
+            self.off_the_record.unsubscribe(session_id, listener)
         for stored_id in self.sessions.possible_stored_ids(session_id):
             self._host.event_bus.unsubscribe(stored_id, listener)
 
@@ -144,12 +221,20 @@ class AuthorizedHost:
         """Return an id for a new session."""
         return self._host.services.clock.new_id()
 
+    async def open_off_the_record(self) -> SessionSummary:
+        """Begin a conversation off the record, without a message. Raises InputError, OffTheRecordFull."""
+        off = self._sessions_off_the_record()
+        return await off.ensure_own_session(off.new_session_id())
+
     async def ensure_own_session(self, session_id: str) -> SessionSummary:
         """Return a session of the user; create it if it does not exist. Raises InputError, Forbidden (operators)."""
+        self.rights.require("Chat")
         return self.sessions.to_client_session(await self.sessions.find_or_create_own(session_id))
 
+    @by_session
     async def get_session(self, session_id: str) -> SessionSummary:
         """Return a session. Raises NotFound."""
+        self.rights.require_scope("Read")
         return self.sessions.to_client_session(await self.sessions.find(session_id))
 
     async def list_sessions(
@@ -165,11 +250,13 @@ class AuthorizedHost:
 
         With `all_users` (operators only) those of all users. Raises InputError for an invalid cursor.
         """
+        self.rights.require_scope("Read")
         page = await self._store.sessions.list_page(
             self._owner_filter(all_users), search=search, limit=limit, offset=offset, cursor=cursor
         )
         return replace(page, items=[self.sessions.to_client_session(session) for session in page.items])
 
+    @by_session
     async def list_records(
         self,
         session_id: str,
@@ -180,6 +267,7 @@ class AuthorizedHost:
         max_bytes: int | None = None,
     ) -> list[SessionRecord]:
         """Return records of a session as `SessionStore.list_records` does. Raises NotFound."""
+        self.rights.require_scope("Read")
         return await self._store.sessions.list_records(
             await self.sessions.find_stored_id(session_id),
             after_seq,
@@ -195,13 +283,16 @@ class AuthorizedHost:
             raise NotFound("message", str(seq))
         return records[0]
 
+    @by_session
     async def get_text(self, session_id: str, text_id: str) -> str:
         """Return a large text of a session, to which an event refers. Raises NotFound."""
+        self.rights.require_scope("Read")
         text = await self._store.texts.get(await self.sessions.find_stored_id(session_id), text_id)
         if text is None:
             raise NotFound("text", text_id)
         return text
 
+    @by_task
     async def get_streamed_text(self, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a reply that is being streamed; None once the task or that epoch has ended.
 
@@ -214,6 +305,7 @@ class AuthorizedHost:
                 return text
         return None
 
+    @by_session
     async def cut_large_fields(self, session_id: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a payload that belongs to a session with its large fields cut, and store the texts they refer to."""
         cut = cut_payload(payload, session_id)
@@ -221,20 +313,34 @@ class AuthorizedHost:
             await self._store.texts.add(await self.sessions.find_stored_id(session_id), cut.texts)
         return cut.data
 
+    @by_session
     async def list_events(self, session_id: str, after_seq: int = 0, limit: int = 1000) -> list[LoggedEvent]:
         """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound."""
+        self.rights.require_scope("Read")
         stored_id = await self.sessions.find_stored_id(session_id)
         rows = await self._store.events.list_after(stored_id, after_seq, limit)
         cut = [await cut_stored_event(row, stored_id, self._store.texts) for row in rows]
         return [to_client_logged_event(row, stored_id, self.user.id) for row in cut]
 
+    @by_session
+    async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
+        """Return the traces of a task in one of the user's sessions. Raises NotFound."""
+        self.rights.require_scope("Read")
+        stored_id = await self.sessions.find_stored_id(session_id)
+        rows = await self._store.events.list_traces(stored_id, task_id)
+        return [to_client_logged_event(row, stored_id, self.user.id) for row in rows]
+
+    @by_session
     async def rename_session(self, session_id: str, title: str) -> SessionSummary:
         """Set the title of a session and return the session. Raises NotFound."""
+        self.rights.require("Chat")
         await self._store.sessions.rename(await self.sessions.find_stored_id(session_id), title)
         return await self.get_session(session_id)
 
+    @by_session
     async def set_session_model(self, session_id: str, model: str | None) -> SessionSummary:
         """Set the model of a session; None restores routing. Raises NotFound (session or model)."""
+        self.rights.require("ChooseModel")
         stored_id = await self.sessions.find_stored_id(session_id)
         if model is not None:
             self._host.services.gateway.find(model)
@@ -245,17 +351,24 @@ class AuthorizedHost:
         self, session_id: str, new_session_id: str | None = None, *, up_to_seq: int | None = None
     ) -> SessionSummary:
         """Copy a session, completely or up to a seq; the owner stays. Raises NotFound, InputError."""
+        self.rights.require("Chat")
+        if self.off_the_record is not None and await self.off_the_record.has_session(session_id):
+            raise InputError("a conversation off the record is not copied")
         source = await self.sessions.find(session_id)
         copy = await self.sessions.choose_copy_id(new_session_id or self.new_session_id(), source.owner)
         await self._store.sessions.fork(source.id, copy, upto=up_to_seq)
         return self.sessions.to_client_session(await self._store.sessions.get(copy))
 
+    @by_session
     async def delete_session(self, session_id: str) -> None:
         """Do what `Host.delete_session` does. Raises NotFound, Busy."""
+        self.rights.require("Chat")
         await self._host.delete_session(await self.sessions.find_stored_id(session_id))
 
+    @by_task
     async def get_task(self, task_id: str) -> Run:
         """Return the run of a task. Raises NotFound."""
+        self.rights.require_scope("Read")
         if self.user.operator:
             return await self._store.runs.get(task_id)
         run = await self._store.runs.find(task_id)
@@ -279,7 +392,12 @@ class AuthorizedHost:
 
         With `before`, a task id, the tasks that were accepted before it. Raises NotFound for it.
         """
+        self.rights.require_scope("Read")
         owner = self._owner_filter(all_users)
+        if session_id is not None and self.off_the_record is not None:
+            off = self.off_the_record
+            if await off.has_session(session_id):
+                return await off.list_tasks(session_id=session_id, status=status, limit=limit, before=before)
         stored_id = await self.sessions.filter_id(session_id)
         if before is not None:
             await self.get_task(before)  # nobody learns from it whether another user's task exists
@@ -288,8 +406,10 @@ class AuthorizedHost:
         )
         return [self.sessions.to_client_run(run) for run in runs]
 
+    @by_approval
     async def get_approval(self, approval_id: str) -> ApprovalRecord:
         """Return an approval. Raises NotFound, after the same queries for what is another's and what does not exist."""
+        self.rights.require_scope("Read")
         record = await self._store.approvals.find(approval_id)
         run = await self._store.runs.find(task_id_from_request(record.request) if record is not None else approval_id)
         if record is None:
@@ -302,14 +422,32 @@ class AuthorizedHost:
         self, *, session_id: str | None = None, open_only: bool = True, all_users: bool = False
     ) -> list[ApprovalRecord]:
         """Return the user's approvals, oldest first; with `all_users` (operators only) those of all users."""
+        self.rights.require_scope("Read")
         owner = self._owner_filter(all_users)
         stored_id = await self.sessions.filter_id(session_id)
         records = await self._store.approvals.list(open_only=open_only, session_id=stored_id)
-        return [
+        found = [
             self.sessions.to_client_approval(record)
             for record in records
             if owner is None or await self._owner_of_task(record) == owner
         ]
+        if self.off_the_record is None:
+            return found
+        return found + await self.off_the_record.list_approvals(
+            session_id=session_id, open_only=open_only, all_users=all_users
+        )
+
+    def describe_policy(self) -> dict[str, Any]:
+        """Return what is allowed to the user; for operators with the rules and settings behind it."""
+        return describe_policy(self._host.services, self._host.chain, self.user.id, is_operator=self.user.operator)
+
+    def try_call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the rules say about a call of the user, and what its risk leads to, if the tool is known."""
+        services = self._host.services
+        trial = try_call(
+            tool, arguments, settings=services.settings, folder=services.folder, principal=self.user.id
+        ).to_json()
+        return {**trial, **describe_access(services, tool, self.user.id)}
 
     def list_providers(self) -> list[ProviderStatistics]:
         """Return the providers as this process knows them, by priority. Operators only. Raises Forbidden."""
@@ -340,7 +478,8 @@ class AuthorizedHost:
         return self._host.services.clock.now()
 
     def require_operator(self) -> None:
-        """Raise Forbidden unless the user is an operator."""
+        """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""
+        self.rights.require_scope(OPERATOR_SCOPE)
         if not self.user.operator:
             raise Forbidden("only an operator may do this")
 
@@ -354,3 +493,59 @@ class AuthorizedHost:
             self.require_operator()
             return None
         return self.user.id
+
+
+class OffTheRecordSessions(AuthorizedHost):
+    """The conversations off the record of one user. They are in no list of sessions or tasks, except by their id.
+
+    Operators get no more of them than of their own, except the approvals, which they decide.
+    """
+
+    def __init__(self, host: OffTheRecordHost, user: User, *, knows_all: bool = False) -> None:
+        super().__init__(host, user, knows_all=knows_all)
+        self._off_host = host
+
+    @property
+    def event_bus(self) -> EventBus:
+        """The event bus of these conversations."""
+        return self._off_host.event_bus
+
+    def new_session_id(self) -> str:
+        """Return an id for a new session."""
+        return self._off_host.new_session_id()
+
+    async def has_session(self, session_id: str) -> bool:
+        """Return whether the user has a conversation off the record of that name."""
+        found = [await self._store.sessions.find(each) for each in self.sessions.possible_stored_ids(session_id)]
+        return any(each is not None and each.owner == self.user.id for each in found)
+
+    async def has_task(self, task_id: str) -> bool:
+        """Return whether a task of this id is off the record, and may be the user's to see."""
+        run = await self._store.runs.find(task_id)
+        return run is not None and run.owner == self.user.id
+
+    async def has_approval(self, approval_id: str) -> bool:
+        """Return whether an approval is off the record."""
+        return await self._store.approvals.find(approval_id) is not None
+
+    async def accept_message(
+        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
+    ) -> TaskReceipt:
+        """See `AuthorizedHost.accept_message`. Raises OffTheRecordFull, too."""
+        named, key = message.session_id, message.client_message_id
+        if key is None or not await self._is_repeated(key):
+            if named is None or not await self.has_session(named):
+                await self._off_host.check_room(self.user.id)
+            else:
+                await self._off_host.check_length(await self.sessions.find_stored_id(named))
+        return await super().accept_message(replace(message, mode="normal"), before_accept=before_accept)
+
+    async def ensure_own_session(self, session_id: str) -> SessionSummary:
+        """See `AuthorizedHost.ensure_own_session`. Raises OffTheRecordFull, too."""
+        if not await self.has_session(session_id):
+            await self._off_host.check_room(self.user.id)
+        return await super().ensure_own_session(session_id)
+
+    async def _is_repeated(self, client_message_id: str) -> bool:
+        key = InboundKey(HUB_CHANNEL, self.user.id, client_message_id)
+        return await self._off_host.find_accepted(key) is not None

@@ -3,12 +3,14 @@
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError, StoreUnavailable
+from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError, StoreUnavailable, TryLater
+from sophon.lazy_dataclass import dataclass
 from sophon.security import describe_error
 from sophon_hosting.client_api.authentication import Unauthorized
+from sophon_hosting.client_api.rights import LevelNeeded, ScopeNeeded
 from sophon_hosting.runs.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
@@ -52,16 +54,24 @@ HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "unauthorized": 401,
     "forbidden": 403,
     "operator_needed": 403,
+    "level_needed": 403,
+    "scope_needed": 403,
     "not_found": 404,
+    "otr_lost": 404,
     "method_not_allowed": 405,
     "request_timeout": 408,
     "already_decided": 409,
+    "other_session": 409,
+    "other_mode": 409,
     "expired": 409,
     "not_editable": 409,
+    "not_grantable": 409,
     "illegal_transition": 409,
     "busy": 409,
     "too_large": 413,
     "queue_full": 429,
+    "otr_full": 429,
+    "too_many_messages": 429,
     "internal": 500,
     "unavailable": 503,
 }
@@ -94,12 +104,16 @@ def to_error_payload(error: Exception) -> ErrorPayload:
         log.error("internal error %s", error_id, exc_info=error)
         return ErrorPayload("internal", INTERNAL_ERROR_MESSAGE, 500, {"id": error_id})
     extra: dict[str, Any] = {}
-    if isinstance(error, QueueFull):
+    if isinstance(error, TryLater):
         extra["retry_after_seconds"] = error.retry_after_seconds
-        if error.owner_waiting is not None:
+        if isinstance(error, QueueFull) and error.owner_waiting is not None:
             extra |= {"reason": "share", "waiting": error.owner_waiting}
     if isinstance(error, DecisionRefused) and error.decided_by:
         extra["decided_by"] = error.decided_by
+    if isinstance(error, LevelNeeded):
+        extra |= {"feature": error.feature, "level": error.level}
+    if isinstance(error, ScopeNeeded):
+        extra["scope"] = error.scope
     return ErrorPayload(error.code, _public_message(error), HTTP_STATUS_BY_CODE.get(error.code, 400), extra)
 
 

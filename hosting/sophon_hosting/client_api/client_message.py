@@ -1,9 +1,14 @@
 """Message that a client sends to the agent."""
 
-from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
 
 MAX_CONTENT_CHARACTERS = 200_000
 """Maximum length of one message; longer texts belong in files."""
+
+Mode: TypeAlias = Literal["normal", "otr"]
+"""Mode of a message: `otr` is for conversations off the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +16,8 @@ class ClientMessage:
     """Message from a client.
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
-    hexadecimal digits). `instructions` apply to this turn only and follow those of the host.
+    hexadecimal digits). `instructions` apply to this turn only and follow those of the host. `mode` must be that of the
+    session.
     """
 
     content: str
@@ -23,3 +29,4 @@ class ClientMessage:
     max_iterations: int | None = None
     trace: str | None = None
     instructions: str | None = None
+    mode: Mode = "normal"

@@ -8,14 +8,17 @@ from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
+from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
+from sophon_hosting.runs.acceptance import TaskReceipt
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 LISTED_ANSWER_CHARACTERS = 4000
@@ -36,6 +39,12 @@ def session_to_json(session: SessionSummary) -> dict[str, Any]:
         "created_at": _to_iso(session.created_at),
         "updated_at": _to_iso(session.updated_at),
     }
+
+
+def receipt_to_json(receipt: TaskReceipt, mode: Mode) -> dict[str, Any]:
+    """Return the receipt of a message as JSON. Off the record it says that the task does not survive a restart."""
+    fields = {"task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position}
+    return {**fields, "mode": mode, "durable": False} if mode == "otr" else fields
 
 
 def record_to_json(session_id: str, record: SessionRecord) -> dict[str, Any]:
@@ -96,6 +105,7 @@ def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
         "session_id": request.session_id,
         "task_id": task_id_from_request(request),
         "run_id": request.run_id,
+        "call_id": request.call_id,
         "tool": request.tool,
         "risk": request.risk.label,
         "arguments": dict(request.arguments),
@@ -103,13 +113,32 @@ def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
         "full_preview": request.full_preview,
         "editable": request.editable,
         "needs_operator": request.needs_operator,
+        "escalation": request.escalation.to_json() if request.escalation else None,
+        "grant_offer": request.grant_offer,
         "asked_at": _to_iso(record.asked_at),
         "expires_at": _to_iso(request.expires_at),
         "status": "decided" if decision else "open",
         "decision": decision.verdict if decision else None,
         "decided_by": decision.decided_by if decision else None,
+        "grant": decision.grant if decision else None,
         "decided_at": _to_iso(record.decided_at),
         "reason": decision.reason if decision else None,
+        "edited_arguments": dict(decision.arguments) if decision and decision.verdict == "edit" else None,
+    }
+
+
+def grant_to_json(grant: StandingGrant) -> dict[str, Any]:
+    """Return an approval in advance as JSON; the pattern of arguments as the text that the person saw."""
+    return {
+        "grant_id": grant.id,
+        "scope": grant.scope,
+        "user": grant.principal,
+        "session_id": grant.session_id or None,
+        "tool": grant.tool,
+        "covers": grant.description,
+        "granted_by": grant.granted_by,
+        "granted_at": _to_iso(grant.granted_at),
+        "expires_at": _to_iso(grant.expires_at),
     }
 
 

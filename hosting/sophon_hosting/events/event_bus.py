@@ -2,30 +2,31 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import Any, TypeVar
 
 from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import EventLog, LoggedEvent
-from sophon.stores.runs.contract import FinishResult, Run
+from sophon.stores.runs.contract import FinishResult, Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.texts.contract import TextStore
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES, SessionReplay, read_missed_events, replay_bytes
-from sophon_hosting.events.sequencer import SessionSequencer
+from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, SessionSequencer, Write
+from sophon_hosting.events.staging import OnSettled, StagedPart, StagedWrite
 from sophon_hosting.events.wire_event import EventListener, to_logged_event
 
 log = logging.getLogger("sophon")
 
+T = TypeVar("T")
+
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
 """Back-off between two attempts to store events."""
-
-WriteOutcome = Callable[[Callable[[int], Sequence[LoggedEvent]]], Awaitable[FinishResult]]
-"""Stores the outcome of a run with its last events, which it builds from the seq of the session's last record."""
 
 WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int]]
 """Stores events, whose rows the given function builds, and returns the seq of the last one."""
@@ -40,7 +41,7 @@ class EventBus:
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
     of the session wait. `global_sink` receives the events of all sessions. `texts` stores the large texts of events
-    that an earlier version has stored whole, when they are replayed.
+    that an earlier version has stored whole, when they are replayed; `runs` stores what turns stage.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -53,8 +54,9 @@ class EventBus:
         global_sink: EventSink | None = None,
         sessions: SessionStore | None = None,
         texts: TextStore | None = None,
+        runs: RunStore | None = None,
     ) -> None:
-        self._texts = texts
+        self._texts, self._runs = texts, runs
         self._log, self._clock, self._sessions = events, clock, sessions
         self._deletion_callbacks: list[DeletionCallback] = []
         self._global_sink = global_sink or NullEventSink()
@@ -142,33 +144,76 @@ class EventBus:
             await delete(session_id)
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id))
 
-    async def commit_outcome(
-        self, session_id: str, build_events: Callable[[int], Sequence[Event]], write: WriteOutcome
-    ) -> FinishResult:
-        """Store pending events, let `write` store a run's outcome with its last events, then publish these.
+    def stage(self, session_id: str, write: StagedWrite, on_settled: OnSettled | None = None) -> StagedPart:
+        """Store a part of a turn with the session's next transaction, which follows soon."""
+        part = StagedPart(write, on_settled=on_settled)
+        self._get_or_create_sequencer(session_id).stage(part)
+        return part
 
-        `build_events` builds the last events from the seq of the session's last record. Nothing is published if the run
-        already had an outcome. Raises the errors of the store.
+    async def store(self, session_id: str, write: StagedWrite) -> None:
+        """Store a part of a turn, together with all that is staged and pending in its session.
+
+        It is stored even if the caller is cancelled. Raises the errors of the store.
         """
-        last_events: list[Event] = []
-        rows: list[LoggedEvent] = []
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sequencer = self._get_or_create_sequencer(session_id)
+        sequencer.stage(StagedPart(write, waiter))
+        if sequencer.store_task is None:
+            sequencer.store_task = asyncio.create_task(self._store_staged(session_id, sequencer))
+        await waiter
 
-        def build_rows(last_record_seq: int) -> list[LoggedEvent]:
-            last_events[:] = build_events(last_record_seq)
-            rows[:] = [to_logged_event(event) for event in last_events]
-            return rows
+    async def commit(
+        self,
+        session_id: str,
+        build_events: BuildEvents,
+        write: Write[R],
+        *,
+        is_stored: Callable[[R], bool],
+        is_unique: bool = False,
+    ) -> R:
+        """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;
+        then publish the events. See `SessionSequencer.commit`.
 
+        Completes even if the caller is cancelled. Raises the errors of the store.
+        """
+
+        async def commit() -> R:
+            async with self._acquire_sequencer(session_id) as sequencer:
+                return await sequencer.commit(write, build_events, is_stored=is_stored, is_unique=is_unique)
+
+        return await _complete(commit())
+
+    async def commit_first(
+        self, session_id: str, build_events: BuildEvents, write: Write[R], *, is_stored: Callable[[R], bool]
+    ) -> R:
+        """The same for a session that may be a new one: what is pending belongs to an earlier one of that id.
+
+        Calls that wait for their turn together are written together, each in its own unit of work, so that they share
+        commits.
+        """
+        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        first = FirstCommit(build_events, write, is_stored, result)
+        self._get_or_create_sequencer(session_id).first_commits.append(first)
         async with self._acquire_sequencer(session_id) as sequencer:
-            await sequencer.flush()
-            finished = await write(build_rows)
-            if finished.is_first:
-                sequencer.publish_stored(last_events, rows, finished.seq)
-            return finished
+            if first in sequencer.first_commits:
+                await sequencer.commit_first()
+        return await result
+
+    async def commit_outcome(
+        self, session_id: str, build_events: BuildEvents, write: Write[FinishResult]
+    ) -> FinishResult:
+        """Let `write` store a run's outcome with its last events and all that is pending, then publish these.
+
+        `build_events` builds the last events from the seq of the session's last record. The last events are not
+        published if the run already had an outcome. Raises the errors of the store.
+        """
+        return await self.commit(session_id, build_events, write, is_stored=lambda finished: finished.is_first)
 
     async def commit_events(self, session_id: str, write: WriteEvents) -> None:
         """Store pending events, let `write` store further ones together with what they report, then publish these.
 
-        Nothing is published if `write` raises. Raises its errors, and those of the store.
+        Nothing is published if `write` raises. Completes even if the caller is cancelled. Raises its errors, and those
+        of the store.
         """
         new_events: list[Event] = []
         rows: list[LoggedEvent] = []
@@ -178,10 +223,13 @@ class EventBus:
             rows[:] = [to_logged_event(event) for event in events]
             return rows
 
-        async with self._acquire_sequencer(session_id) as sequencer:
-            await sequencer.flush()
-            last_seq = await write(build_rows)
-            sequencer.publish_stored(new_events, rows, last_seq)
+        async def commit() -> None:
+            async with self._acquire_sequencer(session_id) as sequencer:
+                await sequencer.flush()
+                last_seq = await write(build_rows)
+                sequencer.publish_stored(new_events, rows, last_seq)
+
+        await _complete(commit())
 
     async def load_run_events(self, run: Run) -> None:
         """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
@@ -198,9 +246,16 @@ class EventBus:
         return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name)
 
     async def flush(self, session_id: str) -> None:
-        """Wait until all emitted events of a session are stored and published. Raises StoreError, NotFound."""
-        async with self._acquire_sequencer(session_id) as sequencer:
-            await sequencer.flush()
+        """Wait until all emitted events of a session are stored and published.
+
+        Completes even if the caller is cancelled. Raises StoreError, NotFound.
+        """
+
+        async def flush() -> None:
+            async with self._acquire_sequencer(session_id) as sequencer:
+                await sequencer.flush()
+
+        await _complete(flush())
 
     async def aclose(self) -> None:
         """Flush all sessions once; events that the store refuses are logged and dropped."""
@@ -232,14 +287,20 @@ class EventBus:
         if sequencer is None:
             wake = partial(self._schedule_flush, session_id)
             sequencer = self._sequencers[session_id] = SessionSequencer(
-                session_id, self._log, self._global_sink, self._global_listeners, wake
+                session_id,
+                self._log,
+                self._runs,
+                self._clock,
+                self._global_sink,
+                self._global_listeners,
+                wake,
             )
         return sequencer
 
     def _schedule_flush(self, session_id: str) -> None:
         sequencer = self._sequencers[session_id]
         if sequencer.flush_task is None:
-            sequencer.flush_task = asyncio.create_task(self._flush_until_empty(session_id, sequencer))
+            sequencer.flush_task = asyncio.create_task(self._store_while_due(session_id, sequencer))
 
     @asynccontextmanager
     async def _acquire_sequencer(self, session_id: str) -> AsyncGenerator[SessionSequencer]:
@@ -247,17 +308,27 @@ class EventBus:
         sequencer.lock_user_count += 1
         try:
             async with sequencer.lock:
-                yield sequencer
+                try:
+                    yield sequencer
+                finally:
+                    sequencer.publish_transient()
         finally:
             sequencer.lock_user_count -= 1
             self._discard(session_id, sequencer)
 
-    async def _flush_until_empty(self, session_id: str, sequencer: SessionSequencer) -> None:
+    async def _store_staged(self, session_id: str, sequencer: SessionSequencer) -> None:
+        async with self._acquire_sequencer(session_id):
+            sequencer.store_task = None  # what is staged from now on is not part of this transaction
+            with suppress(Exception):  # who waits for a part gets the error; events stay pending
+                await sequencer.store_pending()
+
+    async def _store_while_due(self, session_id: str, sequencer: SessionSequencer) -> None:
         backoff_seconds = INITIAL_BACKOFF_SECONDS
-        while sequencer.has_pending:
+        while sequencer.is_due:
             try:
                 async with self._acquire_sequencer(session_id):
-                    await sequencer.flush()
+                    if sequencer.is_due:
+                        await sequencer.store_pending()
                 backoff_seconds = INITIAL_BACKOFF_SECONDS
             except NotFound:
                 sequencer.clear()
@@ -266,6 +337,7 @@ class EventBus:
                     log, error, "storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds
                 )
                 await self._clock.sleep(backoff_seconds)
+                sequencer.is_due = True
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
         sequencer.flush_task = None
         self._discard(session_id, sequencer)
@@ -274,3 +346,11 @@ class EventBus:
         """Delete the sequencer of an idle session."""
         if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
+
+
+async def _complete(transaction: Coroutine[Any, Any, T]) -> T:
+    """Run a transaction that completes even if its caller is cancelled.
+
+    The store writes it all the same, and what the sequencer believes to be pending would be written again.
+    """
+    return await asyncio.shield(asyncio.ensure_future(transaction))

@@ -7,11 +7,12 @@ value of a field that is no text. What was rejected: docs/decisions/0018-large-t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.texts.contract import text_id
 from sophon_hosting.events.json_encoding import encode_json, json_bytes
 
@@ -28,7 +29,7 @@ HEAD_ELEMENTS = 20
 HEAD_DEPTH = 5
 HEAD_ELEMENT_CHARACTERS = 200
 HEAD_BYTES = 24 * 1024
-"""What the beginning of a list or object contains: so many elements per level, levels, characters per text, bytes."""
+"""Limits of the excerpt of a list or object: elements per level, levels, characters per text, bytes in total."""
 
 LARGE_FIELD = "large"
 

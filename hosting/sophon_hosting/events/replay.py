@@ -1,8 +1,8 @@
 """Replay: the newest stored events after the last one that a client knows, bounded in number and size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.texts.contract import TextStore
 from sophon_hosting.events.json_encoding import json_bytes

@@ -16,6 +16,7 @@ UNIQUE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "task_started": (),
     "tool_call_started": ("run_id", "call_id"),
     "tool_call_completed": ("run_id", "call_id"),
+    "guard_verdict": ("run_id", "call_id", "guard", "verdict", "rule"),
     "approval_requested": ("approval_id",),
     "approval_resolved": ("approval_id",),
 }
@@ -55,6 +56,14 @@ class EventDeduplicator:
             return False
         published[key] = version
         return True
+
+    def is_new(self, event: Event) -> bool:
+        """Return whether `register` would."""
+        identity = _identify(event.wire_name, _fields_of(event)) if event.task_id else None
+        if identity is None:
+            return True
+        key, version = identity
+        return self._published.get(event.task_id, {}).get(key) != version
 
     def load(self, logged: Iterable[LoggedEvent]) -> None:
         """Load the events that a previous process has stored, in their order."""

@@ -1,9 +1,10 @@
 """Snapshots of streamed replies: the text of the current epoch, for clients that join during a stream."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sophon.events import Event, StreamChunk, StreamReset
 from sophon.joined_text import add_piece
+from sophon.lazy_dataclass import dataclass
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_chunks import MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.wire_event import WireEvent, to_wire_event

@@ -1,10 +1,11 @@
 """Wire event: the serialized form of an event, sent to listeners and in replays."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from sophon.events import Event
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload
@@ -62,7 +63,9 @@ def to_wire_event(event: Event, stored: LoggedEvent | None = None) -> WireEvent:
 
 
 def wire_event_from_log(session_id: str, logged: LoggedEvent) -> WireEvent:
-    """Return the wire event of a stored event."""
+    """Return the wire event of a stored event or trace; a trace has no seq."""
+    if logged.is_trace:
+        return WireEvent(logged.name, logged.data, session_id, logged.task_id)
     return WireEvent(logged.name, {**logged.data, "seq": logged.seq}, session_id, logged.task_id, logged.seq)
 
 

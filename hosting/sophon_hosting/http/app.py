@@ -1,20 +1,23 @@
 """aiohttp application of a host: its routes and its HTTP middlewares."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
+from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
+from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.memory import memory_routes
+from sophon_hosting.http.api.policy import policy_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.sessions import session_routes
@@ -45,9 +48,11 @@ API_ROUTES = (
     approval_routes,
     queue_routes,
     provider_routes,
+    grant_routes,
     memory_routes,
     usage_routes,
     host_info_routes,
+    policy_routes,
 )
 """Route factories of the JSON API that need no options."""
 
@@ -77,6 +82,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     delay_failure = delay_failed_login(
         chosen.throttle or LoginThrottle(host.services.clock), TrustedProxies(hub.trusted_proxies)
     )
+    clients = ClientAuthenticator(access, host.services.store, host.services.clock)
     app = web.Application(
         client_max_size=MAX_BODY_BYTES,
         middlewares=[
@@ -88,7 +94,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
             limit_body_time(hub.request_timeout.total_seconds()),
             delay_refused_webhooks(delay_failure),
             convert_errors(),
-            require_auth(host, access, delay_failure),
+            require_auth(host, clients, delay_failure),
             require_json(),
         ],
     )

@@ -8,8 +8,9 @@ from aiohttp.typedefs import Middleware
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins
-from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized
+from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.request_limits import WEBHOOK_PATH
@@ -116,7 +117,7 @@ async def add_cors_headers(request: web.Request, response: web.StreamResponse) -
         response.headers[hdrs.VARY] = hdrs.ORIGIN
 
 
-def require_auth(host: Host, access: TokenAuthenticator, delay_failure: DelayFailure) -> Middleware:
+def require_auth(host: Host, access: ClientAuthenticator, delay_failure: DelayFailure) -> Middleware:
     """Return a middleware that authenticates `/api/` and `/v1/` by `Authorization: Bearer`. Raises Unauthorized.
 
     A token in the URL is ignored. `delay_failure` is awaited for a wrong token, before the response.
@@ -127,7 +128,7 @@ def require_auth(host: Host, access: TokenAuthenticator, delay_failure: DelayFai
         if request.path.startswith(AUTHENTICATED_PATHS):
             scheme, _, token = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
             try:
-                user = access.authenticate(token.strip() if scheme.lower() == "bearer" else None)
+                user = await access.authenticate(token.strip() if scheme.lower() == "bearer" else None)
             except Unauthorized as error:
                 if error.token_given:
                     await delay_failure(request, token)

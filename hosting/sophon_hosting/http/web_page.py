@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from aiohttp import hdrs, web
+
+from sophon.lazy_dataclass import dataclass
 
 BUILT_FOLDER = Path(__file__).parents[1] / "web"
 """Folder of the page after `make run` and in the wheel; built from `hosting/web`, never committed."""

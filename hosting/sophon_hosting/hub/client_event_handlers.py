@@ -10,7 +10,13 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.sessions.contract import SessionPage
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import approval_to_json, session_to_json, take_items, task_to_json
+from sophon_hosting.client_api.serialization import (
+    approval_to_json,
+    receipt_to_json,
+    session_to_json,
+    take_items,
+    task_to_json,
+)
 from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.hub.client_event_payloads import (
     PAYLOAD_MODELS,
@@ -71,7 +77,7 @@ async def handle_event(client: HubClient, name: str, arguments: Sequence[object]
 
 async def _send_message(client: HubClient, request: SendMessagePayload) -> AckPayload:
     receipt = await client.send_message(ClientMessage(**request.model_dump()))
-    return {"task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position}
+    return receipt_to_json(receipt, request.mode)
 
 
 async def _join_session(client: HubClient, request: JoinSessionPayload) -> AckPayload:
@@ -92,8 +98,8 @@ async def _cancel_task(client: HubClient, request: CancelTaskPayload) -> AckPayl
 
 
 async def _decide_approval(client: HubClient, request: DecideApprovalPayload) -> AckPayload:
-    decision = Decision(request.decision, request.reason or "", request.arguments or {})
-    record = await client.authorized_host.decide_approval(request.approval_id, decision)
+    decision = Decision(request.decision, request.reason or "", request.arguments or {}, grant=request.grant)
+    record = await client.authorized_host.decide_approval(request.approval_id, decision, session_id=request.session_id)
     return {
         "approval_id": record.request.id,
         "task_id": task_id_from_request(record.request),

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sophon.errors import InputError
+from sophon_hosting.client_api.client_message import Mode
 
 MAX_ARGUMENT_DEPTH = 32
 """Maximum nesting of lists and objects in the arguments of a tool call."""
@@ -39,6 +40,7 @@ class SendMessagePayload(EventPayload):
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    mode: Mode = "normal"
 
 
 class JoinSessionPayload(EventPayload):
@@ -61,12 +63,18 @@ class CancelTaskPayload(EventPayload):
 
 
 class DecideApprovalPayload(EventPayload):
-    """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call."""
+    """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call. `grant` belongs to
+    `approve` only: what `grant_offer` describes needs no question any more, in this session or in all of this user.
+
+    A given `session_id` must be that of the approval.
+    """
 
     approval_id: str
     decision: Literal["approve", "reject", "edit"]
     arguments: dict[str, Any] | None = None
     reason: str | None = None
+    session_id: str | None = None
+    grant: Literal["session", "always"] | None = None
 
     @model_validator(mode="after")
     def _check_arguments(self) -> Self:
@@ -76,6 +84,8 @@ class DecideApprovalPayload(EventPayload):
             raise PydanticCustomError(
                 "arguments", "'arguments' are nested more than {most} deep", {"most": MAX_ARGUMENT_DEPTH}
             )
+        if self.grant is not None and self.decision != "approve":
+            raise PydanticCustomError("grant", "'grant' belongs to the decision 'approve'")
         return self
 
 

@@ -65,6 +65,9 @@ class HubClient:
         self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
         self._event_bus, self._encoder = event_bus, encoder
         self.sessions: set[str] = set()
+        off = authorized_host.off_the_record
+        self._off_the_record = None if off is None else HubClient(connection, namespace, off, off.event_bus, encoder)
+        """The same client on the host of conversations off the record, which has subscriptions of its own."""
         self._joining: tuple[str, ...] = ()
         self.is_disconnected = False
 
@@ -96,6 +99,10 @@ class HubClient:
         """Subscribe to a session and return the events missed since `last_seq`. Raises what
         `UserSessions.find_or_create` raises; the client is then not subscribed, even if it was before.
         """
+        if self._off_the_record is not None:
+            if await self._off_the_record.has_session(session_id):
+                return await self._off_the_record.join_session(session_id, last_seq)
+            await self.authorized_host.check_not_lost(session_id)
         self.leave_session(session_id)  # the replay contains the events that occur in the meantime
         self._joining = self.authorized_host.sessions.possible_stored_ids(session_id)
         try:
@@ -105,19 +112,31 @@ class HubClient:
         self._add_session(session.id)
         return to_client_replay(joined, self.authorized_host.user.id)
 
+    async def has_session(self, session_id: str) -> bool:
+        """Return whether the user has a session of that name on this host."""
+        return await self.authorized_host.has_session(session_id)
+
     async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, SessionReplay]:
         for _ in range(SESSION_TRIES):
-            session = await self.authorized_host.sessions.find_or_create(session_id)
+            session = await self._find_session(session_id)
             with suppress(SessionTaken):  # deleted meanwhile, and now somebody else's: the id names another session
                 joined = await self._event_bus.join_session(session.id, last_seq, self.send_event, session.owner)
                 return session, joined
         raise SessionTaken(session_id)
+
+    async def _find_session(self, session_id: str) -> SessionSummary:
+        """Return the session to join; only those who may write create one."""
+        sessions, rights = self.authorized_host.sessions, self.authorized_host.rights
+        rights.require_scope("Read")
+        return await (sessions.find_or_create(session_id) if rights.allows("Chat") else sessions.find(session_id))
 
     async def send_message(self, message: ClientMessage) -> TaskReceipt:
         """Send a message to a session and subscribe to that session before its first event.
 
         Raises what `AuthorizedHost.send_message` raises; the subscriptions are then unchanged.
         """
+        if self._off_the_record is not None and await self.authorized_host.is_off_the_record(message):
+            return await self._off_the_record.send_message(replace(message, mode="normal"))
         new_session = ""
 
         async def subscribe(session_id: str) -> None:
@@ -139,12 +158,16 @@ class HubClient:
 
     def leave_session(self, session_id: str) -> None:
         """Unsubscribe from a session, given by the id that the user knows."""
+        if self._off_the_record is not None:
+            self._off_the_record.leave_session(session_id)
         for stored_id in self.authorized_host.sessions.possible_stored_ids(session_id):
             self._unsubscribe(stored_id)
 
     def leave_all_sessions(self) -> None:
         """Unsubscribe from all sessions; the client has disconnected."""
         self.is_disconnected = True
+        if self._off_the_record is not None:
+            self._off_the_record.leave_all_sessions()
         for session_id in list(self.sessions):
             self._unsubscribe(session_id)
 

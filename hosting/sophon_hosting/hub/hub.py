@@ -3,23 +3,27 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, cast
 
 from aiohttp import web
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon.settings import HubSettings
-from sophon_hosting.client_api.authentication import TokenAuthenticator, User
+from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_address import TrustedProxies
+from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.client_api.login_throttle import LoginThrottle
+from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.host import Host
 from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
+from sophon_hosting.hub.credential_watch import CredentialWatch
 from sophon_hosting.hub.limits import HubLimits
-from sophon_hosting.hub.packet_dispatcher import PacketDispatcher
+from sophon_hosting.hub.packet_dispatcher import PacketDispatcher, encode_error_event
 from sophon_hosting.hub.pending_handshakes import PendingHandshakes
 from sophon_hosting.hub.protocol.socketio_server import (
     EngineConnection,
@@ -73,8 +77,10 @@ class Hub:
         clock: Clock | None = None,
         throttle: LoginThrottle | None = None,
     ) -> None:
-        self._host, self._access = host, access
+        self._host = host
         self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
+        self._access = ClientAuthenticator(access, host.services.store, self._clock)
+        self._credentials = CredentialWatch(self._access, self._clock, self._close_connection)
         self._throttle = throttle or LoginThrottle(self._clock)
         chosen = settings or host.services.settings.hub
         self._server = SocketServer(
@@ -115,6 +121,7 @@ class Hub:
                 self._connections[connection_id].send_buffer.flush()
             await engine_connection.close()
         await self._server.aclose()
+        await self._credentials.aclose()
         await asyncio.gather(*self._background_tasks, return_exceptions=True)
         await self._handshakes.aclose()
 
@@ -169,6 +176,9 @@ class Hub:
             return
         async with connection.receive_lock:
             if connection.is_lost or not connection.send_buffer.is_closed:
+                if not await self._credentials.holds(connection):
+                    await self._close_connection(connection)
+                    return
                 self._engine_connections[connection_id].record_activity()
                 await self._dispatcher.dispatch(connection, message)
 
@@ -179,7 +189,7 @@ class Hub:
         """
         connection = self._connections[connection_id]
         try:
-            authorized_host = self._authenticate(namespace, auth)
+            authorized_host = await self._authenticate(namespace, auth)
         except Exception as error:
             if isinstance(error, Unauthorized) and error.token_given:
                 await self._throttle.delay_failure(connection.address, str(_token_of(auth)))
@@ -192,6 +202,7 @@ class Hub:
         client = HubClient(connection, namespace, authorized_host, self._host.event_bus, self._encoder)
         self._clients[client_id] = connection.clients[namespace] = client
         self._handshakes.cancel(connection)
+        self._credentials.add(client)
         if client.is_operator:
             client.authorized_host.subscribe_all(client.send_operator_event)
 
@@ -200,6 +211,7 @@ class Hub:
         client = self._clients.pop(client_id, None)
         if client is None:
             return
+        self._credentials.discard(client)
         user_id = client.authorized_host.user.id
         self._clients_per_user[user_id] -= 1
         if not self._clients_per_user[user_id]:
@@ -218,6 +230,12 @@ class Hub:
             connection.is_lost = True
             connection.send_buffer.close()
 
+    def build_refusals(self, connection_id: str, failure: ErrorPayload) -> Sequence[str]:
+        """Return the error event for each client of a connection."""
+        connection = self._connections.get(connection_id)
+        namespaces = connection.clients if connection is not None else ()
+        return [encode_error_event(namespace, failure) for namespace in namespaces]
+
     def on_connection_closed(self, connection_id: str) -> None:
         """Remove a closed connection."""
         connection = self._connections.pop(connection_id, None)
@@ -233,7 +251,7 @@ class Hub:
         if connection is not None:
             connection.send_buffer.send_packet(TextPacket(text))
 
-    def _authenticate(self, namespace: str, auth: object) -> AuthorizedHost:
+    async def _authenticate(self, namespace: str, auth: object) -> AuthorizedHost:
         """Return the operations of the user of a handshake's token. Raises Unauthorized, Forbidden, Unavailable.
 
         A token in the URL is ignored, because URLs end up in logs.
@@ -241,13 +259,15 @@ class Hub:
         if self._stopping:
             raise Unavailable(STOPPING)
         token = _token_of(auth)
-        user = self._access.authenticate(token)
+        user = await self._access.authenticate(token)
         if namespace == OPERATOR_NAMESPACE:
+            if user.scopes is not None and OPERATOR_SCOPE not in user.scopes:
+                raise ScopeNeeded(OPERATOR_SCOPE)
             if not user.operator:
                 raise Forbidden("only operators may connect to this namespace")
             return AuthorizedHost(self._host, user)
         # In the chat namespace an operator has no operator rights: every user sees their own sessions only.
-        return AuthorizedHost(self._host, User(user.id), knows_all=user.operator)
+        return AuthorizedHost(self._host, replace(user, operator=False), knows_all=user.operator)
 
     async def _close_connection(self, connection: HubConnection) -> None:
         engine_connection = self._engine_connections.get(connection.id)

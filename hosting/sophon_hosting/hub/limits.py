@@ -1,7 +1,8 @@
 """Limits of the hub: connections, packet and buffer sizes, timeouts."""
 
-from dataclasses import dataclass
 from typing import Self
+
+from sophon.lazy_dataclass import dataclass
 
 CONNECTIONS_SHARE = 4
 """One user, and one address that has not authenticated, may have one in so many of all connections."""

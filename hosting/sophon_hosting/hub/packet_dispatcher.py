@@ -117,8 +117,12 @@ class PacketDispatcher:
 
 def _failure_packet(packet: SocketIoPacket, failure: ErrorPayload, name: str | None) -> TextPacket:
     """Return the failing acknowledgement, or the event `ERROR_EVENT` if the client requested no acknowledgement."""
-    body = failure.to_json()
     if packet.ack is not None:
-        return TextPacket(encode_ack_packet(packet.namespace, packet.ack, encode_json(body)))
+        return TextPacket(encode_ack_packet(packet.namespace, packet.ack, encode_json(failure.to_json())))
+    return TextPacket(encode_error_event(packet.namespace, failure, name))
+
+
+def encode_error_event(namespace: str, failure: ErrorPayload, name: str | None = None) -> str:
+    """Return the packet of the event `ERROR_EVENT`; `name` is that of the event that failed."""
     event = {"event": name[:MAX_EVENT_NAME_CHARACTERS]} if name else {}
-    return TextPacket(encode_event_packet(packet.namespace, encode_json([ERROR_EVENT, {**body["error"], **event}])))
+    return encode_event_packet(namespace, encode_json([ERROR_EVENT, {**failure.to_json()["error"], **event}]))

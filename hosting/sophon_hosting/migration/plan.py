@@ -5,9 +5,10 @@ on a guess and nothing is merged: data moves only if the store says who made it,
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.stores.memories.contract import MemoryEntry
 
@@ -47,7 +48,7 @@ class Kept:
 
 @dataclass(slots=True)
 class MigrationPlan:
-    """What a migration does."""
+    """Steps of a migration: the data that moves to another owner, and the data that stays."""
 
     moves: list[Move] = field(default_factory=list[Move])
     kept: list[Kept] = field(default_factory=list[Kept])

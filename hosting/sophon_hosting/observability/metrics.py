@@ -94,14 +94,17 @@ class Metrics:
             self._counted_failures[kind] = health.failures[kind]
 
     def render(
-        self, statistics: QueueStatistics, clients: int = 0, connections: int = 0, undelivered: int = 0
+        self, statistics: QueueStatistics, clients: int = 0, connections: int = 0, undelivered: int | None = 0
     ) -> bytes:
-        """Return the metrics in the Prometheus text format; `undelivered` counts the dead letters of the channels."""
+        """Return the metrics in the Prometheus text format.
+
+        `undelivered` counts the dead letters of the channels; None, if that is not known, is NaN.
+        """
         for name, gauge in self.queue_gauges.items():
             gauge.set(getattr(statistics, name))
         self.client_gauge.set(clients)
         self.connection_gauge.set(connections)
-        self.undelivered_gauge.set(undelivered)
+        self.undelivered_gauge.set(math.nan if undelivered is None else undelivered)
         return generate_latest(self.registry)
 
     def _build_handlers(self) -> Mapping[type[events.Event], Callable[[Any], None]]:

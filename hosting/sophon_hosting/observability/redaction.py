@@ -25,7 +25,7 @@ _QUOTED = (
     r"|(?<!\\')(?<=')(?:\\.|[^'\\\r\n]){4,})"
 )
 _OWN_PROSE = r"(?:(?:environment variable|file|user) |unknown setting;|missing or empty)"
-"""How sentences of Sophon go on behind `token: ` and the like; what follows is a name, never the secret."""
+"""Pattern of the text that follows `token: ` and the like in messages of Sophon: a name, never the secret."""
 _BARE = rf"(?!{_OWN_PROSE})" r"(?!\[REDACTED)(?!(?:null|none|true|false)(?:[\s,;&)\]}]|$))[^\s\"'&,;\\]{4,}"
 _LISTED = r"[\[{]\s*[\"'][^\]}\r\n]{4,}"
 _PATTERNS = re.compile(

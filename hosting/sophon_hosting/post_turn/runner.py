@@ -4,12 +4,12 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import SessionTitled
 from sophon.failure_log import log_failure
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run

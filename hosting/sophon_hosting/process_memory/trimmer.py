@@ -8,10 +8,10 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon_hosting.process_memory.allocator import load_allocator, read_resident_bytes
 
 log = logging.getLogger("sophon")

@@ -7,7 +7,6 @@ default, one owner may hold 75 of 100 slots; two owners who send all they can ho
 """
 
 from bisect import bisect_left
-from collections import Counter
 
 DEFAULT_OWNER_SHARE = 0.75
 """Default part of the capacity that one owner may hold while nobody else waits."""
@@ -22,19 +21,21 @@ class OwnerCounts:
         if not 0 < owner_share <= 1:
             raise ValueError(f"owner_share ({owner_share}) must be above 0 and at most 1")
         self._capacity, self._owner_share = capacity, owner_share
-        self._by_owner: Counter[str] = Counter()
+        self._by_owner: dict[str, int] = {}
         self.total = 0
 
     def add(self, owner: str) -> None:
         """Count an entry or a reserved slot."""
-        self._by_owner[owner] += 1
+        self._by_owner[owner] = self._by_owner.get(owner, 0) + 1
         self.total += 1
 
     def remove(self, owner: str) -> None:
         """Stop counting one."""
         self.total -= 1
-        self._by_owner[owner] -= 1
-        if not self._by_owner[owner]:
+        count = self._by_owner[owner] - 1
+        if count:
+            self._by_owner[owner] = count
+        else:
             del self._by_owner[owner]
 
     def has_room(self, owner: str) -> bool:

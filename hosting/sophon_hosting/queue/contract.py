@@ -23,10 +23,11 @@ Admission is shared too: where several owners send, one of them cannot fill the 
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
 
 EntryKind: TypeAlias = Literal["run", "resume"]
 """`run`: a turn that has not started. `resume`: a started turn; it goes to the front of its lane, never refused."""

@@ -6,7 +6,7 @@ import logging
 from sophon.approvals import Decision
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
-from sophon.context.turn_log import LastEvents, TurnEnd
+from sophon.context.turn_log import TurnEnd, TurnEvents
 from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
@@ -81,6 +81,10 @@ class RunTerminator:
         if active_run.held_outcome is not None and active_run.run is not None:
             held = active_run.held_outcome
             await self._outcome_writer.write(active_run, active_run.run, held.records, held.turn_end)
+
+    async def record_lost_usage(self, active_run: ActiveRun) -> None:
+        """Write what a run that is tried again used since its checkpoint. Raises StoreError."""
+        await self._outcome_writer.record_lost_usage(active_run)
 
     async def cancel_inactive(self, run: Run) -> None:
         """Record as cancelled a run that no worker is running. Raises StoreError."""
@@ -157,5 +161,5 @@ def _completed_event(response: Response) -> TaskCompleted:
     )
 
 
-def _single_event(event: Event) -> LastEvents:
+def _single_event(event: Event) -> TurnEvents:
     return lambda last_record_seq: [event]

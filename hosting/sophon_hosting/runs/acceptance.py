@@ -1,18 +1,22 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import field
+from datetime import datetime
 from typing import Any
 
 from sophon.errors import InputError, QueueFull, SophonError
+from sophon.lazy_dataclass import dataclass
+from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
-from sophon.stores.runs.contract import InboundKey, Run
+from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
+from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
+from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
@@ -31,6 +35,7 @@ class RunRequest:
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
+    `sent_at` is the time at which a platform got the message.
     """
 
     text: str
@@ -47,6 +52,7 @@ class RunRequest:
     trace: str | None = None
     instructions: str | None = None
     session_owner: str | None = None
+    sent_at: datetime | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -74,8 +80,10 @@ class MessageAcceptance:
 
     def __init__(self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate) -> None:
         self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
+        self._rate = MessageRateLimiter(services)
         self._key_locks: dict[InboundKey, _KeyLock] = {}
-        self._writes: set[asyncio.Future[None]] = set()
+        self._writes: dict[asyncio.Future[None], str] = {}
+        """Messages that are being stored, with their owners, in their order."""
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Do what `Host.accept` does; the caller makes sure that a cancellation does not interrupt it."""
@@ -106,10 +114,11 @@ class MessageAcceptance:
             options=run.options,
         )
         async with self._gate.accepting(run.session_id):
-            accepted = await self._services.store.runs.accept(again, InboundKey(RETRY_CHANNEL, "", run.id))
+            accepted = await self._store(again, InboundKey(RETRY_CHANNEL, "", run.id), None)
             if not accepted.created:
                 return await self._repeat_receipt(accepted.run)
-            return await self._announce(accepted.run, partial(self._queue.put, force=True))
+            put = self._queue.put(build_queue_entry(accepted.run), force=True)
+            return TaskReceipt(accepted.run.id, accepted.run.session_id, await put, created=True)
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
@@ -120,20 +129,38 @@ class MessageAcceptance:
         self._services.store.health.check()
         run = self._run_of(message)
         async with self._gate.accepting(run.session_id):
-            with await self._reserve_slot(run.owner) as slot:
-                with self._storing():
-                    accepted = await self._services.store.runs.accept(run, key, session_owner=message.session_owner)
+            with (
+                await self._rate.reserve(run.owner, run.channel, message.sent_at) as counted,
+                await self._reserve_slot(run.owner) as slot,
+            ):
+                accepted = await self._store(run, key, message.session_owner, counted)
                 if accepted.created:
-                    if message.session_owner is not None:
-                        self._event_bus.drop_listeners_of_others(accepted.run.session_id, message.session_owner)
-                    return await self._announce(accepted.run, slot.put)
+                    self._rate.count(counted)
+                    position = await slot.put(build_queue_entry(accepted.run))
+                    return TaskReceipt(run.id, run.session_id, position, created=True)
         return await self._repeat_receipt(accepted.run)
 
-    async def _announce(self, run: Run, put: Callable[[QueueEntry], Awaitable[int]]) -> TaskReceipt:
-        entry = build_queue_entry(run)
-        # Emit before `put`: a worker may start at once, and its events must follow this one.
-        self._event_bus.emit(build_task_queued_event(run, await self._queue.estimate_position(entry)))
-        return TaskReceipt(run.id, run.session_id, await put(entry), created=True)
+    async def _store(
+        self, run: Run, key: InboundKey | None, session_owner: str | None, counted: Reservation | None = None
+    ) -> AcceptResult:
+        """Store the run and announce it; before it is put: a worker may start at once, and its events must follow."""
+        position = await self._queue.estimate_position(build_queue_entry(run))
+        position += count_ahead(run.owner, self._writes.values())
+        queued = build_task_queued_event(run, position)
+        rates = self._rate.build_events(counted) if counted is not None else []
+
+        async def accept(rows: EventFactory, _: StagedWrites) -> AcceptResult:
+            accepted = await self._services.store.runs.accept(
+                run, key, session_owner=session_owner, events=rows, staged=StagedWrites(rates=rates)
+            )
+            if accepted.created and session_owner is not None:
+                self._event_bus.drop_listeners_of_others(run.session_id, session_owner)
+            return accepted
+
+        with self._storing(run.owner):
+            return await self._event_bus.commit_first(
+                run.session_id, lambda _: [queued], accept, is_stored=lambda accepted: accepted.created
+            )
 
     async def _reserve_slot(self, owner: str) -> ReservedSlot:
         """Reserve a slot; if none is free, again after messages that are being stored: a repeat returns its slot."""
@@ -143,17 +170,17 @@ class MessageAcceptance:
             except QueueFull:
                 if not self._writes:
                     raise
-            await asyncio.wait(self._writes.copy(), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(set(self._writes), return_when=asyncio.FIRST_COMPLETED)
         return self._queue.reserve(owner)
 
     @contextmanager
-    def _storing(self) -> Generator[None]:
+    def _storing(self, owner: str) -> Generator[None]:
         write = asyncio.get_running_loop().create_future()
-        self._writes.add(write)
+        self._writes[write] = owner
         try:
             yield
         finally:
-            self._writes.remove(write)
+            del self._writes[write]
             write.set_result(None)
 
     async def _repeat_receipt(self, run: Run) -> TaskReceipt:
@@ -193,6 +220,15 @@ class MessageAcceptance:
             text=message.text,
             options=options,
         )
+
+
+def count_ahead(owner: str, stored_owners: Iterable[str]) -> int:
+    """Return how many of the messages that are being stored come before a further one of `owner`.
+
+    They are not in the queue yet. Of each other owner one does, because owners take turns.
+    """
+    owners = list(stored_owners)
+    return owners.count(owner) + len(set(owners) - {owner})
 
 
 @dataclass(slots=True)

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.usage.contract import UsageRow
+from sophon_hosting.events.staging import StagedPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,10 @@ class ActiveRun:
     refused the outcome. `held_outcome` is the outcome that an unavailable store did not take; it is written again until
     the store takes it, and `is_waiting_for_store` is True between two attempts: then the run can be interrupted.
     `store` is the store as the turn sees it, whose operations wait while it `may_wait_for_store`. `is_chain_over` is
-    True once the chain has returned or raised. `released` is set when the worker has released the run.
+    True once the chain has returned or raised. `checkpoint` is the newest one of this start. The run `must_begin` until
+    the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
+    written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
+    worker has released the run.
     """
 
     task_id: str
@@ -48,6 +54,10 @@ class ActiveRun:
     is_waiting_for_store: bool = False
     store: Store | None = None
     is_chain_over: bool = False
+    checkpoint: StagedPart | None = None
+    must_begin: bool = False
+    usage: list[UsageRow] = field(default_factory=lambda: [])
+    stored_usage: list[UsageRow] = field(default_factory=lambda: [])
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -105,7 +115,7 @@ class ActiveRuns:
         """Remove a run, let its turn go and set its `released` event."""
         del self._active_runs[active_run.task_id]
         # The turn's store refers to the run: a cycle, in which the texts of a turn would wait for the collector.
-        active_run.ctx = active_run.store = None
+        active_run.ctx = active_run.store = active_run.checkpoint = None
         active_run.released.set()
 
     def get(self, task_id: str) -> ActiveRun | None:

@@ -55,7 +55,9 @@ class StoreApprovalGate:
         record = await store.approvals.get_or_create(request, self._clock.now())
         while record.decision is not None:
             if await self._counts(store, request, record.decision):
-                return record.decision
+                # What was not offered as it is now, as by an earlier version, is not approved in advance.
+                shown = record.request.grant_offer == request.grant_offer
+                return record.decision if shown else replace(record.decision, grant=None)
             record = await self._ask_again(store, request, record, record.decision)
         if active_run is not None:
             active_run.pending_approval_ids.append(record.request.id)

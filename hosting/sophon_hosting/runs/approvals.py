@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import replace
 from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
@@ -32,7 +33,7 @@ class DecisionRefused(SophonError):
     """Error: a decision was not accepted.
 
     `code` is `already_decided` (`decided_by` names the user), `operator_needed`, `expired`, `not_editable`,
-    `invalid_arguments` or `not_a_decision`. Who may not decide at all gets NotFound.
+    `invalid_arguments`, `not_grantable`, `other_session` or `not_a_decision`. Who may not decide at all gets NotFound.
     """
 
     def __init__(self, code: str, message: str, decided_by: str = "") -> None:
@@ -76,7 +77,7 @@ class ApprovalService:
         async with self._lock:
             record = await self._store.approvals.get(approval_id)
             owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
-            attributed = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=decided_by)
+            attributed = replace(decision, decided_by=decided_by)
             check_decider(self._policy, record, attributed, asker=owner)
             now = self._clock.now()
             self._check(record, decision, now)
@@ -151,6 +152,7 @@ class ApprovalService:
             raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
         if decision.verdict == "edit":
             self._check_edit(request, decision)
+        check_grant(request, decision)
         parks = self._settings.on_timeout == "Park"
         if request.expires_at is not None and now >= request.expires_at and not parks:
             raise DecisionRefused("expired", f"this approval expired at {request.expires_at.isoformat()}")
@@ -186,6 +188,18 @@ def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Deci
         raise DecisionRefused(problem, f"waiting for {who}: you may reject this call, but not approve it")
 
 
+def check_session(record: ApprovalRecord, session_id: str | None) -> None:
+    """Raise DecisionRefused `other_session` if the decision names another session than the approval's."""
+    if session_id is not None and session_id != record.request.session_id:
+        raise DecisionRefused("other_session", f"approval {record.request.id!r} is not of session {session_id!r}")
+
+
+def check_grant(request: ApprovalRequest, decision: Decision) -> None:
+    """Raise DecisionRefused for an approval in advance that the request does not offer."""
+    if decision.grant is not None and (decision.verdict != "approve" or not request.grant_offer):
+        raise DecisionRefused("not_grantable", f"this call of {request.tool} can be approved only by itself")
+
+
 def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
     """Return the `ApprovalResolved` event of a decision."""
     return ApprovalResolved(
@@ -196,6 +210,7 @@ def build_resolution_event(request: ApprovalRequest, decision: Decision) -> Appr
         decision=decision.verdict,
         decided_by=decision.decided_by,
         reason=decision.reason,
+        arguments=decision.arguments if decision.verdict == "edit" else None,
     )
 
 

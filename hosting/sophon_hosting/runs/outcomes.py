@@ -1,31 +1,42 @@
 """Outcomes of runs: session records, outcome, outbound entries and last events, written in one transaction."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from sophon.clock import Clock
 from sophon.context import TurnFacts
-from sophon.context.turn_log import SessionLog, TurnEnd
-from sophon.errors import StoreUnavailable
+from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
+from sophon.context.usage_counts import UsageCounts
+from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import FinishResult, Run, RunError, RunOutcome
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunError, RunOutcome
+from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 
 log = logging.getLogger("sophon")
 
+LARGE_ANSWER_CHARACTERS = 64 * 1024
+"""Length from which an answer is rendered in a thread: a megabyte of markdown takes seconds."""
+
 
 class OutcomeWriter:
     """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
 
     def __init__(
-        self, store: Store, event_bus: EventBus, build_outbound: OutboundBuilder = build_answer_entries
+        self, store: Store, event_bus: EventBus, clock: Clock, build_outbound: OutboundBuilder = build_answer_entries
     ) -> None:
-        self._store, self._event_bus, self._build_outbound = store, event_bus, build_outbound
+        self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -35,26 +46,55 @@ class OutcomeWriter:
         An outcome for which the store is unavailable is held by the run before StoreUnavailable is raised.
         """
         outcome = outcome_from_turn_end(turn_end)
-        outbound = self._build_outbound(run, outcome)
+        outbound = await self._build_outbound(run, outcome)
         active_run.begin_finalizing()
 
-        def events(last_record_seq: int) -> Sequence[Event]:
-            last_events = turn_end.events(last_record_seq)
-            for event in last_events:
-                event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
-            return last_events
+        def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
+            return self._store.runs.finish(
+                run.id,
+                outcome,
+                records=records,
+                outbound=outbound,
+                usage=active_run.usage,
+                events=rows,
+                staged=without_checkpoints(staged, run.id),
+            )
 
         try:
             finished = await self._event_bus.commit_outcome(
                 run.session_id,
-                events,
-                lambda rows: self._store.runs.finish(run.id, outcome, records=records, outbound=outbound, events=rows),
+                lambda last_record_seq: address_events(run, turn_end.events(last_record_seq)),
+                finish,
             )
         except StoreUnavailable:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
-        active_run.has_outcome, active_run.held_outcome = True, None
+        active_run.has_outcome, active_run.held_outcome, active_run.usage = True, None, []
         return finished
+
+    async def record_lost_usage(self, active_run: ActiveRun) -> None:
+        """Write what a run that has no outcome yet used since its checkpoint, from which it is resumed.
+
+        What the run has staged is stored before: the next start must not read the checkpoint in front of it. If another
+        process has deleted the session, nobody resumes the run; then all of its usage is written.
+        """
+        run = active_run.run
+        if active_run.has_outcome or run is None:
+            return
+        with suppress(NotFound):
+            await self._event_bus.flush(run.session_id)
+        lost = subtract_usage(active_run.usage, active_run.stored_usage)
+        if active_run.usage and await self._store.runs.find(run.id) is None:
+            # A later session of that id has not used it.
+            lost = [replace(row, session_id="") for row in active_run.usage]
+        if lost:
+            await self._store.usage.record(lost)
+        active_run.usage = []
+
+    async def _build_outbound(self, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
+        if len((outcome.response or {}).get("text", "")) < LARGE_ANSWER_CHARACTERS:
+            return self._builder(run, outcome)
+        return await self._clock.run_in_thread(partial(self._builder, run, outcome))
 
 
 class RunTurnLog:
@@ -65,9 +105,38 @@ class RunTurnLog:
     resumes when the store is available again.
     """
 
-    def __init__(self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: Store) -> None:
+    def __init__(
+        self, active_runs: ActiveRuns, outcome_writer: OutcomeWriter, store: Store, event_bus: EventBus
+    ) -> None:
         self._active_runs, self._outcome_writer = active_runs, outcome_writer
+        self._store, self._event_bus = store, event_bus
         self._session_log = SessionLog(store)
+
+    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+        """See `TurnLog.begin`. Begins the run with it. Raises ChainError if the run has its outcome.
+
+        A run whose cancellation was requested meanwhile is cancelled.
+        """
+        active_run = self._active_runs.get(turn.run_id)
+        if active_run is None or active_run.run is None or not active_run.must_begin:
+            await self._session_log.begin(turn, records, events, emit)
+            return
+        run, now = active_run.run, turn.started_at
+        assert now is not None
+        result = await self._event_bus.commit(
+            run.session_id,
+            lambda last_record_seq: address_events(run, events(last_record_seq)),
+            lambda rows, staged: self._store.runs.begin(run.id, now, records=records, events=rows, staged=staged),
+            is_stored=lambda begun: begun.verdict != "over",
+            is_unique=True,
+        )
+        active_run.must_begin = False
+        if result.verdict == "over":
+            active_run.has_outcome = True
+            raise ChainError(f"run {run.id} has its outcome already")
+        active_run.run = result.run
+        if result.verdict == "cancelled":
+            active_run.cancel()
 
     async def conclude(
         self, turn: TurnFacts, records: Sequence[SessionRecord], turn_end: TurnEnd, emit: Emit, /
@@ -96,6 +165,46 @@ class RunTurnLog:
                 raise
             log.exception("the outcome of run %s could not be recorded", turn.run_id)
             return False
+
+    async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
+        """See `TurnLog.record_usage`. That of an active run is written in the transaction of its outcome."""
+        active_run = self._active_runs.get(turn.run_id)
+        if active_run is None or active_run.run is None:
+            await self._session_log.record_usage(turn, rows)
+        else:
+            active_run.usage += rows
+
+
+def subtract_usage(rows: Sequence[UsageRow], earlier: Sequence[UsageRow]) -> list[UsageRow]:
+    """Return the usage of the rows without that of the earlier ones, which is part of it."""
+    counts: dict[tuple[object, ...], UsageCounts] = {}
+    for row in earlier:
+        counts.setdefault(_usage_key(row), UsageCounts()).add(row.usage, row.calls)
+    rest: list[UsageRow] = []
+    for row in rows:
+        had = counts.pop(_usage_key(row), UsageCounts())
+        if row.calls > had.calls:
+            rest.append(replace(row, usage=row.usage - had.to_usage(), calls=row.calls - had.calls))
+    return rest
+
+
+def _usage_key(row: UsageRow) -> tuple[object, ...]:
+    return (row.period, row.provider, row.model, row.purpose)
+
+
+def without_checkpoints(staged: StagedWrites, run_id: str) -> StagedWrites:
+    """Return the staged writes without the checkpoints of a run, which its outcome makes useless.
+
+    One that the store refuses for good must not keep it from storing the outcome.
+    """
+    return replace(staged, checkpoints=[each for each in staged.checkpoints if each.run_id != run_id])
+
+
+def address_events(run: Run, events: Sequence[Event]) -> Sequence[Event]:
+    """Set the ids of a run's events, and return them."""
+    for event in events:
+        event.session_id, event.task_id, event.run_id = run.session_id, run.id, run.id
+    return events
 
 
 def outcome_from_turn_end(end: TurnEnd) -> RunOutcome:

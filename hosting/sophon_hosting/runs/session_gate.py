@@ -4,7 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True)

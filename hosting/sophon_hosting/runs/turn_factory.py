@@ -8,6 +8,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES
+from sophon_hosting.runs.checkpoint_store import load_checkpoint
 from sophon_middlewares.outer.turn_start import RECORDED_SEQ
 
 
@@ -18,7 +19,10 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     """
     audience = audience_of_run(run)
     if run.checkpoint is not None:
-        return services.restore({**run.checkpoint, "data_owner": audience.data_owner, "group": audience.group})
+        loaded = await load_checkpoint(services.store, run)
+        ctx = services.restore({**loaded.state, "data_owner": audience.data_owner, "group": audience.group})
+        ctx.checkpoint_builder, ctx.history = loaded.builder, loaded.history
+        return ctx
     options = run.options
     ctx = services.turn(
         run.text,

@@ -1,15 +1,24 @@
-"""The services of one turn on a host: those of the host, with a store that waits while it is unavailable."""
+"""The services of one turn on a host: those of the host, with the store as the turn sees it."""
 
 from copy import copy
+from typing import cast
 
 from sophon.services import Services
+from sophon.stores.contract import Store
 from sophon.stores.waiting_store import WaitingStore
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.runs.turn_store import TurnStore
 
 
-def services_for_turn(services: Services, active_run: ActiveRun) -> Services:
-    """Return the services for the turn of a run; its operations on the store wait as long as the run may wait."""
-    active_run.store = WaitingStore(services.store, services.clock, active_run.may_wait_for_store)
+def services_for_turn(services: Services, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> Services:
+    """Return the services for the turn of a run.
+
+    What the turn stores shares the transactions of its session. Its operations on the store wait while that is
+    unavailable, as long as the run may wait.
+    """
+    store = cast(Store, TurnStore(active_run, session_id, event_bus, services.store))
+    active_run.store = WaitingStore(store, services.clock, active_run.may_wait_for_store)
     view = copy(services)
     view.store = active_run.store
     return view

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buildWaterfallBars, type TimedEvent } from "../src/model/waterfall-bars";
 import { buildFields, parseForm, parseJsonArguments, fieldText } from "../src/model/form-fields";
+import { stripParts } from "../src/model/middleware-labels";
+import { parseTrialArguments } from "../src/model/policy-trial";
 import { turnsFromRecords } from "../src/model/turns-from-records";
 import type { LogRecord } from "../src/wire/protocol";
 
@@ -95,4 +97,28 @@ test("a waterfall has a bar for each timed part, in order of its start", () => {
     ["p/m, reply", 200, 400],
     ["look", 600, 300],
   ]);
+});
+
+test("the guards of a chain are one part of the strip", () => {
+  const chain = ["Parallel", "Audit", "Protection", "Approval"].map((name) => ({ name, zone: "inner" }));
+  assert.deepEqual(stripParts(chain).map((each) => [each.label, each.names.length]), [["Parallel", 1], ["Guards", 2], ["Approval", 1]]);
+});
+
+test("the arguments of a trial are a JSON object, or a sentence says what is wrong", () => {
+  assert.deepEqual(parseTrialArguments('{"path": "a"}'), { path: "a" });
+  assert.deepEqual(parseTrialArguments(" "), {});
+  for (const text of ["{bad", "[1]", "null", "1"]) assert.equal(typeof parseTrialArguments(text), "string");
+});
+
+test("a call that a guard blocked is blocked also after its events are gone, and nothing that a tool wrote looks so", () => {
+  const text = "blocked by Protection (protected_read_only): SOUL.md can only be read";
+  const calls = ["a", "b", "c"].map((id) => ({ id, name: "files.write", arguments: {} }));
+  const [turn] = turnsFromRecords([
+    record(1, "t", { role: "assistant", content: "", tool_calls: calls }),
+    record(2, "t", { role: "tool", content: text, tool_call_id: "a", origin: "denied" }),
+    record(3, "t", { role: "tool", content: "denied: no", tool_call_id: "b", origin: "denied" }),
+    record(4, "t", { role: "tool", content: text, tool_call_id: "c" }),
+  ]);
+  const seen = turn!.items.map((item) => (item.kind === "tool" ? [item.outcome, item.verdicts.map((each) => [each.guard, each.rule, each.reason])] : []));
+  assert.deepEqual(seen, [["denied", [["Protection", "protected_read_only", "SOUL.md can only be read"]]], ["denied", []], ["completed", []]]);
 });

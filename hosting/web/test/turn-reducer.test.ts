@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyEvent, createTurn, fullText, openApprovals, type Turn } from "../src/model/turn-reducer";
+import { describeActivity } from "../src/model/middleware-labels";
 import { formatUsageCost } from "../src/text/format";
 import type { EventName, Payloads, WireEvent } from "../src/wire/protocol";
 
@@ -211,4 +212,54 @@ test("a piece of reasoning after the end of the turn does not open the reasoning
   const turn = after(event("reasoning", { reasoning_id: "t:0", model: "p/m", text: "one plus one" }), event("task_completed", { text: "2", finish_reason: "stop", usage: USAGE, duration_ms: 1 }));
   applyEvent(turn, event("reasoning_chunk", { reasoning_id: "t:0", text: "other", offset: 0 }));
   assert.deepEqual(contents(turn), ["one plus one", "2"]);
+});
+
+const verdict = { guard: "Protection", verdict: "block", rule: "protected_read_only", tier: 0, reason: "SOUL.md can only be read" };
+
+test("a call that a guard blocks shows its arguments and the verdict, once after a resume", () => {
+  const said = event("guard_verdict", { ...verdict, call_id: "c", tool: "files.write", arguments: { path: "SOUL.md" } });
+  const turn = after(said, said, event("tool_call_completed", { call_id: "c", tool: "files.write", outcome: "denied", duration_ms: 0, result: "blocked" }));
+  const [item] = turn.items;
+  assert.ok(item?.kind === "tool");
+  assert.deepEqual([item.outcome, item.arguments, item.verdicts], ["denied", { path: "SOUL.md" }, [verdict]]);
+  assert.deepEqual(turn.waitingVerdicts, {});
+});
+
+test("a verdict on one call says nothing about a call of another step", () => {
+  const turn = after(
+    event("guard_verdict", { ...verdict, call_id: "c" }, "t/one"),
+    event("tool_call_started", { call_id: "c", tool: "look", arguments_digest: "", arguments: {} }, "t/two"),
+  );
+  assert.deepEqual(turn.items.map((item) => (item.kind === "tool" ? item.verdicts : [])), [[]]);
+});
+
+test("a decision with edited arguments keeps both", () => {
+  const asked = { approval_id: "a", kind: "tool", tool: "pay", risk: "high", arguments: { amount: 5 }, preview: "Run pay", editable: true, expires_at: null };
+  const turn = after(event("approval_requested", asked), event("approval_resolved", { approval_id: "a", decision: "edit", decided_by: "ada", reason: "", arguments: { amount: 7 } }));
+  const [item] = turn.items;
+  assert.ok(item?.kind === "approval");
+  assert.deepEqual([item.arguments, item.editedArguments], [{ amount: 5 }, { amount: 7 }]);
+});
+
+const CALL = { call_id: "c", tool: "look", arguments_digest: "", arguments: {} };
+const RUNNING = event("task_started", { started_at: "" });
+const STARTED = event("tool_call_started", CALL);
+const ENDED = event("tool_call_completed", { call_id: "c", tool: "look", outcome: "completed", duration_ms: 3, result: "42" });
+
+test("a client that joins after a tool call and missed the status shows what the turn does now", () => {
+  assert.equal(describeActivity(after(RUNNING, STARTED)), "running look");
+  assert.equal(describeActivity(after(RUNNING, STARTED, ENDED)), "thinking");
+  assert.equal(describeActivity(after(RUNNING, STARTED, ENDED, chunk(1, "It is 42", 0))), "writing");
+});
+
+test("while one of two calls runs, a tool is running", () => {
+  const other = event("tool_call_started", { ...CALL, call_id: "d", tool: "read" });
+  assert.match(describeActivity(after(RUNNING, STARTED, other, ENDED)), /^running /);
+});
+
+test("a reply that is written after a retry or a plan is what the turn does now", () => {
+  for (const status of ["retrying", "planning"]) {
+    const turn = after(RUNNING, event("agent_status", { status, detail: "why" }), chunk(1, "Tea", 0));
+    assert.equal(describeActivity(turn), "writing");
+  }
 });

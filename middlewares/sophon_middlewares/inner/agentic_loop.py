@@ -1,12 +1,13 @@
 """Agentic loop: repeats the inner chain until a reply has no tool calls, or a limit is reached."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus, Progress
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.empty_reply import stands_for_empty_reply
@@ -91,7 +92,7 @@ def list_unanswered_calls(ctx: Context) -> list[ToolCall]:
 
 def iteration_limit(ctx: Context, options: LoopOptions) -> int:
     """Return the maximum rounds of tool calls: the turn's, else the loop's or the settings', up to the hard limit."""
-    settings = ctx.settings.agent_execution
+    settings = ctx.services.settings.agent_execution
     wanted = ctx.max_iterations or options.max_iterations or settings.max_tool_iterations
     if wanted > settings.max_tool_iterations_hard_limit:
         log.warning(
@@ -107,7 +108,7 @@ def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
     """Return the turn's detector, creating it with the first round of calls."""
     detector = ctx.get(DETECTOR)
     if detector is None:
-        limits = options.limits or LoopLimits.from_settings(ctx.settings.agent_execution.loop_detection)
+        limits = options.limits or LoopLimits.from_settings(ctx.services.settings.agent_execution.loop_detection)
         detector = LoopDetector(limits)
         ctx.put(DETECTOR, detector)
     return detector

@@ -7,23 +7,28 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from sophon.approvals import ApprovalRequest, Decision, Grant, compute_call_digest
+from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.deadline import Deadline, timeout_at
 from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
-from sophon.extensions import Key
 from sophon.messages import Response, ToolCall
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
+from sophon_middlewares.inner.announced_requests import note_announced
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.call_risk import find_call_risk
+from sophon_middlewares.inner.escalations import find_escalation
+from sophon_middlewares.inner.standing_grants import (
+    describe_grant_offer,
+    find_standing_grant,
+    store_standing_grant,
+    use_standing_grant,
+)
 
 DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by timeout."""
-
-ANNOUNCED_IDS: Key[list[str]] = Key("approval.asked", dump=list, load=list)
-"""Ids of announced requests, so that a resumed turn does not announce them again."""
 
 
 class Approval:
@@ -31,8 +36,10 @@ class Approval:
 
     Asks from risk `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
     `Approval.AutoApproveUpTo` or was approved with its plan step, which never covers a Critical call, and a High one
-    only of a tool that the step names. A call that needs an operator (`OperatorPolicy`) is always asked about, on its
-    own. The grant is a digest of run, call id, tool and arguments, which ToolExecution verifies right before it runs.
+    only of a tool that the step names. A call that needs an operator (`OperatorPolicy`), and one that a guard has
+    escalated, is always asked about, on its own; any other may have been approved in advance (`standing_grants`). The
+    grant of a call is a digest of run, call id, tool and arguments, which
+    ToolExecution verifies right before it runs.
     After `Approval.Timeout` (5 minutes) `OnTimeout` applies: Deny, Halt (deny and end the turn as `rejected`) or Park
     (suspend).
     """
@@ -56,23 +63,35 @@ async def _decide(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
     if tool is None or await find_earlier_run(ctx, call) is not None:
         return
-    asks = ctx.services.operator_policy.needs_operator(tool.risk, ctx.principal) or requires_approval(
-        tool.risk,
-        ctx.settings.approval,
-        ctx.step.approved_risk if ctx.step else None,
-        named=ctx.step is not None and names_tool(ctx.step, tool.name),
-    )
-    if not asks and tool.risk < Risk.HIGH:
+    escalation = find_escalation(ctx, call)
+    risk = find_call_risk(ctx, call, tool)
+    asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
+    if not asks and risk < Risk.HIGH:
         return
     if find_call_error(ctx, call, tool) is not None or find_argument_error(tool, call.arguments) is not None:
         return  # ToolExecution returns the error; a call that cannot run needs no approval
     digest = compute_call_digest(ctx.run_id, call)
     if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
         return
-    if asks:
-        await _ask_for_call(ctx, call, tool)
+    standing = (
+        await find_standing_grant(ctx, call, tool) if asks and escalation is None and risk < Risk.CRITICAL else None
+    )
+    if standing is not None:
+        use_standing_grant(ctx, call, standing, digest)
+    elif asks:
+        await _ask_for_call(ctx, call, tool, risk, escalation)
     else:
         ctx.grants[call.id] = Grant(digest)
+
+
+def is_asked_by_risk(ctx: Context, tool: Tool, risk: Risk) -> bool:
+    """Return whether a person is asked about a call of the tool in this turn because of the risk of the call."""
+    return ctx.services.operator_policy.needs_operator(risk, ctx.principal) or requires_approval(
+        risk,
+        ctx.services.settings.approval,
+        ctx.step.approved_risk if ctx.step else None,
+        named=ctx.step is not None and names_tool(ctx.step, tool.name),
+    )
 
 
 def requires_approval(
@@ -100,20 +119,23 @@ def names_tool(step: Step, tool: str) -> bool:
     return not step.tool_hints or tool in step.tool_hints
 
 
-async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
-    settings = ctx.settings.approval
+async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, escalation: Escalation | None) -> None:
+    settings = ctx.services.settings.approval
     request = ApprovalRequest.from_call(
         call,
         ctx.run_id,
-        tool.risk,
-        note=tool.approval_note,
+        risk,
+        note=_write_note(ctx, call, tool),
         editable=tool.editable,
         expires_at=ctx.services.clock.now() + settings.timeout,
         session_id=ctx.session_id,
-        needs_operator=ctx.services.operator_policy.needs_operator(tool.risk, ctx.principal),
+        needs_operator=ctx.services.operator_policy.needs_operator(risk, ctx.principal),
+        escalation=escalation,
+        grant_offer=describe_grant_offer(call, tool) if escalation is None and risk < Risk.CRITICAL else "",
     )
     decision = await request_decision(ctx, request, settings)
     if decision.verdict == "approve":
+        await store_standing_grant(ctx, request, decision)
         ctx.grants[call.id] = Grant(request.digest, decided_by=decision.decided_by)
     elif decision.verdict == "edit":
         _edit(ctx, call, tool, decision)
@@ -123,6 +145,11 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool) -> None:
         ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
         if decision.decided_by == DECIDED_BY_TIMEOUT and settings.on_timeout == "Halt":
             ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")
+
+
+def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
+    note = tool.approval_note
+    return note if isinstance(note, str) else note(ctx, call.arguments)
 
 
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
@@ -147,6 +174,7 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
                 decision=decision.verdict,
                 decided_by=decision.decided_by,
                 reason=decision.reason,
+                arguments=decision.arguments if decision.verdict == "edit" else None,
             )
         )
     return decision
@@ -161,17 +189,15 @@ def timeout_decision(settings: ApprovalSettings) -> Decision:
 
 def _announce(ctx: Context, request: ApprovalRequest) -> None:
     ctx.emit(AgentStatus(status="waiting_approval", detail=_format_status(request)))
-    asked = ctx.get(ANNOUNCED_IDS) or []
-    if request.id in asked:
-        return
-    ctx.put(ANNOUNCED_IDS, [*asked, request.id])
-    ctx.emit(build_request_event(request))
+    if note_announced(ctx, request.id):
+        ctx.emit(build_request_event(request))
 
 
 def build_request_event(request: ApprovalRequest) -> ApprovalRequested:
     """Return the `ApprovalRequested` event of a request, without session and run."""
     return ApprovalRequested(
         approval_id=request.id,
+        call_id=request.call_id,
         kind=request.kind,
         tool=request.tool,
         risk=request.risk.label,
@@ -181,6 +207,8 @@ def build_request_event(request: ApprovalRequest) -> ApprovalRequested:
         expires_at=request.expires_at.isoformat() if request.expires_at else None,
         full_preview=request.full_preview,
         needs_operator=request.needs_operator,
+        escalation=request.escalation.to_json() if request.escalation else None,
+        grant_offer=request.grant_offer,
     )
 
 

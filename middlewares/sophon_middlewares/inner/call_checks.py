@@ -8,6 +8,7 @@ from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.tools.tool import Risk, Tool
+from sophon_middlewares.inner.escalations import find_escalation
 
 LOAD_TOOLS = "load_tools"
 """The tool that offers other tools; always callable, even if the filter withheld it."""
@@ -29,10 +30,13 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
 
 
 def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
-    """Return why a call must not run: it was approved with other arguments, or is of High risk or above and was not
-    approved; None if it may run.
+    """Return why a call must not run: it was approved with other arguments, or is of High risk or above, or escalated
+    by a guard, and was not approved; None if it may run.
     """
     grant = ctx.grants.get(call.id)
+    escalation = find_escalation(ctx, call)
+    if grant is None and escalation is not None:
+        return f"{escalation.guard} asks a person about {call.name} ({escalation.reason}), and nobody has approved it"
     if grant is None and tool.risk < Risk.HIGH:
         return None
     if grant is None:

@@ -9,15 +9,19 @@ from sophon.tools.untrusted_text import unfence_text
 
 log = logging.getLogger("sophon.tools")
 
-_MAX_PLAIN_CHARACTERS = 200
-"""Longer texts are replaced by their digest."""
+_MAX_PLAIN_CHARACTERS = 64
+"""Longer texts are replaced by their digest: each checkpoint holds the calls of the loop detector's window."""
 
 
 def call_key(call: ToolCall) -> str:
     """Return a key that two calls share exactly if name and arguments are equal; id and argument order do not
     matter.
     """
-    return fingerprint(f"{call.name} {call.canonical_arguments().decode()}")
+    key = call.identity
+    if key is None:
+        key = fingerprint(f"{call.name} {call.canonical_arguments().decode()}")
+        object.__setattr__(call, "identity", key)
+    return key
 
 
 def comparable_result(tool: Tool | None, text: str) -> str:

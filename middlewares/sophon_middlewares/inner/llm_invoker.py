@@ -1,7 +1,7 @@
 """LLM invoker: the terminal of the chain, which requests one reply from the model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
@@ -10,6 +10,7 @@ from sophon.context.reply_stream import build_stream_listener, restart_stream
 from sophon.errors import ChainError
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
@@ -123,7 +124,9 @@ def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
 
 def _remaining_reply_bytes(ctx: Context, turn_state: _InvokerState) -> int:
     """Return the size that the next reply may have: the answer of a turn is all its texts before tool calls, too."""
-    return max(0, ctx.settings.agent_execution.max_reply_bytes - turn_state.earlier_texts.count_bytes(ctx.messages))
+    return max(
+        0, ctx.services.settings.agent_execution.max_reply_bytes - turn_state.earlier_texts.count_bytes(ctx.messages)
+    )
 
 
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:

@@ -18,9 +18,10 @@ of a die in one reply are no loop. Calls that cannot run are all one call, whate
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, Self, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 from sophon_middlewares.inner.call_identity import call_key, fingerprint
 from sophon_middlewares.inner.loop_limits import LoopLimits, find_lowest_refusal
@@ -46,6 +47,9 @@ LoopLevel: TypeAlias = Literal["none", "warning", "critical", "breaker"]
 LoopPattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping_pong", "no_progress"]
 """The rule that matched; empty for `none`."""
 
+MAX_REMEMBERED_WARNINGS = 100
+"""Warnings that are not given twice: the newest ones, so that the state of a long turn stays small."""
+
 UNUSABLE = "cannot run"
 """Key of every call that cannot run."""
 
@@ -69,7 +73,7 @@ class LoopDetector:
     """Detector for the calls of one turn; call `check` before a call runs and `record` with its result.
 
     All calls of a reply may be checked before the first is recorded: each counts from its check on. Each (pattern,
-    call) is warned about once; every refused call gets its own message.
+    call) is warned about once, unless many other warnings followed; every refused call gets its own message.
     """
 
     __slots__ = (
@@ -90,7 +94,7 @@ class LoopDetector:
         self._calls: deque[ObservedCall] = deque()
         self._counts: dict[str, int] = {}
         self._pending: dict[str, deque[ObservedCall]] = {}
-        self._warned: set[str] = set()
+        self._warned: dict[str, None] = {}
         self._tripped = False
         self._repeats = 0  # calls in a row that repeated an earlier call and its result
         self.refused_count = 0  # calls refused as critical
@@ -130,7 +134,9 @@ class LoopDetector:
             return
         entry = waiting.popleft()
         entry.outcome = "=" if cannot_run else "=" + fingerprint(result_text)
-        self._repeats = self._repeats + 1 if repeats_result(self._calls, entry) else 0
+        # Compared only once the call is repeated.
+        is_repeat = self._counts.get(key, 0) > 1 and repeats_result(self._calls, entry)
+        self._repeats = self._repeats + 1 if is_repeat else 0
         if not waiting:
             del self._pending[key]
 
@@ -139,7 +145,7 @@ class LoopDetector:
         return {
             "limits": asdict(self._limits),
             "calls": [[call.key, call.outcome] for call in self._calls],
-            "warned": sorted(self._warned),
+            "warned": list(self._warned),
             "criticals": self.refused_count,
             "tripped": self._tripped,
             "repeats": self._repeats,
@@ -150,11 +156,12 @@ class LoopDetector:
         """Invert `to_json`."""
         detector = cls(LoopLimits(**data["limits"]))
         for key, outcome in data["calls"]:
-            call = ObservedCall(key, outcome)
+            # An earlier version took longer texts as they are.
+            call = ObservedCall(fingerprint(key), outcome and outcome[:1] + fingerprint(outcome[1:]))
             detector._append(call)
             if outcome is None:
                 detector._pending.setdefault(key, deque()).append(call)
-        detector._warned.update(data["warned"])
+        detector._warned.update(dict.fromkeys(data["warned"]))
         detector.refused_count = data["criticals"]
         detector._tripped = data["tripped"]
         detector._repeats = data.get("repeats", 0)  # missing in states stored before it existed
@@ -213,7 +220,9 @@ class LoopDetector:
         return f"{pattern} {key}" not in self._warned
 
     def _warn(self, pattern: LoopPattern, key: str, count: int, message: str) -> LoopVerdict:
-        self._warned.add(f"{pattern} {key}")
+        self._warned[f"{pattern} {key}"] = None
+        if len(self._warned) > MAX_REMEMBERED_WARNINGS:
+            del self._warned[next(iter(self._warned))]
         return LoopVerdict("warning", pattern, count, message)
 
     def _trailing_run(self, key: str) -> list[ObservedCall]:

@@ -1,8 +1,8 @@
 """Thresholds of the loop detector."""
 
-from dataclasses import dataclass
 from typing import Self
 
+from sophon.lazy_dataclass import dataclass
 from sophon.settings import LoopDetectionSettings
 
 

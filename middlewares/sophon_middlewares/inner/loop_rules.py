@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Iterator, Reversible
-from dataclasses import dataclass
+
+from sophon.lazy_dataclass import dataclass
 
 VETO = "veto"
 """Outcome of a refused call."""

@@ -1,10 +1,11 @@
 """Judgement of a round: which calls of a reply may run, judged before one of them does."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sophon.context import Context
 from sophon.events import LoopWarning
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon_middlewares.inner.call_checks import find_call_error
 from sophon_middlewares.inner.loop_detector import LoopDetector
 from sophon_middlewares.inner.tool_limits import count_capped_calls, find_capped_calls

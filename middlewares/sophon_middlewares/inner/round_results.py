@@ -22,7 +22,8 @@ def append_results(ctx: Context, detector: LoopDetector, calls: Sequence[ToolCal
     for call in calls:
         if call.id not in ctx.results:
             _settle_repeated_call(ctx, call, calls)
-        text = ctx.results[call.id].text
+        result = ctx.results[call.id]
+        text = result.text
         tool = ctx.services.registry.get(call.name)
         detector.record(call, comparable_result(tool, text), cannot_run=call.id in judged.unusable)
         limit = max_result_characters(ctx, call)
@@ -30,7 +31,8 @@ def append_results(ctx: Context, detector: LoopDetector, calls: Sequence[ToolCal
             text = append_note(text, f"\n\nwarning: {judged.warnings[call.id]}", limit)
         else:
             text = limit_result(text, limit)
-        ctx.messages.append(Message("tool", text, tool_call_id=call.id))
+        origin = "denied" if result.outcome == "denied" else ""
+        ctx.messages.append(Message("tool", text, tool_call_id=call.id, origin=origin))
     ctx.results = {}
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, cast
 
 from sophon.approvals import compute_call_digest
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
@@ -15,6 +17,7 @@ from sophon.events import ToolCallStarted
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolCallOutcome
 from sophon.security import describe_error
+from sophon.security.value_redaction import redact_values
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result
@@ -23,6 +26,7 @@ from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
 from sophon_middlewares.inner.tool_limits import keep_reserved_call, max_result_characters, start_reserved_call
 
 log = logging.getLogger("sophon.tools")
@@ -99,9 +103,26 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
         return
     await ctx.tool_limiter.acquire(tool.serial)
     try:
-        await _run(ctx, call, tool)
+        refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
+        if refusal is None:
+            await _run(ctx, call, tool)
+        else:
+            ctx.settle(call, refusal, "denied")
     finally:
         ctx.tool_limiter.release()
+
+
+async def _find_refusal(ctx: Context, call: ToolCall) -> str | None:
+    """Return why a check refuses the call, or None. A check that fails refuses it."""
+    for check in ctx.tool_checks:
+        try:
+            refusal = await check(ctx, call)
+        except Exception as error:
+            log.exception("a check failed on a call of %s, which is refused", call.name)
+            refusal = f"blocked: the check before it failed: {describe_error(error)}"
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def _settle_from_journal(ctx: Context, call: ToolCall, entry: JournalEntry) -> None:
@@ -117,11 +138,14 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     await ctx.cancellation.checkpoint()
     start_reserved_call(ctx, call)
     clock, journal = ctx.services.clock, ctx.services.store.journal
-    await journal.start(ctx.run_id, call.id, call.name)
     if ctx.has_listeners:
         digest = compute_call_digest(ctx.run_id, call)
         arguments = deepcopy(dict(call.arguments)) if tool.risk >= Risk.HIGH else call.arguments
+        if ctx.redactor is not None:
+            arguments = await _redact_arguments(ctx, call, arguments)
+        # Before the journal is written: a host stores both in one transaction.
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=arguments))
+    await journal.start(ctx.run_id, call.id, call.name)
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)
@@ -131,17 +155,29 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     except BaseException as error:
         ctx.settle(call, f"error: {describe_error(error)}", "failed", duration_ms=_ms(clock.monotonic() - started))
         raise
+    text, outcome = await redact_result(ctx, text, outcome)
     ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
+    for hook in ctx.result_hooks:
+        await hook(ctx, call, ctx.results[call.id])
     await journal.finish(ctx.run_id, ctx.results[call.id])
 
 
+async def _redact_arguments(ctx: Context, call: ToolCall, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments for the event, redacted; long ones in a thread, so that other turns go on."""
+    if len(call.canonical_arguments()) <= MAX_INLINE_CHARACTERS:
+        redacted = redact_values(arguments)
+    else:
+        redacted = await ctx.services.clock.run_in_thread(lambda: redact_values(arguments))
+    return cast(Mapping[str, Any], redacted)
+
+
 async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
-    tools = ctx.settings.tools
+    tools = ctx.services.settings.tools
     seconds = call_timeout_seconds(tool.timeout_seconds, tools.timeout, tools.max_timeout)
     limit = TaskTimeout(ctx.services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
     try:
-        async with limit:
+        with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
     except BudgetExceeded:
         raise
@@ -187,7 +223,7 @@ def _edit_note(ctx: Context, call: ToolCall) -> str:
     grant = ctx.grants.get(call.id)
     if grant is None or not grant.edited:
         return ""
-    arguments = truncate(call.canonical_arguments().decode(), MAX_NOTE_CHARACTERS)
+    arguments = truncate(redact_text(ctx, call.canonical_arguments().decode()), MAX_NOTE_CHARACTERS)
     return f"note: a person changed the arguments before approving; it ran with {arguments}\n"
 
 

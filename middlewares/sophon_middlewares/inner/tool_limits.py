@@ -19,7 +19,7 @@ RESERVED_CALLS: Key[set[str]] = Key("tool_limits.reserved", dump=sorted, load=se
 def max_result_characters(ctx: Context, call: ToolCall) -> int:
     """Return the maximum characters of the call's result: the tool's `max_result`, else Tools.MaxResultCharacters."""
     tool = ctx.services.registry.get(call.name)
-    return (tool.max_result if tool is not None else None) or ctx.settings.tools.max_result_characters
+    return (tool.max_result if tool is not None else None) or ctx.services.settings.tools.max_result_characters
 
 
 def find_capped_calls(ctx: Context, calls: Sequence[ToolCall]) -> dict[str, str]:

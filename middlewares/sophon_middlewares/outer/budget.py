@@ -1,7 +1,7 @@
 """Budget: limits of tokens per day, cost per month, and a ceiling per turn."""
 
+import asyncio
 from collections.abc import Sequence
-from datetime import datetime
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -19,6 +19,7 @@ from sophon_middlewares.outer.budget_meter import (
 )
 from sophon_middlewares.outer.budget_notices import report_exclusion
 from sophon_middlewares.outer.budget_periods import budget_period
+from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
 
 class Budget:
@@ -48,23 +49,35 @@ class Budget:
         if ctx.depth:
             await next(ctx)
             return
-        meter, excluded = ctx.meter, dict(ctx.excluded_providers)
+        meter, excluded = ctx.meter, ctx.excluded_providers
         try:
-            await _exclude_providers(ctx, ctx.services.clock.now())
+            ctx.excluded_providers = await _exclude_providers(ctx)
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
             ctx.response = build_refusal(error)
+        except (Exception, asyncio.CancelledError):
+            if not ctx.has_end_recorder:
+                await record_usage_of_failed_turn(ctx)
+            raise
         finally:
             # Entered again, it judges the providers anew: a limit may have been reset since.
             ctx.meter, ctx.excluded_providers = meter, excluded
+        if not ctx.has_end_recorder:
+            await record_usage(ctx)
 
 
-async def _exclude_providers(ctx: Context, now: datetime) -> None:
-    """Exclude the providers that a budget refuses. Raises BudgetExceeded of the first one if none is left."""
-    budget = ctx.settings.budget
-    first: BudgetExceeded | None = None
+async def _exclude_providers(ctx: Context) -> dict[str, str]:
+    """Return the turn's excluded providers and those that a budget refuses, with the reason.
+
+    Raises BudgetExceeded of the first one if none is left.
+    """
+    budget, excluded = ctx.services.settings.budget, ctx.excluded_providers
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
+    if not budget.has_provider_limits and not any(provider.has_unknown_prices for provider in active):
+        return excluded
+    first: BudgetExceeded | None = None
+    excluded, now = dict(excluded), ctx.services.clock.now()
     for provider in active:
         infos = provider.model_infos()
         error = find_provider_price_error(infos, budget)
@@ -74,10 +87,11 @@ async def _exclude_providers(ctx: Context, now: datetime) -> None:
             error = exceeded_budget(provider.id, spent, limits, now, budget.time_zone)
         if error is not None:
             await report_exclusion(ctx, error, budget_period(now, budget.time_zone))
-            ctx.excluded_providers[provider.id] = str(error)
+            excluded[provider.id] = str(error)
             first = first or error
-    if first is not None and all(provider.id in ctx.excluded_providers for provider in active):
+    if first is not None and all(provider.id in excluded for provider in active):
         raise first
+    return excluded
 
 
 def find_provider_price_error(models: Sequence[ModelInfo], settings: BudgetSettings) -> BudgetExceeded | None:

@@ -1,11 +1,12 @@
 """The meter of one turn: reserves budget before each attempt and settles it afterwards."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sophon.context import Context
+from sophon.context.usage_counts import UsageCounts
 from sophon.errors import BudgetExceeded, PriceUnknown
 from sophon.events import BudgetAlert
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.models.cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo, ModelRequest
@@ -37,15 +38,19 @@ class AttemptReservation:
 class TurnMeter:
     """Enforces `Budget.Turn` and `Budget.Providers` for one turn; shared with the turn's plan steps.
 
+    An attempt with a provider that has a limit is reserved and settled in the store. The others are only counted, and
+    handed over together at the end of the turn (usage_recording.py); until then the counts are part of its state.
+
     Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model
     whose cost a limit could not see. A provider that refuses is reported once in a turn.
     """
 
-    __slots__ = ("_alerted", "_ctx", "_reported", "_reserved_micros", "_reserved_tokens", "_settings")
+    __slots__ = ("_alerted", "_ctx", "_has_limits", "_reported", "_reserved_micros", "_reserved_tokens", "_settings")
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
-        self._settings = ctx.settings.budget
+        self._settings = ctx.services.settings.budget
+        self._has_limits = self._settings.has_provider_limits
         self._reserved_tokens = 0
         self._reserved_micros = 0
         self._reported: set[tuple[str | None, str]] = set()
@@ -54,13 +59,17 @@ class TurnMeter:
     async def reserve(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
         """Reserve the worst case of an attempt; see `Meter`."""
         model, max_tokens = request.model, request.max_tokens
-        if model.prices is None and (error := find_price_error(model, self._settings)) is not None:
+        if (
+            model.prices is None
+            and model.hosting != "local"
+            and (error := find_price_error(model, self._settings)) is not None
+        ):
             await self._report(error)
             raise error
         reservation = AttemptReservation(
             input_tokens + max_tokens,
-            model.cost_micros(input_tokens, max_tokens),
-            limits_for_provider(model.provider, self._settings),
+            model.worst_cost_micros(input_tokens, max_tokens),
+            limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
         )
         self._check_turn(reservation)
         # Before the first await: concurrent plan steps share the turn's ceiling.
@@ -82,13 +91,15 @@ class TurnMeter:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
         self._release_turn(reservation)
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
-        ctx.tally.metered += usage
+        ctx.tally.metered.add(usage)
         now = ctx.services.clock.now()
-        period = claimed.period if claimed is not None else budget_period(now, self._settings.time_zone)
+        if claimed is None:
+            self._count(request, usage, budget_period(now, self._settings.time_zone))
+            return
+        period = claimed.period
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
         spent = await ctx.services.store.usage.settle(claimed, row)
-        if claimed is not None:
-            await self._send_alerts(model.provider, spent, reservation.limits, period)
+        await self._send_alerts(model.provider, spent, reservation.limits, period)
 
     async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
@@ -102,6 +113,14 @@ class TurnMeter:
         if allowed is not None and used >= allowed:
             raise _turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
+
+    def _count(self, request: ModelRequest, usage: Usage, period: Period) -> None:
+        model, unrecorded = request.model, self._ctx.tally.unrecorded
+        key = (period.day, period.month, model.provider, model.name, request.purpose)
+        counts = unrecorded.get(key)
+        if counts is None:
+            counts = unrecorded[key] = UsageCounts()
+        counts.add(usage)
 
     async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone

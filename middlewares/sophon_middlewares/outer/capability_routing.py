@@ -1,12 +1,12 @@
 """Capability routing: chooses the candidate models of a turn and their order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
+from sophon.lazy_dataclass import dataclass
 from sophon.models.capabilities import find_capable
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth

@@ -40,6 +40,6 @@ class ContextWindow:
         self.breaker = breaker or CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        layer = ContextWindowLayer(ctx, self._options or ctx.settings.context_window, self.breaker)
+        layer = ContextWindowLayer(ctx, self._options or ctx.services.settings.context_window, self.breaker)
         with ctx.call_layer(layer):
             await next(ctx)

@@ -5,6 +5,7 @@ from sophon.context import Context
 from sophon.events import PlanProposed
 from sophon.extensions import Key
 from sophon.plans import PlanProgress
+from sophon.security.value_redaction import redact_values
 from sophon_middlewares.inner.reply import restore_final_response
 from sophon_middlewares.outer.plan.plan_approval import approve_plan
 from sophon_middlewares.outer.plan.plan_creation import create_plan
@@ -62,5 +63,6 @@ async def _load_or_create(ctx: Context) -> PlanState | None:
         return None
     work = PlanState(PlanProgress(plan))
     ctx.put(PLAN_STATE, work)
-    ctx.emit(PlanProposed(plan=plan.to_json()))
+    shown = plan.to_json()
+    ctx.emit(PlanProposed(plan=shown if ctx.redactor is None else redact_values(shown)))
     return work

@@ -78,8 +78,12 @@ class VisibleTextListener:
         self._show(self._scanner.feed(text))
 
     def restart(self) -> None:
-        """Reset for a new attempt: buffered text of a failed attempt is discarded."""
+        """Reset for a new attempt: text of a failed attempt is discarded, also what the listener holds back."""
         self._scanner = ToolCallScanner()
+        restart = getattr(self._on_text, "restart", None)
+        if restart is not None:
+            restart()
+            self._shown.clear()
 
     def finish(self, visible: str) -> None:
         """Flush the buffered visible text at the end of the reply."""

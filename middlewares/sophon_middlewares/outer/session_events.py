@@ -23,6 +23,7 @@ from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
 from sophon_middlewares.outer.turn_start import STORED_COVERS, start_turn
 from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
+from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
 log = logging.getLogger("sophon")
 
@@ -53,6 +54,7 @@ class SessionEvents:
             return
         if ctx.cancellation.is_end_recorded:
             raise ChainError("this turn has ended, and its end is recorded: create a new one with services.turn(...)")
+        ctx.has_end_recorder = True
         try:
             async with ctx.cancellation.enforce(whole_turn=True):
                 if not ctx.resumed:
@@ -123,6 +125,7 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
     await settle_unfinished_calls(ctx)
     if response.text.strip():
         _set_reply(ctx, response.text)
+    await record_usage(ctx)
     records = collect_new_records(ctx)
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
@@ -201,6 +204,7 @@ async def _conclude_unfinished(ctx: Context, record: SessionRecord, end: TurnEnd
         records = [*collect_new_records(ctx), record]
     except (Exception, asyncio.CancelledError):
         log.exception("the records of run %s could not be collected", ctx.run_id)
+    await record_usage_of_failed_turn(ctx)
     try:
         await _conclude(ctx, records, end)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - logged; cancelled: the store took too long

@@ -1,15 +1,16 @@
 """Tool filter: offers the model the ten most relevant tools instead of all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool
+from sophon.turn_permissions import filter_permitted
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search")
 """Tools that are always offered; they count towards the limit. Source: reference/sophon.md 5.5."""
@@ -32,7 +33,8 @@ class ToolFilter:
     them. Equal scores are decided by words of the tools' names, then by the last turn (its calls, the tools its reply
     names, its text's scores), then by registration order, which also fills the remaining slots, so a small registry
     passes unchanged. The result is in registration order, so that a provider's prompt cache stays valid. ToolExecution
-    rejects a call of a tool that was not offered; `load_tools` adds a group for the rest of the turn.
+    rejects a call of a tool that was not offered; `load_tools` adds a group for the rest of the turn. Tools that the
+    principal may not use (`Guards.Authorization`) take no place among them.
     """
 
     zone = "outer"
@@ -43,12 +45,12 @@ class ToolFilter:
     acts = {"turn": "offers the ten most relevant tools; always datetime.now, memory.search and tools the user names"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        top = ctx.settings.tool_filter.top
+        top = ctx.services.settings.tool_filter.top
         if len(ctx.tools) > top and not _has_selection(ctx):
             relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
             asked = [*relevance.find_named_tools(ctx.text), *hints, *list_called_tools(ctx.messages[ctx.recorded :])]
-            last = last_turn(ctx.messages[: ctx.count_recorded()])
+            last = last_turn(ctx.messages, ctx.count_recorded())
             ranking = Ranking(
                 tuple(relevance.score_tools(ctx.text).items()),
                 tuple(relevance.count_name_words(ctx.text).items()),
@@ -56,7 +58,7 @@ class ToolFilter:
                 tuple(list_tools_of_interest(relevance, last)),
             )
             ctx.put(SELECTED, True)
-            ctx.tools = list(_cached_selection(tuple(ctx.tools), ranking, tuple(asked), top))
+            ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, tuple(asked), top))
         await next(ctx)
 
 
@@ -91,15 +93,15 @@ def select_tools(tools: Sequence[Tool], ranking: Ranking, required: Sequence[str
     return [tool for tool in tools if tool.name in chosen]
 
 
-def last_turn(stored: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages of the turn before the current one; `stored` ends with the current turn's user message.
+def last_turn(messages: Sequence[Message], stored_count: int) -> Sequence[Message]:
+    """Return the messages of the turn before the current one, whose user message is the last stored one.
 
     Empty for the first turn, and without a history.
     """
-    end = len(stored) - 1
+    end = stored_count - 1
     for start in range(end - 1, -1, -1):
-        if stored[start].role == "user" and not stored[start].origin:
-            return stored[start:end]
+        if messages[start].role == "user" and not messages[start].origin:
+            return messages[start:end]
     return ()
 
 

@@ -1,16 +1,15 @@
 """Start of a turn in its session: loads the stored history and records the user message, each once."""
 
-from collections.abc import Sequence
+from functools import partial
 
 from sophon.context import Context
+from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
-from sophon.events import TaskStarted
 from sophon.extensions import Key
+from sophon.messages import Message
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
-
-VALIDATED_PREFIX = "sound"
-"""Key, in a session's `prefix_cache`, of the number of messages that were found valid."""
+from sophon_middlewares.outer.history_preparation import VALIDATED_PREFIX, prepare_history
 
 STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""
@@ -30,17 +29,18 @@ async def start_turn(ctx: Context) -> None:
         ctx.put(STARTED_STAGES, stages)
     if "announced" not in stages:
         stages.add("announced")
-        assert ctx.started_at is not None
         # The system prompt in front of the message belongs to the chain and is not stored.
         ctx.mark_recorded(len(ctx.messages) - 1)
         if ctx.has_listeners:
+            assert ctx.started_at is not None
             ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
     if "loaded" not in stages:
         history = await ctx.services.store.sessions.load_history(ctx.session_id)
-        stages.add("loaded")
         if ctx.get(RECORDED_SEQ):
             history.messages.pop()
             history.prefix_cache.clear()
+        await prepare_history(ctx, history)
+        stages.add("loaded")
         _insert_history(ctx, history)
     if "recorded" not in stages:
         stages.add("recorded")
@@ -52,13 +52,26 @@ async def start_turn(ctx: Context) -> None:
 
 
 async def _record_user_message(ctx: Context) -> None:
-    user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ)
-    if seq:
-        ctx.mark_recorded(len(ctx.messages))
-    else:
-        seq = await _append(ctx, [SessionRecord("message", ctx.run_id, user)])
-    if ctx.has_listeners:
-        ctx.emit(MessageAdded(message_id=f"{ctx.session_id}:{seq}", role="user", content=user.content))
+    """Record the user message, unless an interrupted start has, and mark all messages as recorded.
+
+    The turn log completes the write even if the caller is cancelled, so only an error undoes the mark.
+    """
+    user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ) or 0
+    records = [] if seq else [SessionRecord("message", ctx.run_id, user)]
+    before = ctx.count_recorded()
+    ctx.mark_recorded(len(ctx.messages))
+    try:
+        await ctx.services.turn_log.begin(ctx, records, partial(_message_events, ctx, user, seq), ctx.emit)
+    except Exception:
+        ctx.mark_recorded(before)
+        raise
+
+
+def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_seq: int) -> list[Event]:
+    if not ctx.has_listeners:
+        return []
+    message_id = f"{ctx.session_id}:{recorded_seq or last_record_seq}"
+    return [MessageAdded(message_id=message_id, role="user", content=user.content)]
 
 
 def _insert_history(ctx: Context, history: History) -> None:
@@ -73,6 +86,7 @@ def _insert_history(ctx: Context, history: History) -> None:
     known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
     if is_valid_transcript(messages, known):
         history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
+        ctx.history = messages
     else:
         messages = repair_transcript(messages)
         history.prefix_cache.clear()
@@ -83,17 +97,3 @@ def _insert_history(ctx: Context, history: History) -> None:
     if history.compaction is not None:
         ctx.compaction = history.compaction
         ctx.put(STORED_COVERS, history.compaction.covers)
-
-
-async def _append(ctx: Context, records: Sequence[SessionRecord]) -> int:
-    """Append records and mark all messages as recorded.
-
-    The store completes the write even if the caller is cancelled, so only an error undoes the mark.
-    """
-    before = ctx.count_recorded()
-    ctx.mark_recorded(len(ctx.messages))
-    try:
-        return await ctx.services.store.sessions.append(ctx.session_id, records, owner=ctx.principal)
-    except Exception:
-        ctx.mark_recorded(before)
-        raise

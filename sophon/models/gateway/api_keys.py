@@ -1,10 +1,10 @@
 """API keys of one provider: rotation, cool-down per key and model, and rejected keys."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 
 COOLDOWN_SECONDS = 60.0
 """Default cool-down of a key. Source: reference/sophon.md 5.12."""

@@ -1,8 +1,7 @@
 """One attempt: reserve budget, call the model once, settle or release the reservation, and record the outcome."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from sophon.cancellation import Cancellation
@@ -30,22 +29,6 @@ class AttemptRecord(NamedTuple):
     detail: str = ""
 
 
-@dataclass(slots=True)
-class CallHooks:
-    """Hooks of one gateway call, shared by all its attempts: meter, events, stop check, output latch, cancellation."""
-
-    meter: Meter | None = None
-    emit: Emit | None = None
-    check: Callable[[], None] | None = None
-    output_latch: OutputLatch | None = None
-    cancellation: Cancellation = field(default_factory=Cancellation)
-
-    @property
-    def has_output(self) -> bool:
-        """Whether text has reached the caller, after which nothing is repeated."""
-        return self.output_latch is not None and self.output_latch.has_output
-
-
 class AttemptRunner:
     """Runs the attempts of one call and keeps their records.
 
@@ -55,34 +38,49 @@ class AttemptRunner:
     its timeout has timed out.
     """
 
-    __slots__ = ("_context", "_hooks", "records")
+    __slots__ = ("_cancellation", "_check", "_context", "_emit", "_meter", "_output_latch", "records")
 
-    def __init__(self, gateway_dependencies: GatewayDependencies, hooks: CallHooks) -> None:
+    def __init__(
+        self,
+        gateway_dependencies: GatewayDependencies,
+        meter: Meter | None,
+        emit: Emit | None,
+        check: Callable[[], None] | None,
+        output_latch: OutputLatch | None,
+        cancellation: Cancellation,
+    ) -> None:
         self._context = gateway_dependencies
-        self._hooks = hooks
-        self.records: list[AttemptRecord] = []
+        self._meter, self._emit, self._check = meter, emit, check
+        self._output_latch, self._cancellation = output_latch, cancellation
+        self.records: Sequence[AttemptRecord] = ()
+        """What became of the attempts; a first attempt that succeeds leaves none."""
+
+    @property
+    def has_output(self) -> bool:
+        """Whether text has reached the caller, after which nothing is repeated."""
+        return self._output_latch is not None and self._output_latch.has_output
 
     async def run(self, candidate: Candidate, request: ModelRequest, key: str | None) -> ModelResponse:
         """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
-        hooks = self._hooks
-        await hooks.cancellation.checkpoint()
-        if hooks.check is not None:
-            hooks.check()
+        await self._cancellation.checkpoint()
+        if self._check is not None:
+            self._check()
         accounting = self._open_accounting(request, key)
-        if hooks.meter is not None:
-            await accounting.reserve(hooks.meter)
+        if self._meter is not None:
+            await accounting.reserve(self._meter)
         candidate.provider.attempts += 1
         try:
-            response = await self._complete_in_time(candidate, accounting)
+            with self._deadline(candidate, accounting):
+                response = await candidate.model.complete(accounting.request)
             _note_answer(accounting.request, response)
             response = check_response(response)
             check_reply_size(response, self._max_reply_bytes(request))
         except asyncio.CancelledError as error:
             stopped_by_listener = accounting.tap is not None and accounting.tap.listener_error is error
-            if hooks.cancellation.is_requested or stopped_by_listener:
+            if self._cancellation.is_requested or stopped_by_listener:
                 self._record(accounting, "cancelled", await accounting.charge())
                 raise
-            own = _own_cancellation_error(candidate, hooks.has_output)
+            own = _own_cancellation_error(candidate, self.has_output)
             await self._settle_failure(candidate, accounting, own)
             raise own from error
         except Exception as error:
@@ -95,29 +93,28 @@ class AttemptRunner:
 
     def _open_accounting(self, request: ModelRequest, key: str | None) -> AttemptAccounting:
         tap, output = None, AttemptOutput(size=ReplySize(self._max_reply_bytes(request)))
-        if self._hooks.output_latch is not None:
-            self._hooks.output_latch.restart()
+        if self._output_latch is not None:
+            self._output_latch.restart()
         if request.on_text is not None:
             streamed = ReplySize(output.size.max_bytes)
-            tap = StreamTap(request.on_text, self._hooks.check, streamed)
+            tap = StreamTap(request.on_text, self._check, streamed)
             reasoning_tap = None
             if request.on_reasoning is not None:
-                reasoning_tap = StreamTap(request.on_reasoning, self._hooks.check, streamed)
+                reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed)
                 tap.reasoning = reasoning_tap
             request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
         context = self._context
-        return AttemptAccounting(request, tap, context.clock.monotonic(), context.tokens, self._hooks.meter)
+        return AttemptAccounting(request, tap, context.clock.monotonic(), context.tokens, self._meter)
 
-    async def _complete_in_time(self, candidate: Candidate, accounting: AttemptAccounting) -> ModelResponse:
+    def _deadline(self, candidate: Candidate, accounting: AttemptAccounting) -> AttemptDeadline:
         request, output = accounting.request, accounting.request.output
         assert output is not None
         is_streamed = request.on_text is not None and candidate.info.streaming
         limits, clock = self._context.limits_of(candidate.provider), self._context.clock
-        async with AttemptDeadline(clock, limits, output, accounting.tap, is_streamed=is_streamed):
-            return await candidate.model.complete(request)
+        return AttemptDeadline(clock, limits, output, accounting.tap, is_streamed=is_streamed)
 
     def _max_reply_bytes(self, request: ModelRequest) -> int:
         most = self._context.options.max_reply_bytes
@@ -130,7 +127,8 @@ class AttemptRunner:
         usage = await accounting.settle(response)
         if keys is not None and request.key is not None:
             keys.end_cooldown(request.key, request.model.name)
-        self._record(accounting, "ok", usage)
+        if self._emit is not None or self.records:
+            self._record(accounting, "ok", usage)
         if tap is not None:
             # The model did not stream: send its reasoning and its text in one piece each.
             if tap.reasoning is not None and not tap.reasoning.pieces:
@@ -146,7 +144,7 @@ class AttemptRunner:
         if not isinstance(error, AssertionError) and (tap is None or not tap.has_raised(error)):
             failure = classify_error(error, candidate.provider.id, candidate.info.name, now=self._context.clock.now())
         if isinstance(failure, ModelError):
-            failure.visible = self._hooks.has_output
+            failure.visible = self.has_output
         return failure
 
     async def _settle_failure(self, candidate: Candidate, accounting: AttemptAccounting, failure: Exception) -> None:
@@ -161,9 +159,9 @@ class AttemptRunner:
     def _record(self, accounting: AttemptAccounting, outcome: str, usage: Usage, detail: str = "") -> None:
         duration = round((self._context.clock.monotonic() - accounting.started_at) * 1000)
         model, purpose = accounting.request.model.id, accounting.request.purpose
-        self.records.append(AttemptRecord(model, outcome, duration, detail))
-        if self._hooks.emit is not None:
-            self._hooks.emit(
+        self.records = [*self.records, AttemptRecord(model, outcome, duration, detail)]
+        if self._emit is not None:
+            self._emit(
                 ModelAttempt(
                     purpose=purpose, model=model, outcome=outcome, duration_ms=duration, usage=usage, detail=detail
                 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from sophon.clock import Clock, Timer
+from sophon.clock import Clock
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
@@ -15,8 +15,8 @@ CHECKS_PER_IDLE_TIMEOUT = 4
 """Checks within the idle timeout: a silent attempt ends at most a quarter of the timeout late."""
 
 
-class AttemptDeadline:
-    """Async context manager that ends its body with ModelTimeout when a limit has passed.
+class AttemptDeadline(TaskTimeout):
+    """Context manager that ends its body with ModelTimeout when a limit has passed.
 
     A timer fires a few times per idle timeout and looks for new pieces: a piece costs nothing, and no task runs. What
     counts are pieces of text, reasoning and tool calls that are not white space; comments, empty deltas and
@@ -25,47 +25,39 @@ class AttemptDeadline:
     """
 
     __slots__ = (
-        "_clock",
         "_failure",
         "_limits",
         "_output",
         "_progress",
-        "_scope",
         "_silent_since",
         "_started_at",
         "_tap",
-        "_timer",
         "_waits_for_pieces",
     )
 
     def __init__(
         self, clock: Clock, limits: AttemptLimits, output: AttemptOutput, tap: StreamTap | None, *, is_streamed: bool
     ) -> None:
-        self._clock = clock
+        super().__init__(clock, None)
         self._limits = limits
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
         self._output, self._tap = output, tap
         self._progress: _Progress | None = None
-        self._scope = TaskTimeout(clock, None)
         self._started_at = self._silent_since = 0.0
-        self._timer: Timer | None = None
         self._failure: ModelTimeout | None = None
 
-    async def __aenter__(self) -> Self:
-        await self._scope.__aenter__()
+    def __enter__(self) -> Self:
+        super().__enter__()
         if self._waits_for_pieces or self._limits.attempt_timeout_seconds is not None:
             self._started_at = self._silent_since = self._clock.monotonic()
             self._start_timer(self._started_at)
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         try:
-            await self._scope.__aexit__(kind, error, trace)
+            super().__exit__(kind, error, trace)
         except TimeoutError:
             error = None  # the scope's own cancellation, and not one from outside
         if self._failure is not None and (error is None or _is_consequence(error)):
@@ -82,7 +74,7 @@ class AttemptDeadline:
         if self._failure is None:
             self._start_timer(now)
         else:
-            self._scope.expire()
+            self.expire()
 
     def _has_grown(self) -> bool:
         if self._progress is None:  # most attempts end before the first check

@@ -1,6 +1,6 @@
 """Limits on the time of one attempt, with their defaults."""
 
-from dataclasses import dataclass
+from sophon.lazy_dataclass import dataclass
 
 ATTEMPT_TIMEOUT_SECONDS = 1200.0
 """Whole attempt: 4096 tokens at four per second take 17 minutes. Less than Budget.Turn.ActiveTime (30 minutes), so

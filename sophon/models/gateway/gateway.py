@@ -7,8 +7,8 @@ from sophon.cancellation import Cancellation
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
-from sophon.messages import Usage
-from sophon.models.gateway.attempt import AttemptRunner, CallHooks, normalise_finish_reason
+from sophon.messages import Message, Usage
+from sophon.models.gateway.attempt import AttemptRunner, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.closing import close_all
 from sophon.models.gateway.failover_machine import (
@@ -18,6 +18,7 @@ from sophon.models.gateway.failover_machine import (
     select_final_error,
 )
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
+from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
@@ -87,13 +88,13 @@ class ModelGateway:
         every candidate was over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if
         there is no candidate. AssertionError, cancellation and exceptions of layers and listeners propagate unchanged.
         """
-        hooks = CallHooks(meter, emit, check, cancellation=cancellation or Cancellation())
+        latch: OutputLatch | None = None
         if request.on_text is not None:
-            hooks.output_latch = OutputLatch(request.on_text)
-            request = request.copy_with(on_text=hooks.output_latch)
+            latch = OutputLatch(request.on_text)
+            request = request.copy_with(on_text=latch)
         if request.purpose not in LAYERED_PURPOSES:
             layers = ()
-        runner = AttemptRunner(self._context, hooks)
+        runner = AttemptRunner(self._context, meter, emit, check, latch, cancellation or Cancellation())
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
         for position, candidate in enumerate(available):
@@ -106,15 +107,15 @@ class ModelGateway:
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if (
-                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, hooks.has_output)]
+                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, runner.has_output)]
                     is FailoverState.ABORTED
                 ):
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
-                return _complete_response(response, candidate, hooks.output_latch)
-        raise _attach_records(select_final_error(errors, hooks.has_output), runner)
+                return _complete_response(response, candidate, latch)
+        raise _attach_records(select_final_error(errors, runner.has_output), runner)
 
     async def warm_up(self) -> None:
         """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
@@ -126,6 +127,12 @@ class ModelGateway:
             await self.tokens.warm_up()
         for load in loaders:
             await load()
+
+    async def prepare_messages(self, messages: Sequence[Message]) -> int:
+        """Count and serialise messages in a worker thread, for the calls that follow; return their tokens together."""
+        found = (getattr(model, "prepare_message", None) for model in self._models())
+        prepare = [function for function in found if function is not None]
+        return await prepare_messages(messages, self.tokens, prepare, self._context.clock)
 
     async def aclose(self) -> None:
         """Close every model that has an `aclose`, concurrently; then raise the first failure, in priority order.

@@ -1,9 +1,9 @@
 """Gateway context: the collaborators that all calls of one gateway share."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.options import GatewayOptions

@@ -1,7 +1,6 @@
 """Gateway options: retries, back-off, key cool-down, maximum waits and the limits of an attempt."""
 
-from dataclasses import dataclass
-
+from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.attempt_limits import ATTEMPT_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
 from sophon.models.reply_size import MAX_REPLY_BYTES
 

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import ApiKeyPool, ApiKeyStatistics
 from sophon.models.gateway.circuit_breaker import CircuitBreaker, CircuitState
 from sophon.models.model import Model, ModelInfo
@@ -107,6 +108,17 @@ class Provider:
     def model_infos(self) -> "list[ModelInfo]":
         """Return the facts of its models, as budgets and accounting use them."""
         return [self.info_of(model) for model in self.models]
+
+    @property
+    def has_unknown_prices(self) -> bool:
+        """Whether the price of a model that does not run locally is unknown."""
+        if self.default_prices is not None:
+            return False
+        for model in self.models:
+            info = model.info
+            if info.prices is None and info.hosting != "local":
+                return True
+        return False
 
     def info_of(self, model: Model) -> ModelInfo:
         """Return the facts of one of its models under this provider's id, which budgets and accounting use."""

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
-from sophon.models.reply_size import ReplySize
+from sophon.models.reply_size import MAX_REPLY_BYTES, ReplySize
 from sophon.security import redact_and_cut
 
 MAX_SHOWN = 80
@@ -23,6 +23,8 @@ def check_response(value: object) -> ModelResponse:
     Arguments that are no JSON object make the call malformed, so that the model is told and the turn can be saved. The
     usage is read by the accounting, and a finish reason is normalised.
     """
+    if type(value) is ModelResponse and _is_plain(value):
+        return value
     if not isinstance(value, ModelResponse):
         raise TypeError(f"the model returned {_show(value)}, which is not a ModelResponse")
     for name, text in (("text", value.text), ("reasoning", value.reasoning)):
@@ -46,6 +48,8 @@ def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
 
     An adapter has enforced the limit while it read; a model of one's own may have returned anything.
     """
+    if not response.reasoning_fields and response.reasoning == "" and 8 * _count_at_most(response) <= max_bytes:
+        return
     size = ReplySize(max_bytes)
     size.add(response.text)
     size.add(response.reasoning)
@@ -56,6 +60,40 @@ def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
         size.add_value(call.arguments)
     if response.reasoning_fields:
         size.add_value(response.reasoning_fields)
+
+
+def _is_plain(response: ModelResponse) -> bool:
+    """Return whether a response is already as it must be, which nearly every one is: the rest is looked at closely."""
+    if not (type(response.text) is str and type(response.reasoning) is str and response.reasoning_fields == {}):
+        return False
+    return type(response.tool_calls) is list and all(map(_is_plain_call, response.tool_calls))
+
+
+def _is_plain_call(call: object) -> bool:
+    if type(call) is not ToolCall or type(call.name) is not str or type(call.id) is not str:
+        return False
+    arguments: object = call.arguments
+    return type(arguments) is dict and all(
+        type(key) is str and type(value) in _PLAIN_TYPES
+        for key, value in cast("dict[object, object]", arguments).items()
+    )
+
+
+_PLAIN_TYPES = frozenset({str, int, bool, type(None)})
+
+
+def _count_at_most(response: ModelResponse) -> int:
+    """Return a number of which eight times is no less than the bytes, and which is no less than the pieces.
+
+    A character takes four bytes at most, and a value in JSON, which counts eight, has at least one character.
+    """
+    count = len(response.text)
+    if response.tool_calls:
+        size = ReplySize(MAX_REPLY_BYTES)
+        size.check_call_count(len(response.tool_calls))
+        for call in response.tool_calls:
+            count += len(call.name) + len(call.id) + len(call.canonical_arguments())
+    return count
 
 
 def _check_call(call: object) -> ToolCall:

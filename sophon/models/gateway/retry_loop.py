@@ -1,10 +1,10 @@
 """Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
 from sophon.events import AgentStatus, Emit
+from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
@@ -67,8 +67,17 @@ class RetryLoop:
         breaker = self._candidate.provider.breaker
         if breaker.is_tripped:
             breaker.start_call(self._context.clock.monotonic())
+        # The first attempt, which is usually the only one, needs no state machine.
+        keys, started_at = self._candidate.provider.keys, self._context.clock.monotonic()
+        key = keys.next_key(self._candidate.info.name) if keys is not None else None
         try:
-            response = await self._first_attempt(request)
+            if keys is not None and key is None:
+                response = await self._run_machine(request, self._progress_without_key(started_at))
+            else:
+                try:
+                    response = await self._runner.run(self._candidate, request, key)
+                except (ModelError, BudgetExceeded) as error:
+                    response = await self._run_machine(request, _progress_after_failure(key, error, started_at))
         except TRANSIENT_ERRORS:
             breaker.record_failure(self._context.clock.monotonic())
             raise
@@ -80,21 +89,6 @@ class RetryLoop:
         if breaker.is_tripped:
             breaker.record_success()
         return response
-
-    async def _first_attempt(self, request: ModelRequest) -> ModelResponse:
-        """Make the first attempt, which is usually the only one, without building the state machine."""
-        keys, started_at = self._candidate.provider.keys, self._context.clock.monotonic()
-        key = keys.next_key(self._candidate.info.name) if keys is not None else None
-        if keys is not None and key is None:
-            progress = self._progress_without_key(started_at)
-        else:
-            try:
-                return await self._runner.run(self._candidate, request, key)
-            except (ModelError, BudgetExceeded) as error:
-                progress = _RetryProgress(
-                    key, error, retry_event_from_error(error), RetryPosition(RetryState.ATTEMPTING), started_at
-                )
-        return await self._run_machine(request, progress)
 
     async def _run_machine(self, request: ModelRequest, progress: _RetryProgress) -> ModelResponse:
         keys = self._candidate.provider.keys
@@ -208,3 +202,8 @@ class RetryLoop:
             seconds = provider.keys.seconds_until_available(info.name)
             cooling.set_unavailable_until(self._context.clock.now() + timedelta(seconds=seconds))
         return _RetryProgress(None, cooling, RetryEvent.KEYS_COOLING, RetryPosition(), started_at)
+
+
+def _progress_after_failure(key: str | None, error: ModelError | BudgetExceeded, started_at: float) -> _RetryProgress:
+    position = RetryPosition(RetryState.ATTEMPTING)
+    return _RetryProgress(key, error, retry_event_from_error(error), position, started_at)

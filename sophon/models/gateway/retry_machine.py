@@ -14,7 +14,6 @@ answered, given_up (failover to the next candidate) and aborted (the gateway rai
 pair leads to aborted, so that a defect in the driver (retry_loop.py) cannot cause an endless loop.
 """
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from sophon.errors import (
@@ -27,6 +26,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
+from sophon.lazy_dataclass import dataclass
 
 
 class RetryState(Enum):

@@ -1,9 +1,10 @@
 """Intent: matches a clause to a tool call, and describes the call and its result in English."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.tools.tool import Risk, Tool
 
 CallFailure: TypeAlias = Literal["", "denied", "failed"]

@@ -1,10 +1,11 @@
 """Parser for results of memory.search: a JSON list of entries, an object that contains one, or plain lines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
+
+from sophon.lazy_dataclass import dataclass
 
 _LIST_FIELDS = ("results", "entries", "memories", "items")
 _TEXT_FIELDS = ("text", "content", "value")

@@ -5,8 +5,8 @@ Parses the layout of `sophon.plans.synthesis_prompt`; a test checks that both ma
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.offline.language.english import ensure_full_stop, to_second_person
 

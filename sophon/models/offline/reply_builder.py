@@ -1,9 +1,9 @@
 """Reply of the offline model: the tool calls to make or, once their results are present, a text about them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 from sophon.models.model import ModelRequest
 from sophon.models.offline.call_selection import ClauseProgress, intent_for_result, select_tool_calls, track_clauses

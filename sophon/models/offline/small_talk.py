@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.offline.introduction import CONNECT_TEXT, IDENTITY_TEXT, SHORT_INTRODUCTION, full_introduction
 from sophon.models.offline.language.english import ensure_full_stop, extract_content_words, to_second_person

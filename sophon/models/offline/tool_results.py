@@ -15,9 +15,12 @@ MAX_SHOWN_CHARACTERS = 1500
 _MAX_INLINE_REASON = 300
 
 _EDITED = re.compile(r"note: a person changed the arguments before approving; it ran with (\{[^\n]*\})\n")
-_DENIED = re.compile(r"denied:|error: (?:\S+ is of \w+ risk and nobody has approved|this call of \S+ is not the one)")
+_DENIED = re.compile(
+    r"denied:|blocked by \w+ \(\w+\):|blocked: the check before it failed:"
+    r"|error: (?:\S+ is of \w+ risk and nobody has approved|this call of \S+ is not the one)"
+)
 _FAILED = re.compile(r"error:")
-_FAILURE_PREFIX = re.compile(r"\s*(?:denied|error):")
+_FAILURE_PREFIX = re.compile(r"\s*(?:denied|blocked|error):")
 """Prefixes that the chain gives such results. The error of a tool that reads external text is inside the fence; a
 denial never is, so that external text cannot forge one."""
 

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.tool_results import parse_tool_result

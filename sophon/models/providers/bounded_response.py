@@ -18,6 +18,7 @@ _JSON_EXPANSION = 2
 """JSON writes a character of two bytes as six at worst, and of ASCII text little more than itself."""
 _ENVELOPE_BYTES = 256 * 1024
 """Room for what surrounds a reply in its body: ids, usage, log probabilities."""
+_STREAM_TYPES = ("text/event-stream", "application/x-ndjson")
 _STREAM_EXPANSION = 64
 """A delta of a stream repeats ids and names: three hundred bytes for a token of five."""
 
@@ -39,7 +40,7 @@ def find_body_limit(status: int, headers: Mapping[str, str], max_reply_bytes: in
     """
     if status >= 400:
         return MAX_ERROR_BYTES
-    is_stream = headers.get("content-type", "").startswith("text/event-stream")
+    is_stream = headers.get("content-type", "").startswith(_STREAM_TYPES)
     most = max_stream_bytes(max_reply_bytes) if is_stream else max_body_bytes(max_reply_bytes)
     length = headers.get("content-length", "")
     if length.isdecimal() and (len(length) > 18 or int(length) > most):

@@ -1,8 +1,7 @@
 """Provider defaults: customary environment variables for the key, and a default model, per provider type."""
 
-from dataclasses import dataclass
-
-from sophon.models.providers.provider_types import OPENAI, to_litellm_type
+from sophon.lazy_dataclass import dataclass
+from sophon.models.providers.provider_types import ANTHROPIC, OPENAI, to_litellm_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,7 @@ class ProviderDefaults:
 
 PROVIDER_DEFAULTS: tuple[ProviderDefaults, ...] = (
     ProviderDefaults("openai", OPENAI, ("OPENAI_API_KEY",), "gpt-5-mini"),
-    ProviderDefaults("anthropic", "anthropic", ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"),
+    ProviderDefaults("anthropic", ANTHROPIC, ("ANTHROPIC_API_KEY",), "claude-sonnet-4-6"),
     ProviderDefaults("gemini", "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-flash-latest"),
     ProviderDefaults("mistral", "mistral", ("MISTRAL_API_KEY",), "mistral-medium-latest"),
     ProviderDefaults("groq", "groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),

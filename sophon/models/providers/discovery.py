@@ -1,13 +1,13 @@
 """Provider discovery without settings: API keys in the environment, a local Ollama, else the offline model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from sophon.lazy_dataclass import dataclass
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.ollama_discovery import (
-    CONTEXT_LENGTH_VARIABLE,
     HOST_VARIABLE,
     list_ollama_models,
+    read_context_length,
     resolve_ollama_url,
     select_preferred_model,
 )
@@ -74,7 +74,6 @@ def _discover_ollama(address: str, environment: Mapping[str, str]) -> Discovered
     if not models:
         return None
     model = select_preferred_model(models)
-    length = environment.get(CONTEXT_LENGTH_VARIABLE, "").strip()
     settings = ProviderSettings(
         id=OLLAMA,
         type=OLLAMA,
@@ -82,7 +81,7 @@ def _discover_ollama(address: str, environment: Mapping[str, str]) -> Discovered
         base_url=address,
         function_calling=model.function_calling,
         # The configured prompt limit of the server, if set: Ollama truncates longer prompts silently.
-        context_window=int(length) if length.isdecimal() and int(length) else model.context_window,
+        context_window=read_context_length(environment) or model.context_window,
     )
     source = f" (from {HOST_VARIABLE})" if environment.get(HOST_VARIABLE) else ""
     return DiscoveredProvider(settings, f"Ollama answers at {address}{source} and has {model.name}")

@@ -1,12 +1,12 @@
 """Provider factory: create the active providers from settings and environment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError
+from sophon.lazy_dataclass import dataclass
 from sophon.models.capabilities import declare_capabilities
 from sophon.models.catalog import LITELLM, OLLAMA_TYPES, lookup_model_info
 from sophon.models.gateway.api_keys import ApiKeyPool
@@ -17,14 +17,18 @@ from sophon.models.providers.defaults import find_provider_defaults
 from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
 from sophon.models.providers.hosting import is_private_server
 from sophon.models.providers.http.transport import HttpTransport
+from sophon.models.providers.http_models import HTTP_TYPES, create_http_model, find_base_url
 from sophon.models.providers.litellm.model import LiteLLMModel
 from sophon.models.providers.model_info_overrides import override_info
-from sophon.models.providers.ollama_discovery import list_ollama_models, resolve_ollama_url, select_preferred_model
-from sophon.models.providers.openai.model import OPENAI_URL, OpenAIModel
+from sophon.models.providers.ollama_discovery import (
+    list_ollama_models,
+    read_context_length,
+    resolve_ollama_url,
+    select_preferred_model,
+)
 from sophon.models.providers.provider_types import (
     OFFLINE,
     OLLAMA,
-    OPENAI,
     OPENAI_COMPATIBLE,
     PYTHON,
     list_provider_types,
@@ -35,9 +39,6 @@ from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_en
 from sophon.plugins.import_paths import import_user_object
 from sophon.settings import ProviderSettings, Settings
 from sophon.settings.validation_errors import suggest_nearest
-
-OPENAI_URL_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
-"""Environment variables for OpenAI's base URL, as read by its client and litellm; BaseUrl in the settings wins."""
 
 
 def create_providers(
@@ -59,7 +60,7 @@ def create_providers(
     problems: list[str] = []
     for path, each in selected:
         try:
-            providers.append(_ProviderBuilder(each, path, context).build())
+            providers.append(_ProviderBuilder(each, path, context, is_discovered=not settings.providers).build())
         except SettingsError as error:
             problems += error.problems
     if problems:
@@ -89,7 +90,8 @@ class _BuildContext:
 class _ProviderBuilder:
     """Builds one provider; every problem is reported as a line that starts with `path`."""
 
-    def __init__(self, settings: ProviderSettings, path: str, context: _BuildContext) -> None:
+    def __init__(self, settings: ProviderSettings, path: str, context: _BuildContext, *, is_discovered: bool) -> None:
+        self._is_discovered = is_discovered
         self._settings = settings
         self._path = path
         self._context = context
@@ -120,24 +122,19 @@ class _ProviderBuilder:
             return [self._from_factory(factory)]
         if kind in find_entry_points(MODELS_GROUP):
             return [self._from_factory(load_entry_point(find_entry_points(MODELS_GROUP)[kind]))]
-        if kind in (OPENAI, OPENAI_COMPATIBLE):
-            return self._openai(self._openai_url())
-        if kind == OLLAMA:
-            address = self._settings.base_url or resolve_ollama_url(self._context.environment)
-            base, mark, query = address.partition("?")
-            return self._openai(f"{base.rstrip('/').removesuffix('/v1')}/v1{mark}{query}")
-        return self._litellm()
+        return self._http_models() if kind in HTTP_TYPES else self._litellm()
 
-    def _openai(self, url: str) -> list[Model]:
-        seconds = self._settings.timeout.total_seconds()
-        infos = [self._info(self._settings.type, name, url) for name in self._names()]
-        tags = self._settings.think_tags
-        has_think_tags = self._settings.type == OLLAMA if tags is None else tags
-        transport = self._context.transport
-        return [
-            OpenAIModel(info, base_url=url, timeout_seconds=seconds, has_think_tags=has_think_tags, transport=transport)
-            for info in infos
-        ]
+    def _http_models(self) -> list[Model]:
+        settings, transport = self._settings, self._context.transport
+        url, num_ctx = self._base_url(), self._num_ctx()
+        infos = [self._info(settings.type, name, url) for name in self._names()]
+        return [create_http_model(info, url, settings, transport, num_ctx=num_ctx) for info in infos]
+
+    def _num_ctx(self) -> int | None:
+        """Return the window that somebody has chosen. One that was discovered is the largest that the model can have,
+        and would occupy memory for all of it.
+        """
+        return read_context_length(self._context.environment) if self._is_discovered else self._settings.context_window
 
     def _litellm(self) -> list[Model]:
         prefix = to_litellm_type(self._settings.type)
@@ -178,15 +175,13 @@ class _ProviderBuilder:
             raise self._problem("Models", "name at least one model")
         return (defaults.default_model,)
 
-    def _openai_url(self) -> str:
-        if self._settings.base_url is not None:
-            return self._settings.base_url
-        if self._settings.type == OPENAI_COMPATIBLE:
+    def _base_url(self) -> str:
+        url = find_base_url(self._settings, self._context.environment)
+        if url is None:
             raise self._problem(
-                "BaseUrl", f"a provider of type {OPENAI_COMPATIBLE!r} needs one, such as https://host/v1"
+                "BaseUrl", f"a provider of type {self._settings.type!r} needs one, such as https://host/v1"
             )
-        values = (self._context.environment.get(name, "").strip() for name in OPENAI_URL_VARIABLES)
-        return next(filter(None, values), OPENAI_URL)
+        return url
 
     def _check_type(self) -> None:
         kind, types = self._settings.type, list_provider_types() | find_entry_points(MODELS_GROUP).keys()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from sophon.messages import Message
 from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 
 
@@ -18,6 +19,12 @@ class ModelWithOverrides:
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the wrapped model."""
         return await self._model.complete(request)
+
+    def prepare_message(self, message: Message) -> None:
+        """Have the wrapped model prepare a message if it does."""
+        prepare = getattr(self._model, "prepare_message", None)
+        if prepare is not None:
+            prepare(message)
 
     async def aclose(self) -> None:
         """Close the wrapped model if it has an `aclose`."""

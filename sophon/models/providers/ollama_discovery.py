@@ -4,9 +4,10 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
+
+from sophon.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -51,6 +52,12 @@ def resolve_ollama_url(environment: Mapping[str, str]) -> str:
         host = "127.0.0.1"
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - only replaced, never bound
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def read_context_length(environment: Mapping[str, str]) -> int | None:
+    """Return the context length that the server is configured for, in tokens; None if the environment has none."""
+    text = environment.get(CONTEXT_LENGTH_VARIABLE, "").strip()
+    return int(text) or None if text.isascii() and text.isdecimal() and len(text) <= 18 else None
 
 
 def list_ollama_models(base_url: str, timeout_seconds: float = DISCOVERY_TIMEOUT_SECONDS) -> list[OllamaModel]:

@@ -13,10 +13,11 @@ _PROVIDER_LIST_FILE = "provider_endpoints_support_backup.json"
 
 OPENAI = "openai"
 OPENAI_COMPATIBLE = "openai_compatible"
+ANTHROPIC = "anthropic"
 OLLAMA = "ollama"
 OFFLINE = "offline"
 PYTHON = "python"
-BUILTIN_TYPES = frozenset({OPENAI, OPENAI_COMPATIBLE, OLLAMA, OFFLINE, PYTHON, LITELLM})
+BUILTIN_TYPES = frozenset({OPENAI, OPENAI_COMPATIBLE, ANTHROPIC, OLLAMA, OFFLINE, PYTHON, LITELLM})
 """The types with an adapter of their own, and `litellm`, which delegates everything to litellm."""
 LITELLM_TYPE_ALIASES = {
     "google": "gemini",

@@ -3,6 +3,7 @@
 import zoneinfo
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -25,7 +26,7 @@ def _time_zone(name: str) -> str:
 
 
 def _no_limits() -> "dict[str, ProviderBudgetSettings]":
-    return {EVERY_PROVIDER: ProviderBudgetSettings()}
+    return {EVERY_PROVIDER: ProviderBudgetSettings.defaults()}
 
 
 class ProviderBudgetSettings(SettingsSection):
@@ -64,12 +65,18 @@ class BudgetSettings(SettingsSection):
     time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
-    turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings, description="Budget of one turn.")
+    turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")
     default_prices: PriceSettings | None = Field(
         default=None,
         description="Price charged for models whose price is unknown; "
         "null: such a model of a hosted provider is refused while a cost limit is in force.",
     )
+
+    @cached_property
+    def has_provider_limits(self) -> bool:
+        """Whether any provider has a limit."""
+        entries = self.providers.values()
+        return any(entry.daily_tokens is not None or entry.monthly_cost is not None for entry in entries)
 
     def limits_for(self, provider: str) -> ProviderBudgetSettings:
         """Return the limits of a provider: its own entry as a whole, else that of `*`, else no limits."""

@@ -85,14 +85,13 @@ class RetentionSettings(SettingsSection):
         ge=1,
         description="Days that usage is kept for reports; budgets do not need it.",
     )
-    audit: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
+    audit: WholeNumber | None = Field(default=30, ge=1, description="Days that the audit log is kept.")
     traces: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each setting of data that this version does not store."""
-        for key, value in (("Audit", self.audit), ("Traces", self.traces)):
-            if value is not None:
-                yield key, f"this version stores no {key.lower()}; remove the setting"
+        if self.traces is not None:
+            yield "Traces", "this version stores no traces; remove the setting"
 
 
 class HubUserSettings(SettingsSection):
@@ -108,6 +107,17 @@ class HubUserSettings(SettingsSection):
         """Yield why the id cannot be one."""
         if problem := find_id_problem(self.id):
             yield "Id", problem
+
+
+class HubIssuerSettings(SettingsSection):
+    """An issuer of JSON Web Tokens that are accepted as log-ins of the users."""
+
+    issuer: str = Field(min_length=1, description="Claim `iss` of its tokens.")
+    audience: str = Field(min_length=1, description="Claim `aud` of tokens for this host.")
+    algorithm: Annotated[Literal["RS256", "PS256", "ES256", "EdDSA", "HS256"], CaseInsensitive()] = Field(
+        description="The only algorithm that is accepted, whatever a token names."
+    )
+    key: Secret = Field(description="Public key in PEM; for HS256 the shared secret, of at least 32 bytes.")
 
 
 class HubSettings(SettingsSection):
@@ -146,8 +156,15 @@ class HubSettings(SettingsSection):
         description="Users of the host; without any there is one local user, and Host must be a loopback address.",
     )
 
+    issuers: tuple[HubIssuerSettings, ...] = Field(
+        default=(),
+        description="Issuers of JSON Web Tokens; the claim `sub` names the user in Users, others are refused.",
+    )
+
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield conflicts of a host that is open to other machines or web pages without users."""
+        if self.issuers and not self.users:
+            yield "Issuers", "a token names a user of Hub.Users, and there are none; add the users"
         if "*" in self.allowed_origins and not _is_loopback(self.host):
             yield "AllowedOrigins", f"'*' allows every web page, and {self.host!r} is not a loopback address"
         if "*" in self.allowed_origins and not self.users:
@@ -217,9 +234,9 @@ class WhatsAppSettings(SettingsSection):
 class ChannelsSettings(SettingsSection):
     """Channels: integrations with messaging platforms."""
 
-    telegram: TelegramSettings = Field(default_factory=TelegramSettings, description="The Telegram channel.")
+    telegram: TelegramSettings = Field(default_factory=TelegramSettings.defaults, description="The Telegram channel.")
     whatsapp: WhatsAppSettings = Field(
-        default_factory=WhatsAppSettings, alias="WhatsApp", description="The WhatsApp channel."
+        default_factory=WhatsAppSettings.defaults, alias="WhatsApp", description="The WhatsApp channel."
     )
 
 

@@ -49,7 +49,9 @@ class ProviderSettings(SettingsSection):
         default=None, description="For `python`: a function of yours that returns the model."
     )
     context_window: WholeNumber | None = Field(
-        default=None, ge=1, description="Context window of its models, in tokens; null uses the catalog."
+        default=None,
+        ge=1,
+        description="Context window of its models, in tokens; null uses the catalog. `ollama` loads a model with it.",
     )
     function_calling: Flag | None = Field(
         default=None, description="Whether its models support native tool calls; null uses the catalog."
@@ -63,7 +65,11 @@ class ProviderSettings(SettingsSection):
     think_tags: Flag | None = Field(
         default=None,
         description="Whether its models write their reasoning between `<think>` tags, which then is no part of the "
-        "answer; null means only for `ollama`. For servers with OpenAI's API.",
+        "answer; null means only for `ollama`. For servers with OpenAI's API, and `ollama`.",
+    )
+    keep_alive: Duration | None = Field(
+        default=None,
+        description="For `ollama`: time that a model stays loaded after a request; null leaves it to the server.",
     )
     prices: PriceSettings | None = Field(default=None, description="Price of its models; null uses the catalog.")
     timeout: Duration = Field(

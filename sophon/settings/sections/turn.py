@@ -1,4 +1,4 @@
-"""Settings sections of a turn: agentic loop, context window, tools, plans, approvals, chain, memory and guards.
+"""Settings sections of a turn: agentic loop, context window, tools, plans, approvals, chain and memory.
 
 Source of the defaults: Sophon's orchestration guide, and design.md 4 where the guide gives no number.
 """
@@ -6,11 +6,12 @@ Source of the defaults: Sophon's orchestration guide, and design.md 4 where the 
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.alias_generators import to_pascal
 
+from sophon.settings.autonomy import AUTONOMY
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -82,7 +83,8 @@ class AgentExecutionSettings(SettingsSection):
         default=500, ge=1, description="Upper bound of that number, wherever it is set."
     )
     loop_detection: LoopDetectionSettings = Field(
-        default_factory=LoopDetectionSettings, description="When repeated tool calls are warned of and refused."
+        default_factory=LoopDetectionSettings.defaults,
+        description="When repeated tool calls are warned of and refused.",
     )
     plan_max_steps: WholeNumber = Field(default=20, ge=1, description="Maximum number of steps of a plan.")
     max_execution_time: Duration = Field(
@@ -157,9 +159,17 @@ class PlanningSettings(SettingsSection):
     )
 
 
+AutonomyMode = Annotated[Literal["Assist", "Semi", "Full"], CaseInsensitive()]
+
+
 class ApprovalSettings(SettingsSection):
     """When a tool call needs approval, and what happens when the approval times out."""
 
+    autonomy: AutonomyMode | None = Field(
+        default=None,
+        description="Assist: every call needs approval. Semi: from High risk on. Full: Critical ones only. Sets "
+        "AskFrom and AutoApproveUpTo, and tools with dangerous names count as High; null leaves it to those two.",
+    )
     ask_from: RiskSetting = Field(default="High", description="Calls of this risk and above need approval.")
     timeout: Duration = Field(default=timedelta(minutes=5), description="Time after which a pending approval expires.")
     on_timeout: Annotated[Literal["Deny", "Halt", "Park"], CaseInsensitive()] = Field(
@@ -172,6 +182,28 @@ class ApprovalSettings(SettingsSection):
     four_eyes: Flag = Field(
         default=False, description="Whether calls of Critical risk need an operator other than the person who asked."
     )
+    grant_expiry: Duration = Field(
+        default=timedelta(days=30), description="Time after which an approval in advance (a grant) ends."
+    )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a setting that is not what the autonomy mode sets it to."""
+        for name, value in self._list_set_by_mode():
+            if name in self.model_fields_set and getattr(self, name) != value:
+                yield (
+                    to_pascal(name),
+                    f"{getattr(self, name)} contradicts Autonomy {self.autonomy}, which sets it to {value or 'null'}; "
+                    "remove one of the two",
+                )
+
+    @model_validator(mode="after")
+    def _apply_autonomy(self) -> Self:
+        for name, value in self._list_set_by_mode():
+            object.__setattr__(self, name, value)  # frozen for everybody else
+        return self
+
+    def _list_set_by_mode(self) -> list[tuple[str, str | None]]:
+        return list(AUTONOMY[self.autonomy].items()) if self.autonomy is not None else []
 
 
 class ChainSettings(SettingsSection):
@@ -214,10 +246,6 @@ class ToolsSettings(SettingsSection):
     max_timeout: Duration = Field(
         default=timedelta(minutes=10), description="Longest timeout of a tool call, also of a tool that sets its own."
     )
-
-
-class GuardsSettings(SettingsSection):
-    """Guards around tool calls. This section has no keys."""
 
 
 class MemorySettings(SettingsSection):

@@ -1,10 +1,10 @@
 """Merging of settings layers: the later layer wins, mappings are merged, lists and secrets are replaced."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from sophon.lazy_dataclass import dataclass
 from sophon.settings.types.introspection import (
     FieldType,
     get_entry_type,

@@ -52,6 +52,11 @@ class Secret:
         return self._value if self._kind == ENV_KEY else None
 
     @property
+    def file(self) -> Path | None:
+        """Path of the file that holds the secret; None for another source."""
+        return Path(self._value).expanduser() if self._kind == FILE_KEY else None
+
+    @property
     def source_description(self) -> str:
         """Source of the secret, for messages: `environment variable X`, `file /run/x`, `the settings`."""
         if self._kind == ENV_KEY:

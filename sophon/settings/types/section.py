@@ -28,6 +28,11 @@ class SettingsSection(BaseModel):
         defer_build=True,  # validators are built at first use: importing stays cheap
     )
 
+    @classmethod
+    def defaults(cls) -> Self:
+        """Return the section with its defaults only, without validation: it would build a validator per section."""
+        return cls.model_construct()
+
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield (key, sentence) for every conflict between settings of this section."""
         yield from ()

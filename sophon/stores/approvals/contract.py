@@ -1,10 +1,10 @@
 """The approval store's contract: approval requests and their decisions."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ class InMemoryApprovalStore:
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.get_or_create`."""
+        return self.add(request, at)
+
+    def add(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """Add a request unless its id is known; return its record."""
         return self._records.setdefault(request.id, ApprovalRecord(request, at))
 
     async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:

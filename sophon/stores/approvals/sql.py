@@ -11,8 +11,8 @@ from sophon.errors import NotFound
 from sophon.stores.approvals.contract import ApprovalRecord, turn_id_from_request
 from sophon.stores.runs.contract import UNFINISHED_STATUSES
 from sophon.stores.runs.sql_statements import UPDATE_SIGNAL
+from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import approvals, runs
 
@@ -58,13 +58,7 @@ class SqlApprovalStore:
 
 
 def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
-    question = {
-        "id": request.id,
-        "session_id": request.session_id,
-        "request": request.to_json(),
-        "asked_at": at,
-    }
-    connection.execute(build_insert(connection.dialect.name, approvals).on_conflict_do_nothing(), question)
+    insert_request(connection, request, at)
     return _get(connection, request.id)
 
 

@@ -1,9 +1,11 @@
 """The channel state's contract: small values that channels keep across restarts, each under its own key."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
+
+from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

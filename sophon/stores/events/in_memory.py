@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from datetime import datetime
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.sessions.records import session_not_found
@@ -16,6 +17,7 @@ from sophon.stores.texts.in_memory import InMemoryTextStore
 class _EventList:
     last: int = 0
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
+    traces: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
 
     def drop(self, up_to: int) -> int:
         """Drop the events up to a seq; return how many."""
@@ -39,13 +41,15 @@ class InMemoryEventLog:
         if session_id not in self._sessions:
             raise session_not_found(session_id, self._sessions)
         log, now = self._logs[session_id], self._clock.now()
+        numbered = [event for event in events if not event.is_trace]
         log.events += [
             LoggedEvent(event.name, dict(event.data), event.task_id, seq, now, event.texts)
-            for seq, event in enumerate(events, start=log.last + 1)
+            for seq, event in enumerate(numbered, start=log.last + 1)
         ]
+        log.traces += [replace(event, data=dict(event.data), at=event.at or now) for event in events if event.is_trace]
         for event in events:
             await self._texts.add(session_id, event.texts)
-        log.last += len(events)
+        log.last += len(numbered)
         return log.last
 
     async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
@@ -56,6 +60,11 @@ class InMemoryEventLog:
         start = max(0, seq - log.last + len(log.events))
         return [_copy(event) for event in log.events[start : start + max(limit, 0)]]
 
+    async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
+        """See `EventLog.list_traces`."""
+        log = self._logs.get(session_id)
+        return [replace(_copy(each), is_trace=True) for each in log.traces if each.task_id == task_id] if log else []
+
     async def last_seq(self, session_id: str) -> int:
         """See `EventLog.last_seq`."""
         log = self._logs.get(session_id)
@@ -64,17 +73,26 @@ class InMemoryEventLog:
     async def trim(self, session_id: str, keep: int) -> int:
         """See `EventLog.trim`."""
         log = self._logs.get(session_id)
-        return self._drop(session_id, log.last - max(keep, 0)) if log else 0
+        if log is None:
+            return 0
+        del log.traces[: max(0, len(log.traces) - max(keep, 0))]
+        return self._drop(session_id, log.last - max(keep, 0))
 
     async def expire(self, before: datetime) -> int:
         """See `EventLog.expire`."""
-        return sum(self._drop(each, _last_before(log.events, before)) for each, log in self._logs.items())
+        dropped = 0
+        for session_id, log in self._logs.items():
+            if up_to := _last_before(log.events, before):
+                log.traces = [each for each in log.traces if each.at is not None and each.at >= before]
+            dropped += self._drop(session_id, up_to)
+        return dropped
 
     def _drop(self, session_id: str, up_to: int) -> int:
         log = self._logs[session_id]
         dropped = log.drop(up_to)
         if dropped:
-            self._texts.keep_only(session_id, {each for event in log.events for each in event.texts})
+            kept = [*log.events, *log.traces]
+            self._texts.keep_only(session_id, {each for event in kept for each in event.texts})
         return dropped
 
     def _forget(self, session_id: str) -> None:

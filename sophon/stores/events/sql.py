@@ -1,4 +1,4 @@
-"""SQL event log: a row per event, and a row per session with its last seq."""
+"""SQL event log: a row per event or trace, and a row per session with its last seq."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.sql import session_not_found_error
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import event_logs, events, sessions
+from sophon.stores.sql.schema import event_logs, events, sessions, traces
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
 
 EXPIRE_BATCH_SIZE = 5000
@@ -23,6 +23,13 @@ _ADVANCE_SEQ = PreparedStatement(
     lambda _: update(event_logs).where(_BY_SESSION).values(last_seq=event_logs.c.last_seq + bindparam("more"))
 )
 _INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
+_INSERT_TRACES = PreparedStatement(lambda _: insert(traces), ["log", "name", "task_id", "data", "at"])
+_SELECT_TRACES = (
+    select(traces.c.name, traces.c.data, traces.c.task_id, traces.c.at)
+    .join(event_logs, traces.c.log == event_logs.c.number)
+    .where(_BY_SESSION, traces.c.task_id == bindparam("task"))
+    .order_by(traces.c.number)
+)
 _SELECT_AFTER = (
     select(events.c.name, events.c.data, events.c.task_id, events.c.seq, events.c.at)
     .join(event_logs, events.c.log == event_logs.c.number)
@@ -52,6 +59,16 @@ class SqlEventLog:
             lambda connection: [LoggedEvent(*row) for row in connection.execute(_SELECT_AFTER, wanted)]
         )
 
+    async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
+        """See `EventLog.list_traces`."""
+        wanted = {"which": session_id, "task": task_id}
+        return await self._database.read(
+            lambda connection: [
+                LoggedEvent(name, data, task, at=at, is_trace=True)
+                for name, data, task, at in connection.execute(_SELECT_TRACES, wanted)
+            ]
+        )
+
     async def last_seq(self, session_id: str) -> int:
         """See `EventLog.last_seq`."""
         return await self._database.read(partial(select_last_seq, session_id=session_id))
@@ -79,7 +96,8 @@ def add_events(
 
     `text_writer` is the one that the transaction has used for that session.
     """
-    growth = {"which": session_id, "more": len(new)}
+    numbered = [event for event in new if not event.is_trace]
+    growth = {"which": session_id, "more": len(numbered)}
     if not _ADVANCE_SEQ.execute(connection, growth):
         _create_log(connection, session_id)
         _ADVANCE_SEQ.execute(connection, growth)
@@ -88,7 +106,12 @@ def add_events(
     number, last_seq = found
     rows = [
         {"log": number, "seq": seq, "name": event.name, "task_id": event.task_id, "data": event.data, "at": at}
-        for seq, event in enumerate(new, start=last_seq - len(new) + 1)
+        for seq, event in enumerate(numbered, start=last_seq - len(numbered) + 1)
+    ]
+    trace_rows = [
+        {"log": number, "name": event.name, "task_id": event.task_id, "data": event.data, "at": event.at or at}
+        for event in new
+        if event.is_trace
     ]
     if any(event.texts for event in new):
         writer = text_writer or TextWriter(connection, session_id)
@@ -96,6 +119,8 @@ def add_events(
             writer.insert(text_id, text)
     if rows:
         _INSERT_EVENTS.execute_many(connection, rows)
+    if trace_rows:
+        _INSERT_TRACES.execute_many(connection, trace_rows)
     return last_seq
 
 
@@ -113,12 +138,20 @@ def _create_log(connection: Connection, session_id: str) -> None:
 
 def _trim(connection: Connection, session_id: str, keep: int) -> int:
     found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
-    return _drop(connection, found[0], found[1] - keep) if found is not None else 0
+    if found is None:
+        return 0
+    older = select(traces.c.number).where(traces.c.log == found[0]).order_by(traces.c.number.desc()).offset(keep)
+    last = connection.execute(older.limit(1)).scalar()
+    if last is not None:
+        connection.execute(delete(traces).where(traces.c.log == found[0], traces.c.number <= last))
+    return _drop(connection, found[0], found[1] - keep)
 
 
 def _expire(connection: Connection, before: datetime) -> int:
     old = select(events.c.log, events.c.seq).where(events.c.at < before).limit(EXPIRE_BATCH_SIZE).subquery()
     ends = connection.execute(select(old.c.log, func.max(old.c.seq)).group_by(old.c.log)).all()
+    for log, _ in ends:
+        connection.execute(delete(traces).where(traces.c.log == log, traces.c.at < before))
     return sum(_drop(connection, log, up_to) for log, up_to in ends)
 
 

@@ -1,7 +1,8 @@
 """The maintenance contract: whether a store is intact and writable, the space it uses, and how space is returned."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The memory store's contract: long-term memory entries and their search."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
+
+from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

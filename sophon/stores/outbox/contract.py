@@ -1,10 +1,11 @@
 """The outbox's contract: outbound messages with a delivery status, stored so that no reply is lost."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 
 OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]

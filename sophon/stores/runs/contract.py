@@ -9,13 +9,17 @@ again. The first outcome is final: a run that has one never changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.runs.staged_writes import NOTHING_STAGED, StagedWrites
+from sophon.stores.runs.staged_writes import LogWrite as LogWrite
+from sophon.stores.usage.contract import UsageRow
 
 if TYPE_CHECKING:
     from sophon.stores.sessions.contract import SessionRecord
@@ -58,8 +62,9 @@ class Run:
     The creator sets the first seven fields; the store maintains the others. `origin` says where the reply goes (a chat
     id), `options` holds what came with the message (stream, model, planning, max_iterations); both are plain JSON.
     `order` increases from run to run over all sessions. `started_at` is the time of the first start, `starts` the
-    number of starts. `checkpoint` is a `ctx.state()`, `waiting_for` the ids of pending approvals. `response` holds
-    text, finish_reason, usage.
+    number of starts. `checkpoint` is what was stored last, without its logs (`RunStore.load_logs`); a checkpoint
+    without logs is a `ctx.state()`. `waiting_for` holds the ids of pending approvals, `response` text, finish_reason
+    and usage.
     """
 
     id: str
@@ -116,10 +121,14 @@ class PendingRun:
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """Result of `accept`; `created` is False if the same message had been accepted before."""
+    """Result of `accept`; `created` is False if the same message had been accepted before.
+
+    `seq` is the session's last event seq if the message was accepted now, so its n events are the n up to it.
+    """
 
     run: Run
     created: bool
+    seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +136,15 @@ class BeginResult:
     """Result of `begin`: the run and what to do with it.
 
     `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
-    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run.
+    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run. Unless it is over,
+    `seq` is the session's last event seq, and `last_record_seq` the seq of the last record that was added, 0 if none
+    was.
     """
 
     run: Run
     verdict: BeginVerdict
+    seq: int = 0
+    last_record_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,42 +160,76 @@ class FinishResult:
     last_record_seq: int = 0
 
 
-OutcomeEventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
-"""Builds the terminal events of a run, given the seq of the last record that was added to its session."""
+EventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
+"""Builds the events of a write, given the seq of the last record that it added to the session, 0 if it added none."""
 
 
 def no_events(last_record_seq: int) -> Sequence[LoggedEvent]:
-    """Return no events: the default for a run that nobody observes."""
+    """Return no events: the default for what nobody observes."""
     return ()
 
 
 class RunStore(Protocol):
-    """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session."""
+    """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session.
+
+    What is written together is stored all or none: `staged` writes first, records, then events. `events` is called
+    within the write, possibly in another thread.
+    """
 
     async def accept(
-        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+        self,
+        run: Run,
+        key: InboundKey | None = None,
+        *,
+        session_owner: str | None = None,
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> AcceptResult:
-        """Store a run and its de-duplication key in one write; creates the session if needed.
+        """Store a run, its de-duplication key, events and staged writes in one write; creates the session if needed.
 
-        A known key returns its existing run, whatever `run` says. `session_owner` is the owner of the session, by
-        default the run's owner if the session is created. Raises InputError if the run id exists, SessionTaken if the
-        session belongs to another than `session_owner`; nothing is written then.
+        A known key returns its existing run, whatever `run` says; then nothing is stored. `session_owner` is the owner
+        of the session, by default the run's owner if the session is created. Raises InputError if the run id exists,
+        SessionTaken if the session belongs to another than `session_owner`; nothing is written then.
         """
         ...
 
-    async def begin(self, run_id: str, at: datetime) -> BeginResult:
-        """Start or resume the run."""
+    async def begin(
+        self,
+        run_id: str,
+        at: datetime,
+        *,
+        records: Sequence["SessionRecord"] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
+    ) -> BeginResult:
+        """Start or resume the run; store session records and events with it, unless it is over."""
         ...
 
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
-        """Store the checkpoint, which the store owns from then on.
+    async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
+        """Store staged writes and events of a session in one write; return the session's last event seq.
 
-        Returns False, changing nothing, if the run is not running.
+        Raises NotFound for an unknown session or run.
         """
         ...
 
-    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
-        """Suspend a running run until people decide; return the run, unchanged if it was not running."""
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
+        """Store the checkpoint, which the store owns from then on, and write to its logs, all or nothing.
+
+        Returns False, changing nothing, if the run is not running. Writing the same again changes nothing.
+        """
+        ...
+
+    async def suspend(
+        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+    ) -> Run:
+        """Suspend a running run until people decide; return the run, unchanged if it was not running.
+
+        State and logs are stored as by `checkpoint`.
+        """
+        ...
+
+    async def load_logs(self, run_id: str) -> Mapping[int, Sequence[Any]]:
+        """Return the entries of the logs of the run's checkpoints by the log's number; empty for a finished run."""
         ...
 
     async def finish(
@@ -192,12 +239,14 @@ class RunStore(Protocol):
         *,
         records: Sequence["SessionRecord"] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: OutcomeEventFactory = no_events,
+        usage: Sequence[UsageRow] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> FinishResult:
-        """Store outcome, session records, outbound entries and terminal events in one write, all or none.
+        """Store outcome, session records, outbound entries, usage and terminal events in one write, all or none.
 
-        `events` is called within the write, possibly in another thread. The entries get the run's id. Checkpoint and
-        `waiting_for` are cleared. Of several outcomes the first wins.
+        The entries get the run's id. Checkpoint, its logs and `waiting_for` are cleared, and the journal of the run is
+        deleted. Of several outcomes the first wins; usage and staged writes are stored in any case.
         """
         ...
 

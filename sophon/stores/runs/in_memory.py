@@ -2,28 +2,34 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sophon.approvals import ApprovalRequest
 from sophon.clock import Clock
+from sophon.stores.audit.in_memory import InMemoryAuditStore
+from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.in_memory import InMemoryEventLog
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
+from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
+    EventFactory,
     FinishResult,
     InboundKey,
-    OutcomeEventFactory,
     PendingRun,
     Run,
     RunOutcome,
     RunStatus,
     no_events,
 )
+from sophon.stores.runs.staged_writes import NOTHING_STAGED, LogWrite, StagedWrites
 from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
@@ -37,7 +43,10 @@ from sophon.stores.runs.transitions import (
 )
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
+from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.references import cut_texts
+from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.usage.contract import UsageRow, UsageStore
 
 
 class InMemoryRunStore:
@@ -50,21 +59,38 @@ class InMemoryRunStore:
         sessions: InMemorySessionStore,
         outbox: InMemoryOutbox,
         events: InMemoryEventLog,
+        journal: InMemoryJournal,
+        usage: UsageStore,
+        audit: InMemoryAuditStore,
+        rates: InMemoryRateWindowStore,
+        data_labels: InMemoryDataLabelStore,
+        snapshots: InMemorySnapshotStore,
+        add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
+        self._add_request = add_request
         self._clock = clock
         self._rows = rows
         self._sessions, self._outbound, self._events = sessions, outbox, events
+        self._journal, self._usage, self._audit = journal, usage, audit
+        self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
         self._signalled: set[str] = set()
         self._by_session: defaultdict[str, list[str]] = defaultdict(list)
+        self._logs: dict[str, dict[int, list[Any]]] = {}
         self._inbound: dict[InboundKey, str] = {}
         self._keys: dict[str, InboundKey] = {}
         sessions.on_delete(self._delete_session)
 
     async def accept(
-        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+        self,
+        run: Run,
+        key: InboundKey | None = None,
+        *,
+        session_owner: str | None = None,
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
         known = self._inbound.get(key) if key is not None else None
@@ -81,32 +107,71 @@ class InMemoryRunStore:
         self._by_session[run.session_id].append(run.id)
         if key is not None:
             self._inbound[key], self._keys[run.id] = run.id, key
-        return AcceptResult(new, created=True)
+        return AcceptResult(new, created=True, seq=await self.record(run.session_id, staged, events(0)))
 
-    async def begin(self, run_id: str, at: datetime) -> BeginResult:
+    async def begin(
+        self,
+        run_id: str,
+        at: datetime,
+        *,
+        records: Sequence[SessionRecord] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
+    ) -> BeginResult:
         """See `RunStore.begin`."""
-        answer = begin_run(self._get(run_id), at)
-        self._rows[run_id] = answer.run
-        if answer.verdict == "begun":
+        session_id = self._get(run_id).session_id
+        await self.record(session_id, staged, ())
+        result = begin_run(self._get(run_id), at)
+        if result.verdict == "over":
+            return result
+        # What can fail comes first: an invalid record then leaves the run unchanged.
+        recorded = await self._sessions.append(session_id, records) if records else 0
+        if result.verdict == "begun":
+            self._rows[run_id] = result.run
             self._queued.discard(run_id)
             self._signalled.discard(run_id)
-        return answer
+        seq = await self._events.append(session_id, events(recorded))
+        return replace(result, run=self._rows[run_id], seq=seq, last_record_seq=recorded)
 
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+    async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
+        """See `RunStore.record`."""
+        for checkpoint in staged.checkpoints:
+            await self.checkpoint(checkpoint.run_id, checkpoint.state, checkpoint.logs)
+        for call in staged.calls:
+            self._journal.put(call.run_id, call.entry)
+        for approval in staged.approvals:
+            self._add_request(approval.request, approval.at)
+        self._audit.put(staged.audit)
+        self._rates.put(staged.rates)
+        self._data_labels.put(staged.labels)
+        self._snapshots.put(staged.snapshots)
+        return await self._events.append(session_id, events)
+
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
         """See `RunStore.checkpoint`."""
         run = self._get(run_id)
         if run.status != "running":
             return False
         self._rows[run_id] = replace(run, checkpoint=state)
+        self._write_logs(run_id, logs)
         return True
 
-    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+    async def suspend(
+        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+    ) -> Run:
         """See `RunStore.suspend`."""
         found = self._get(run_id)
         run = self._rows[run_id] = suspend_run(found, state, waiting_for)
-        if run is not found and not run.waiting_for:
-            self.signal(run_id)
+        if run is not found:
+            self._write_logs(run_id, logs)
+            if not run.waiting_for:
+                self.signal(run_id)
         return run
+
+    async def load_logs(self, run_id: str) -> Mapping[int, Sequence[Any]]:
+        """See `RunStore.load_logs`."""
+        self._get(run_id)
+        return {number: list(entries) for number, entries in self._logs.get(run_id, {}).items()}
 
     async def finish(
         self,
@@ -115,16 +180,21 @@ class InMemoryRunStore:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: OutcomeEventFactory = no_events,
+        usage: Sequence[UsageRow] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> FinishResult:
         """See `RunStore.finish`."""
         run = self._get(run_id)
         if run.is_finished:
-            return FinishResult(is_first=False, seq=await self._events.last_seq(run.session_id))
+            await self._usage.record(usage)
+            return FinishResult(is_first=False, seq=await self.record(run.session_id, staged, ()))
         # The only step that can fail comes first: an invalid record then leaves everything unchanged.
         recorded = await self._sessions.append(run.session_id, records) if records else 0
+        await self._usage.record(usage)
         await self._outbound.add(assign_run(run_id, outbound))
-        seq = await self._events.append(run.session_id, events(recorded))
+        seq = await self.record(run.session_id, staged, events(recorded))
+        await self._journal.delete(run_id)
         self._rows[run_id] = finish_run(run, outcome, self._clock.now())
         self._forget_unfinished(run_id)
         return FinishResult(True, seq, recorded)
@@ -232,7 +302,18 @@ class InMemoryRunStore:
         for run_id in self._by_session.pop(session_id, []):
             self._delete(run_id)
 
+    def _write_logs(self, run_id: str, writes: Sequence[LogWrite]) -> None:
+        if not writes:
+            return
+        logs = self._logs.setdefault(run_id, {})
+        for write in writes:
+            entries = logs.setdefault(write.log, [])
+            entries[write.start :] = write.entries
+            if not entries:
+                del logs[write.log]
+
     def _forget_unfinished(self, run_id: str) -> None:
+        self._logs.pop(run_id, None)
         self._unfinished.pop(run_id, None)
         self._queued.discard(run_id)
         self._signalled.discard(run_id)

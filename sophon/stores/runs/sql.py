@@ -1,7 +1,7 @@
 """SQL run store: a row per run, and a row per inbound message that was accepted with a key."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -9,24 +9,31 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, exists, func, select, update
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
+from sophon.stores.audit.sql import append_audit_events
+from sophon.stores.data_labels.sql import write_labels
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events, select_last_seq
 from sophon.stores.outbox.contract import OutboundEntry
-from sophon.stores.outbox.sql import add_entries
+from sophon.stores.outbox.sql_statements import add_entries
 from sophon.stores.outbox.transitions import assign_run, prepare_entries
+from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     UNFINISHED_STATUSES,
     AcceptResult,
     BeginResult,
+    EventFactory,
     FinishResult,
     InboundKey,
-    OutcomeEventFactory,
     PendingRun,
     Run,
     RunOutcome,
     RunStatus,
     no_events,
 )
+from sophon.stores.runs.sql_checkpoint_logs import delete_logs, load_entries, write_logs
+from sophon.stores.runs.staged_writes import NOTHING_STAGED, LogWrite, StagedWrites
 from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
@@ -40,19 +47,27 @@ from sophon.stores.runs.transitions import (
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.records import assign_seqs
 from sophon.stores.sessions.sql import add_records, create_session, find_session
+from sophon.stores.snapshots.sql import add_snapshots
+from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import inbound, outbound, runs
-from sophon.stores.texts.sql import TextWriter
+from sophon.stores.texts.sql import TextReader, TextWriter
+from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
+from sophon.stores.usage.contract import UsageRow
+from sophon.stores.usage.sql import record_usage
 
 
 @dataclass(frozen=True, slots=True)
-class _Finish:
-    outcome: RunOutcome
+class _Additions:
+    """What is stored together with a change of a run."""
+
     at: datetime
-    records: Sequence[SessionRecord]
-    outbound: Sequence[OutboundEntry]
-    events: OutcomeEventFactory
+    records: Sequence[SessionRecord] = ()
+    outbound: Sequence[OutboundEntry] = ()
+    usage: Sequence[UsageRow] = ()
+    events: EventFactory = no_events
+    staged: StagedWrites = NOTHING_STAGED
 
 
 class SqlRunStore:
@@ -63,24 +78,53 @@ class SqlRunStore:
         self._clock = clock
 
     async def accept(
-        self, run: Run, key: InboundKey | None = None, *, session_owner: str | None = None
+        self,
+        run: Run,
+        key: InboundKey | None = None,
+        *,
+        session_owner: str | None = None,
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
+        more = _Additions(self._clock.now(), events=events, staged=staged)
+        return await self._database.write(partial(_accept, run=run, key=key, session_owner=session_owner, more=more))
+
+    async def begin(
+        self,
+        run_id: str,
+        at: datetime,
+        *,
+        records: Sequence[SessionRecord] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
+    ) -> BeginResult:
+        """See `RunStore.begin`."""
+        now = self._clock.now()
+        more = _Additions(now, assign_seqs(records, 0, now), events=events, staged=staged)
+        return await self._database.write(partial(_begin, run_id=run_id, at=at, more=more))
+
+    async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
+        """See `RunStore.record`."""
         return await self._database.write(
-            partial(_accept, run=run, key=key, session_owner=session_owner, at=self._clock.now())
+            partial(_record, session_id=session_id, staged=staged, events=tuple(events), at=self._clock.now())
         )
 
-    async def begin(self, run_id: str, at: datetime) -> BeginResult:
-        """See `RunStore.begin`."""
-        return await self._database.write(partial(_begin, run_id=run_id, at=at))
-
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any]) -> bool:
+    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
         """See `RunStore.checkpoint`."""
-        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state))
+        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state, logs=logs))
 
-    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+    async def suspend(
+        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+    ) -> Run:
         """See `RunStore.suspend`."""
-        return await self._database.write(partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for)))
+        return await self._database.write(
+            partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for), logs=logs)
+        )
+
+    async def load_logs(self, run_id: str) -> Mapping[int, Sequence[Any]]:
+        """See `RunStore.load_logs`."""
+        return await self._database.read(partial(_load_logs, run_id=run_id))
 
     async def finish(
         self,
@@ -89,14 +133,15 @@ class SqlRunStore:
         *,
         records: Sequence[SessionRecord] = (),
         outbound: Sequence[OutboundEntry] = (),
-        events: OutcomeEventFactory = no_events,
+        usage: Sequence[UsageRow] = (),
+        events: EventFactory = no_events,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> FinishResult:
         """See `RunStore.finish`."""
         now = self._clock.now()
-        write = _Finish(
-            outcome, now, assign_seqs(records, 0, now), prepare_entries(assign_run(run_id, outbound), now), events
-        )
-        return await self._database.write(partial(_finish, run_id=run_id, write=write))
+        entries = prepare_entries(assign_run(run_id, outbound), now)
+        more = _Additions(now, assign_seqs(records, 0, now), entries, usage, events, staged)
+        return await self._database.write(partial(_finish, run_id=run_id, outcome=outcome, more=more))
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""
@@ -183,7 +228,7 @@ def _list(connection: Connection, query: Select[*tuple[Any, ...]], before: str |
 
 
 def _accept(
-    connection: Connection, run: Run, key: InboundKey | None, session_owner: str | None, at: datetime
+    connection: Connection, run: Run, key: InboundKey | None, session_owner: str | None, more: _Additions
 ) -> AcceptResult:
     known = _find_by_key(connection, key) if key is not None else None
     if known is not None:
@@ -192,16 +237,19 @@ def _accept(
         raise run_id_taken(run.id)
     if session_owner is not None:
         check_session_owner(run, find_session(connection, run.session_id), session_owner)
-    create_session(connection, run.session_id, session_owner or run.owner, at)
-    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, at))
+    create_session(connection, run.session_id, session_owner or run.owner, more.at)
+    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at))
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
     if key is not None:
         statements.INSERT_INBOUND_KEY.execute(connection, {**asdict(key), "run": inserted[0]})
-    return AcceptResult(accept_run(run, inserted[0], at), created=True)
+    _write_staged(connection, more.staged)
+    seq = _add_events(connection, run.session_id, more.events(0), more.at)
+    return AcceptResult(accept_run(run, inserted[0], more.at), created=True, seq=seq)
 
 
-def _begin(connection: Connection, run_id: str, at: datetime) -> BeginResult:
+def _begin(connection: Connection, run_id: str, at: datetime, more: _Additions) -> BeginResult:
+    _write_staged(connection, more.staged)
     result = begin_run(_get(connection, run_id), at)
     if result.verdict == "begun":
         run = result.run
@@ -215,57 +263,120 @@ def _begin(connection: Connection, run_id: str, at: datetime) -> BeginResult:
                 "new_waiting_for": run.waiting_for,
             },
         )
-    return result
+    if result.verdict == "over":
+        return result
+    session_id, writer = result.run.session_id, None
+    recorded = 0
+    if more.records:
+        writer = TextWriter(connection, session_id)
+        recorded = add_records(connection, session_id, more.records, owner="", text_writer=writer)
+    return replace(
+        result,
+        seq=_add_events(connection, session_id, more.events(recorded), more.at, writer),
+        last_record_seq=recorded,
+    )
 
 
-def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any]) -> bool:
+def _record(
+    connection: Connection, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent], at: datetime
+) -> int:
+    _write_staged(connection, staged)
+    return _add_events(connection, session_id, events, at)
+
+
+def _write_staged(connection: Connection, staged: StagedWrites) -> None:
+    for checkpoint in staged.checkpoints:
+        _checkpoint(connection, checkpoint.run_id, checkpoint.state, checkpoint.logs)
+    for call in staged.calls:
+        put_entry(connection, call.run_id, call.entry)
+    for approval in staged.approvals:
+        insert_request(connection, approval.request, approval.at)
+    append_audit_events(connection, staged.audit)
+    add_rate_events(connection, staged.rates)
+    write_labels(connection, staged.labels)
+    add_snapshots(connection, staged.snapshots)
+
+
+def _add_events(
+    connection: Connection,
+    session_id: str,
+    events: Sequence[LoggedEvent],
+    at: datetime,
+    writer: TextWriter | None = None,
+) -> int:
+    """Append events, if there are any, and return the session's last event seq."""
+    return add_events(connection, session_id, events, at, writer) if events else select_last_seq(connection, session_id)
+
+
+def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite]) -> bool:
     found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
-    encoded = TextWriter(connection, found[0]).encode(state)
-    values = {"which": run_id, "running": "running", "state": encoded}
-    return bool(statements.UPDATE_CHECKPOINT.execute(connection, values))
+    session_id, _, number, _ = found
+    writer = TextWriter(connection, session_id)
+    values = {"which": run_id, "running": "running", "state": writer.encode(state)}
+    if not statements.UPDATE_CHECKPOINT.execute(connection, values):
+        return False
+    write_logs(connection, number, logs, writer)
+    return True
 
 
-def _suspend(connection: Connection, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
+def _suspend(
+    connection: Connection,
+    run_id: str,
+    state: Mapping[str, Any],
+    waiting_for: Sequence[str],
+    logs: Sequence[LogWrite],
+) -> Run:
     found = _get(connection, run_id)
     run = suspend_run(found, state, waiting_for)
     if run is not found:
-        checkpoint = TextWriter(connection, run.session_id).encode(run.checkpoint)
+        writer = TextWriter(connection, run.session_id)
+        checkpoint = writer.encode(run.checkpoint)
         changes: dict[str, Any] = {"status": run.status, "checkpoint": checkpoint, "waiting_for": run.waiting_for}
         if not run.waiting_for:
             changes["signalled"] = True
         connection.execute(statements.UPDATE_SUSPEND.values(changes), {"which": run_id})
+        write_logs(connection, run.order, logs, writer)
     return run
 
 
-def _finish(connection: Connection, run_id: str, write: _Finish) -> FinishResult:
+def _load_logs(connection: Connection, run_id: str) -> Mapping[int, Sequence[Any]]:
     found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
-    session_id, finished_at = found
+    return load_entries(connection, found[2], TextReader(connection, found[0]))
+
+
+def _finish(connection: Connection, run_id: str, outcome: RunOutcome, more: _Additions) -> FinishResult:
+    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+    if found is None:
+        raise _not_found(connection, run_id)
+    session_id, finished_at, number, has_checkpoint = found
+    record_usage(connection, more.usage)
+    _write_staged(connection, more.staged)
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
-    outcome, writer = write.outcome, TextWriter(connection, session_id)
+    writer = TextWriter(connection, session_id)
     # Before the outcome, whose text consists of their texts.
-    recorded = add_records(connection, session_id, write.records, owner="", text_writer=writer) if write.records else 0
+    recorded = add_records(connection, session_id, more.records, owner="", text_writer=writer) if more.records else 0
     statements.UPDATE_FINISH.execute(
         connection,
         {
             "which": run_id,
             "new_status": outcome.status,
-            "new_finished_at": write.at,
+            "new_finished_at": more.at,
             "new_checkpoint": None,
             "new_waiting_for": (),
             "new_response": writer.encode(outcome.response),
             "new_error": statements.error_to_json(outcome.error),
         },
     )
-    add_entries(connection, write.outbound)
-    events = write.events(recorded)
-    if not events:
-        return FinishResult(True, select_last_seq(connection, session_id), recorded)
-    return FinishResult(True, add_events(connection, session_id, events, write.at, writer), recorded)
+    if has_checkpoint or more.staged.checkpoints:
+        delete_logs(connection, number)
+    add_entries(connection, more.outbound)
+    delete_entries(connection, run_id)
+    return FinishResult(True, _add_events(connection, session_id, more.events(recorded), more.at, writer), recorded)
 
 
 def _request_cancel(connection: Connection, run_id: str) -> Run:

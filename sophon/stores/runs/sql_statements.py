@@ -22,7 +22,9 @@ HEAD_COLUMNS = tuple(null().label("checkpoint") if column is runs.c.checkpoint e
 """The columns of a run in a list that needs no checkpoint."""
 SELECT_RUN = PreparedStatement(lambda _: select(*COLUMNS).where(BY_ID))
 SELECT_NUMBER = PreparedStatement(lambda _: select(runs.c.number).where(BY_ID))
-SELECT_OUTCOME = PreparedStatement(lambda _: select(runs.c.session_id, runs.c.finished_at).where(BY_ID))
+SELECT_OUTCOME = PreparedStatement(
+    lambda _: select(runs.c.session_id, runs.c.finished_at, runs.c.number, runs.c.checkpoint.is_not(None)).where(BY_ID)
+)
 SELECT_BY_INBOUND_KEY = PreparedStatement(
     lambda _: (
         select(*COLUMNS)

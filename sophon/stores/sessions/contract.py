@@ -1,13 +1,14 @@
 """The session store's contract: conversations, their records and the newest compaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.security import redact_message
-from sophon.slotted_dataclass import slotted_dataclass
+from sophon.slotted_dataclass import new_dict, slotted_dataclass
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
 
@@ -25,7 +26,7 @@ class SessionRecord:
     kind: RecordKind
     run_id: str
     message: Message | None = None
-    data: Mapping[str, Any] = field(default_factory=lambda: {})
+    data: Mapping[str, Any] = field(default_factory=new_dict)
     seq: int = 0
     at: datetime | None = None
 
@@ -48,12 +49,14 @@ class History:
 
     `prefix_cache` is a cache that belongs to the session. It maps a name to (n, value): a fact about the first n
     messages, which never change. A store that keeps it between turns saves them a scan of the whole history.
+    `is_decoded`: the messages were read from a database, and those that no fact is about were never counted.
     """
 
     messages: list[Message]
     compaction: Compaction | None = None
     model: str | None = None
-    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=lambda: {})
+    prefix_cache: dict[str, tuple[int, int]] = field(default_factory=new_dict)
+    is_decoded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.errors import InputError
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
@@ -54,6 +55,7 @@ class InMemorySessionStore:
         self._sessions: dict[str, _Session] = {}
         self._numbers = itertools.count()
         self._delete_callbacks: list[Callable[[str], None]] = []
+        self._fork_callbacks: list[Callable[[str, str], None]] = []
 
     async def load_history(self, session_id: str) -> History:
         """See `SessionStore.load_history`. Makes one shallow copy of the message list."""
@@ -161,6 +163,8 @@ class InMemorySessionStore:
         fork = _Session(next(self._numbers), source.owner, now, now, title=source.title, model=source.model)
         fork.extend([copy_record(record) for record in source.log if upto is None or record.seq <= upto])
         self._sessions[new_id] = fork
+        for callback in self._fork_callbacks:
+            callback(session_id, new_id)
 
     async def delete(self, session_id: str) -> None:
         """See `SessionStore.delete`."""
@@ -168,6 +172,10 @@ class InMemorySessionStore:
         del self._sessions[session_id]
         for forget in self._delete_callbacks:
             forget(session_id)
+
+    def on_fork(self, callback: Callable[[str, str], None]) -> None:
+        """Register a callback that gets the ids of each forked session and of the fork."""
+        self._fork_callbacks.append(callback)
 
     def on_delete(self, callback: Callable[[str], None]) -> None:
         """Register a callback that gets the id of each deleted session, for data that is deleted with it."""

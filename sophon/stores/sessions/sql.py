@@ -10,7 +10,11 @@ from sqlalchemy import Connection, Row, RowMapping, bindparam, delete, func, ins
 from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.messages import Message
-from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.audit.sql import blank_session_texts
+from sophon.stores.data_labels.sql import copy_session_label, delete_session_label
+from sophon.stores.grants.sql import delete_session_grants
+from sophon.stores.sessions.contract import History, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.records import (
     assign_seqs,
@@ -19,6 +23,7 @@ from sophon.stores.sessions.records import (
     session_not_found,
     take_up_to_bytes,
 )
+from sophon.stores.sessions.sql_history import load_history
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
@@ -45,23 +50,19 @@ _ADVANCE_SEQ = PreparedStatement(
     )
 )
 _INSERT_RECORDS = PreparedStatement(lambda _: insert(records))
-_SELECT_CONVERSATION = (
-    select(records.c.kind, records.c.message, records.c.data)
-    .where(records.c.session == bindparam("session"), records.c.kind.in_(("message", "compaction")))
-    .order_by(records.c.seq)
-)
 
 
 class SqlSessionStore:
     """The sessions of an `SqlStore`; see `SessionStore`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, history_cache: HistoryCache | None = None) -> None:
         self._database = database
         self._clock = clock
+        self.history_cache = history_cache or HistoryCache()
 
     async def load_history(self, session_id: str) -> History:
-        """See `SessionStore.load_history`."""
-        return await self._database.read(partial(_history, session_id=session_id))
+        """See `SessionStore.load_history`. Reads what was appended since the last load; see `HistoryCache`."""
+        return await load_history(self._database, self.history_cache, session_id)
 
     async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
         """See `SessionStore.append`."""
@@ -146,7 +147,10 @@ class SqlSessionStore:
 
     async def delete(self, session_id: str) -> None:
         """See `SessionStore.delete`."""
-        await self._database.write(partial(_delete, session_id=session_id))
+        try:
+            await self._database.write(partial(_delete, session_id=session_id))
+        finally:
+            self.history_cache.invalidate(session_id)
 
 
 def add_records(
@@ -204,25 +208,6 @@ def session_not_found_error(connection: Connection, session_id: str) -> Exceptio
 def _ensure(connection: Connection, session_id: str, owner: str, now: datetime) -> SessionSummary:
     create_session(connection, session_id, owner, now)
     return summary_from_row(_find(connection, session_id))
-
-
-def _history(connection: Connection, session_id: str) -> History:
-    session = connection.execute(_SELECT_SESSION, {"which": session_id}).one_or_none()
-    if session is None:
-        return History([])
-    texts = TextReader(connection, session_id)
-    messages: list[Message] = []
-    newest = None
-    for row in connection.execute(_SELECT_CONVERSATION, {"session": session.number}):
-        if row.kind == "message":
-            messages.append(Message.from_json(texts.decode(row.message)))
-        else:
-            newest = row
-    compaction = None
-    if newest is not None:
-        summary = Message.from_json(texts.decode(newest.message))
-        compaction = Compaction(summary, int(newest.data["covers"]))
-    return History(messages, compaction, session.model)
 
 
 def _last_seq(connection: Connection, session_id: str) -> int:
@@ -298,9 +283,13 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
     log = select(literal(number), *copied).where(kept)
     connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
     copy_texts(connection, source.number, number)
+    copy_session_label(connection, session_id, new_id)
 
 
 def _delete(connection: Connection, session_id: str) -> None:
+    blank_session_texts(connection, session_id)
+    delete_session_label(connection, session_id)
+    delete_session_grants(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
     # The foreign key cascades to the records.

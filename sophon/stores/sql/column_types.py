@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import orjson
 from sqlalchemy import DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
+
+from sophon.lazy_dataclass import dataclass
 
 _ESCAPE = "\x1a"
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")

@@ -12,14 +12,17 @@ the disk; Python's own transaction control off, because it begins too late and w
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from sophon.security import hide_url_secrets
 from sophon.stores.sql.pool_log import POOL_NAME, silence_lost_connections
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 READER_COUNT = 2
 WRITE_LOCK_KEY = 5070146863
@@ -82,9 +85,13 @@ def enable_wal(engine: Engine, lock_timeout_seconds: float) -> None:
         connection.close()
 
 
-def build_insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+def build_insert(dialect: str, table: Table) -> "sqlite.Insert | postgresql.Insert":
     """Return an INSERT that supports `on_conflict_do_update` and `on_conflict_do_nothing`."""
-    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    if dialect == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql  # lazy: 2 MB that a host on SQLite does not need
+
+    return postgresql.insert(table)
 
 
 def describe_url(url: URL) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from sophon.errors import StoreError, StoreUnavailable
 from sophon.stores.health import REASONS
+from sophon.stores.sql.sqlite_integrity import no_database_message
 
 _KIND_BY_SQLITE_CODE = {
     sqlite3.SQLITE_FULL: "full",
@@ -47,7 +48,7 @@ _CONNECTION_ERRORS = frozenset({"OperationalError", "InterfaceError"})
 """Names of psycopg's exceptions that report, without an SQLSTATE, that there is no connection."""
 
 _MESSAGES = (
-    ("not a database", "the file is no SQLite database; move it away, or choose another file"),
+    ("not a database", no_database_message()),
     (
         "malformed",
         "the file is damaged; `sophon doctor` says more: restore a backup, or save what can be read with "

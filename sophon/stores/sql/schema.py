@@ -1,5 +1,8 @@
 """Table definitions. A change needs a migration in `migrations/versions/` and its number in
 `schema_migration.REVISIONS`.
+
+Statements are built from these tables; only migrations create them. A partial index has its condition for SQLite alone
+here, because an option of another dialect would import that dialect into every process; the migrations name both.
 """
 
 from sqlalchemy import (
@@ -115,6 +118,7 @@ attempts = Table(
     Column("cost_micros", BigInteger, nullable=False),
     Column("at", UtcTime, nullable=False),
     Column("unpriced_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("calls", BigInteger, nullable=False, server_default="1"),
     Index("attempts_by_day", "day"),
     Index("attempts_by_session", "session_id"),
 )
@@ -133,7 +137,7 @@ approvals = Table(
     Column("decision", JsonText),
     Column("decided_at", UtcTime),
     Index("approvals_by_session", "session_id"),
-    Index("approvals_open", "asked_at", "number", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+    Index("approvals_open", "asked_at", "number", sqlite_where=IS_OPEN),
 )
 
 # `turn` is the first part of the run id: it selects a turn with its plan steps.
@@ -193,8 +197,19 @@ runs = Table(
     Index("runs_by_owner", "owner", "number"),
     Index("runs_by_status", "status", "number"),
     Index("runs_by_end", "finished_at"),
-    Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED, postgresql_where=IS_SIGNALLED),
+    Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED),
     sqlite_autoincrement=True,
+)
+
+# What the checkpoints of an unfinished run refer to: see `LogWrite`. Without a row id, so that a row is written once.
+checkpoint_logs = Table(
+    "checkpoint_logs",
+    metadata,
+    Column("run", _RowNumber, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
+    Column("log", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("entry", JsonText, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 inbound = Table(
@@ -241,7 +256,7 @@ outbound = Table(
     Index("outbound_by_platform_id", "platform_id"),
     Index("outbound_by_status", "status", "created_at"),
     Index("outbound_open", "channel", "open", "account", "chat", "number"),
-    Index("outbound_dead", "number", sqlite_where=IS_DEAD_LETTER, postgresql_where=IS_DEAD_LETTER),
+    Index("outbound_dead", "number", sqlite_where=IS_DEAD_LETTER),
     sqlite_autoincrement=True,
 )
 
@@ -266,6 +281,19 @@ events = Table(
     Index("events_by_time", "at"),
 )
 
+# Apart from the events, because traces are not numbered.
+traces = Table(
+    "traces",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), nullable=False),
+    Column("name", SafeText, nullable=False),
+    Column("task_id", SafeText, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("traces_by_log", "log", "number"),
+)
+
 channel_state = Table(
     "notes",
     metadata,
@@ -278,6 +306,142 @@ channel_state = Table(
     Column("at", UtcTime, nullable=False),
     UniqueConstraint("channel", "account", "kind", "key", name="notes_are_unique"),
     Index("notes_by_kind", "kind", "at"),
+)
+
+# `texts` and `salts` are NULL once blanked. The number is that of the chain, which is never used twice.
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", UtcTime, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("run_id", SafeText, nullable=False),
+    Column("call_id", SafeText, nullable=False),
+    Column("chat", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("tool", SafeText, nullable=False),
+    Column("capability", SafeText, nullable=False),
+    Column("risk", Text, nullable=False),
+    Column("guard", SafeText, nullable=False),
+    Column("rule", SafeText, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("duration_ms", BigInteger, nullable=False),
+    Column("digests", JsonText, nullable=False),
+    Column("texts", JsonText),
+    Column("salts", JsonText),
+    Column("previous_hash", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Index("audit_by_session", "session_id", "number"),
+    Index("audit_by_principal", "principal", "number"),
+)
+
+# One row: the newest entry of the chain, and the newest one that was deleted. PostgreSQL locks it to append.
+audit_chain = Table(
+    "audit_chain",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("last_number", BigInteger, nullable=False),
+    Column("last_hash", Text, nullable=False),
+    Column("anchor_number", BigInteger, nullable=False),
+    Column("anchor_hash", Text, nullable=False),
+)
+
+# What the sliding windows of the next process start with.
+rate_events = Table(
+    "rate_events",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("scope", SafeText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("rate_events_by_scope", "scope", "number"),
+    Index("rate_events_by_time", "at"),
+)
+
+# `key` names a session, or by a digest a file, a folder or a memory entry. A key without taint has no row.
+data_labels = Table(
+    "data_labels",
+    metadata,
+    Column("key", SafeText, primary_key=True),
+    Column("label", Integer, nullable=False),
+    Column("private", Boolean, nullable=False),
+    Column("untrusted", Boolean, nullable=False),
+)
+
+# The numbers are those of the owner's chain, which are never used twice.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("owner", SafeText, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("at", UtcTime, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("run_id", SafeText, nullable=False),
+    Column("call_id", SafeText, nullable=False),
+    Column("tool", SafeText, nullable=False),
+    Column("files", JsonText, nullable=False),
+    Column("previous_hash", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+# The newest entry of each owner's chain, and the newest one that was deleted. PostgreSQL locks it to add.
+snapshot_chains = Table(
+    "snapshot_chains",
+    metadata,
+    Column("owner", SafeText, primary_key=True),
+    Column("last_number", BigInteger, nullable=False),
+    Column("last_hash", Text, nullable=False),
+    Column("anchor_number", BigInteger, nullable=False),
+    Column("anchor_hash", Text, nullable=False),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("scope", Text, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("tool", SafeText, nullable=False),
+    Column("risk", Text, nullable=False),
+    Column("pattern", JsonText, nullable=False),
+    Column("description", SafeText, nullable=False),
+    Column("granted_by", SafeText, nullable=False),
+    Column("granted_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    Column("revoked_at", UtcTime),
+    Index("grants_by_principal", "principal", "tool"),
+    Index("grants_by_session", "session_id"),
+    Index("grants_by_expiry", "expires_at"),
+)
+
+# A row per use of what may be used only so often within a window of time.
+quota_uses = Table(
+    "quota_uses",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("quota", SafeText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("quota_uses_by_quota", "quota", "at"),
+    Index("quota_uses_by_time", "at"),
+)
+
+# `digest` is that of a token, which itself is nowhere.
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("name", SafeText, nullable=False),
+    Column("scopes", JsonText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime),
+    Column("last_used_at", UtcTime),
+    Column("revoked_at", UtcTime),
+    UniqueConstraint("digest", name="api_token_digests_are_unique"),
 )
 
 # One row; it is written to find out whether the database can be written.

@@ -8,10 +8,10 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.sqlite_log import find_log_problem
 
 MAX_PROBLEMS = 20
@@ -19,6 +19,9 @@ MAX_PROBLEMS = 20
 
 PROGRESS_STEPS = 100_000
 """Virtual machine steps between two looks at the clock."""
+
+NOT_A_DATABASE = "it is no SQLite database, or its first page is overwritten"
+"""The problem of a file that SQLite does not recognize."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -51,7 +54,7 @@ def check_database(
         if code == sqlite3.SQLITE_INTERRUPT:
             return IntegrityReport(problems, is_complete=False)
         if code in _DAMAGE:
-            problems.append(str(error))
+            problems.append(NOT_A_DATABASE if code == sqlite3.SQLITE_NOTADB else str(error))
     return IntegrityReport(problems)
 
 
@@ -62,10 +65,20 @@ def connect_read_only(file: Path) -> sqlite3.Connection:
 
 def describe_damage(file: Path, problems: Sequence[str]) -> str:
     """Return what is damaged and what to do, in one line."""
+    if NOT_A_DATABASE in problems:
+        return no_database_message()
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     return (
         f"the file is damaged ({problems[0]}{more}), and was left as it is; `sophon doctor` lists the damage: restore "
         f"a backup, or save what can be read with `sqlite3 {file} .recover` (docs/operations.md)"
+    )
+
+
+def no_database_message() -> str:
+    """Return what to do about a file that SQLite does not recognize, in one line."""
+    return (
+        f"{NOT_A_DATABASE}, and was left as it is; choose another file in Store.Url, or restore a backup "
+        "(docs/operations.md)"
     )
 
 

@@ -11,9 +11,10 @@ power failure it may lie on the disk in parts. Source: sqlite.org/fileformat2.ht
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
 
 BIG_ENDIAN_MAGIC = 0x377F0683
 LITTLE_ENDIAN_MAGIC = 0x377F0682

@@ -13,11 +13,11 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.commit_status import read_commit_status, read_transaction_id
 from sophon.stores.sql.errors import find_unavailable_kind
 

@@ -1,9 +1,9 @@
 """References to large texts in JSON data: pure functions that take the large texts out of a value and put them back."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.texts.contract import HEAD_CHARACTERS, is_large, text_id
 
 TextPart: TypeAlias = str | Mapping[str, str]

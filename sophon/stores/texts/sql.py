@@ -37,7 +37,7 @@ from sophon.stores.sql.column_types import (
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import event_logs, events, records, runs, sessions, texts
+from sophon.stores.sql.schema import checkpoint_logs, event_logs, events, records, runs, sessions, texts, traces
 from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
 from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts
 
@@ -194,14 +194,17 @@ def copy_texts(connection: Connection, source: int, target: int) -> None:
 
 
 def drop_unreferenced_texts(connection: Connection, log: int) -> None:
-    """Delete the texts of an event log's session that no record, run or event refers to."""
+    """Delete the texts of an event log's session that no record, run, event or trace refers to."""
     session = connection.execute(_SELECT_SESSION_OF_LOG, {"log": log}).one()
     stored = set(connection.execute(select(texts.c.id).where(texts.c.session == session.number)).scalars())
     if not stored:
         return
     used = _ids_in(connection, [records.c.message, records.c.data], records.c.session == session.number)
     used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint], runs.c.session_id == session.id)
+    of_session = checkpoint_logs.c.run.in_(select(runs.c.number).where(runs.c.session_id == session.id))
+    used |= _ids_in(connection, [checkpoint_logs.c.entry], of_session)
     used |= _ids_in(connection, [events.c.data], events.c.log == log, '%"large":%')
+    used |= _ids_in(connection, [traces.c.data], traces.c.log == log, '%"large":%')
     used |= _ids_of_parts(connection, session.number, used)
     for text_id in stored - used:
         connection.execute(delete(texts).where(texts.c.session == session.number, texts.c.id == text_id))

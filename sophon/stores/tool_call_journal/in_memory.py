@@ -3,26 +3,37 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Protocol
 
 from sophon.messages import ToolResult
-from sophon.stores.runs.contract import Run
 from sophon.stores.tool_call_journal.contract import JournalEntry
+
+
+class Ending(Protocol):
+    """A run, of which the journal asks when it ended."""
+
+    @property
+    def finished_at(self) -> datetime | None: ...
 
 
 class InMemoryJournal:
     """The journal of an `InMemoryStore`; see `Journal`. `runs` holds the runs by id."""
 
-    def __init__(self, runs: Mapping[str, Run] | None = None) -> None:
-        self._runs: Mapping[str, Run] = {} if runs is None else runs
+    def __init__(self, runs: Mapping[str, Ending] | None = None) -> None:
+        self._runs: Mapping[str, Ending] = {} if runs is None else runs
         self._turns: defaultdict[str, dict[str, dict[str, JournalEntry]]] = defaultdict(dict)
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
-        self._run(run_id)[call_id] = JournalEntry(call_id, tool)
+        self.put(run_id, JournalEntry(call_id, tool))
 
     async def finish(self, run_id: str, result: ToolResult) -> None:
         """See `Journal.finish`."""
-        self._run(run_id)[result.call_id] = JournalEntry(result.call_id, result.tool, result)
+        self.put(run_id, JournalEntry(result.call_id, result.tool, result))
+
+    def put(self, run_id: str, entry: JournalEntry) -> None:
+        """Insert or replace the entry of a call."""
+        self._run(run_id)[entry.call_id] = entry
 
     async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
         """See `Journal.load_entries`."""

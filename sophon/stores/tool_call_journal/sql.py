@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, bindparam, delete, func, or_, select
 from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.messages import ToolResult
@@ -25,13 +25,12 @@ class SqlJournal:
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
-        await self._database.write(partial(_put, run_id=run_id, call_id=call_id, tool=tool, result=None))
+        await self._database.write(partial(put_entry, run_id=run_id, entry=JournalEntry(call_id, tool)))
 
     async def finish(self, run_id: str, result: ToolResult) -> None:
         """See `Journal.finish`."""
-        await self._database.write(
-            partial(_put, run_id=run_id, call_id=result.call_id, tool=result.tool, result=result.to_json())
-        )
+        entry = JournalEntry(result.call_id, result.tool, result)
+        await self._database.write(partial(put_entry, run_id=run_id, entry=entry))
 
     async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
         """See `Journal.load_entries`."""
@@ -39,7 +38,7 @@ class SqlJournal:
 
     async def delete(self, run_id: str) -> None:
         """See `Journal.delete`."""
-        await self._database.write(partial(_delete, run_id=run_id))
+        await self._database.write(partial(delete_entries, run_id=run_id))
 
     async def expire(self, before: datetime) -> int:
         """See `Journal.expire`. Uses a transaction per batch of turns."""
@@ -52,8 +51,10 @@ class SqlJournal:
         return await delete_in_batches(self._database, journal.c.turn, ended)
 
 
-def _put(connection: Connection, run_id: str, call_id: str, tool: str, result: dict[str, Any] | None) -> None:
-    row = {"run_id": run_id, "call_id": call_id, "turn": _turn_of(run_id), "tool": tool, "result": result}
+def put_entry(connection: Connection, run_id: str, entry: JournalEntry) -> None:
+    """Insert or replace the entry of a call, in the caller's transaction."""
+    row: dict[str, Any] = {"run_id": run_id, "call_id": entry.call_id, "turn": _turn_of(run_id), "tool": entry.tool}
+    row["result"] = entry.result.to_json() if entry.result is not None else None
     _UPSERT.execute(connection, row)
 
 
@@ -73,7 +74,11 @@ def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
     }
 
 
-def _delete(connection: Connection, run_id: str) -> None:
+def delete_entries(connection: Connection, run_id: str) -> None:
+    """Delete the entries of a run and of its plan steps, in the caller's transaction."""
+    if _turn_of(run_id) == run_id:
+        _DELETE_TURN.execute(connection, {"turn": run_id})
+        return
     steps = f"{run_id}/"
     # No LIKE: SQLite's is case-insensitive.
     begins = func.substr(journal.c.run_id, 1, len(escape_text(steps)), type_=SafeText) == steps
@@ -87,3 +92,4 @@ def _turn_of(run_id: str) -> str:
 
 
 _UPSERT = PreparedStatement(_build_upsert)
+_DELETE_TURN = PreparedStatement(lambda _: delete(journal).where(journal.c.turn == bindparam("turn")))

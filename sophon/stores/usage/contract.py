@@ -1,9 +1,10 @@
 """The usage store's contract: budget reservations per provider, and the usage of every attempt."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.slotted_dataclass import slotted_dataclass
 
@@ -45,7 +46,7 @@ class Reservation:
 
 @slotted_dataclass
 class UsageRow:
-    """Usage record of one attempt."""
+    """Usage record of one attempt, or of several `calls` of a turn with the same model and purpose."""
 
     provider: str
     model: str
@@ -55,6 +56,7 @@ class UsageRow:
     usage: Usage
     period: Period
     at: datetime
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,10 @@ class UsageStore(Protocol):
 
     async def release(self, reservation: Reservation) -> None:
         """Cancel the reservation without usage."""
+        ...
+
+    async def record(self, rows: Sequence[UsageRow]) -> None:
+        """Record usage that nothing was reserved for, all rows or none; completes even if it is cancelled."""
         ...
 
     async def get_spending(self, provider: str, period: Period) -> Spending:

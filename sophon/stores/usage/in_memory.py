@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from sophon.messages import Usage
@@ -51,9 +51,14 @@ class InMemoryUsageStore:
         self._tokens[day] += usage.input_tokens + usage.output_tokens
         self._micros[month] += usage.cost_micros
         key = (period.day, provider, row.model)
-        _add_usage(self._totals, key, usage)
-        _add_usage(self._by_session[row.session_id], key, usage)
+        _add_usage(self._totals, key, usage, row.calls)
+        _add_usage(self._by_session[row.session_id], key, usage, row.calls)
         return Spending(self._tokens[day], self._micros[month])
+
+    async def record(self, rows: Sequence[UsageRow]) -> None:
+        """See `UsageStore.record`."""
+        for row in rows:
+            await self.settle(None, row)
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
@@ -112,11 +117,11 @@ def _exceeds(amount: int, limit: int | None) -> bool:
     return limit is not None and amount > limit
 
 
-def _add_usage(sums: dict[_TotalKey, _UsageSums], key: _TotalKey, usage: Usage) -> None:
+def _add_usage(sums: dict[_TotalKey, _UsageSums], key: _TotalKey, usage: Usage, calls: int) -> None:
     found = sums.get(key)
     if found is None:
         found = sums[key] = [0, 0, 0, 0, 0, 0]
-    found[0] += 1
+    found[0] += calls
     found[1] += usage.input_tokens
     found[2] += usage.output_tokens
     found[3] += usage.cost_micros

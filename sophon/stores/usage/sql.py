@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
@@ -53,6 +54,11 @@ class SqlUsageStore:
         """See `UsageStore.settle`."""
         return await self._database.write(partial(_settle, reservation=reservation, row=row))
 
+    async def record(self, rows: Sequence[UsageRow]) -> None:
+        """See `UsageStore.record`."""
+        if rows:
+            await self._database.write(partial(record_usage, rows=rows))
+
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
         await self._database.write(
@@ -101,6 +107,12 @@ def _reserve(
     return _spent(connection, wanted.provider, wanted.period)
 
 
+def record_usage(connection: Connection, rows: Sequence[UsageRow]) -> None:
+    """Record usage that nothing was reserved for, in the caller's transaction."""
+    for row in rows:
+        _settle(connection, None, row)
+
+
 def _settle(connection: Connection, reservation: Reservation | None, row: UsageRow) -> Spending:
     usage, period = row.usage, row.period
     tokens, micros = close_reservation(connection, reservation.id) if reservation is not None else (0, 0)
@@ -118,6 +130,7 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
             "session_id": row.session_id,
             "run_id": row.run_id,
             "at": row.at,
+            "calls": row.calls,
             **usage.to_json(),
         },
     )
@@ -148,10 +161,10 @@ def _mark_alerted(connection: Connection, provider: str, period: str, name: str)
 def _totals(connection: Connection, since: str, session_id: str | None) -> list[UsageTotal]:
     key = (attempts.c.day, attempts.c.provider, attempts.c.model)
     sums = [_sum_of(attempts.c[name]) for name in Usage().to_json()]
-    query = select(*key, func.count().label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
+    query = select(*key, func.sum(attempts.c.calls).label("calls"), *sums).where(attempts.c.day >= since).group_by(*key)
     wanted = query if session_id is None else query.where(attempts.c.session_id == session_id)
     found = [
-        UsageTotal(row.day, row.provider, row.model, row.calls, Usage(*(int(sum_) for sum_ in row[4:])))
+        UsageTotal(row.day, row.provider, row.model, int(row.calls), Usage(*(int(sum_) for sum_ in row[4:])))
         for row in connection.execute(wanted)
     ]
     # Sorted in Python: collations differ between databases.

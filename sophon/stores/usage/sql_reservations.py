@@ -9,7 +9,6 @@ reservations are released when the store is opened and before a reservation is r
 import os
 import platform
 import secrets
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -18,6 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import reservations, spending

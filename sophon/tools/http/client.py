@@ -1,20 +1,24 @@
 """HTTP client for URLs from a model: SSRF-checked, connected to the checked IP address, limited in size and time."""
 
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import httpx
 
 from sophon._version import __version__
 from sophon.clock import Clock, SystemClock
 from sophon.errors import ToolError
+from sophon.lazy_dataclass import dataclass
 from sophon.tools.http.request_headers import drop_body_headers, keep_cross_origin_headers, validate_headers
 from sophon.tools.http.response_body import decode_body, read_limited_body
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+CredentialLookup = Callable[[str, str, int], Mapping[str, str]]
+"""Takes scheme, host and port of one request and returns the operator's headers for it, with lower-case names."""
+
 OWN_HEADERS = {"accept": "*/*", "user-agent": f"sophon/{__version__}"}
 
 
@@ -72,9 +76,18 @@ class SafeHttpClient:
         self._tls = tls
 
     async def fetch(
-        self, method: str, url: str, headers: Mapping[str, str] | None = None, body: str | bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: str | bytes | None = None,
+        *,
+        credentials: CredentialLookup | None = None,
     ) -> FetchedResponse:
         """Send one request, follow its redirects and return the response of any status.
+
+        `credentials` is asked for each hop. A hop after a redirect gets only those that the hop before it had too, so
+        that no other server chooses a request that is made with them.
 
         Raises SsrfBlocked if the guard blocks the URL or a redirect, and for too many redirects; ToolError for a method
         or header that is not allowed, for a failed connection and at the timeout.
@@ -82,28 +95,31 @@ class SafeHttpClient:
         hop = _Hop(_validate_method(method), url, {**OWN_HEADERS, **validate_headers(headers or {})}, _as_bytes(body))
         try:
             async with self._clock.timeout(self._limits.timeout_seconds):
-                return await self._follow(hop)
+                return await self._follow(hop, credentials or _no_credentials)
         except TimeoutError as error:
             raise ToolError(f"{hop.method} {url!a} timed out after {self._limits.timeout_seconds:g} s") from error
         except httpx.HTTPError as error:
             raise ToolError(f"{hop.method} {url!a} failed: {type(error).__name__}: {error}") from error
 
-    async def _follow(self, hop: _Hop) -> FetchedResponse:
+    async def _follow(self, hop: _Hop, lookup: CredentialLookup) -> FetchedResponse:
         target = await self._guard.check(hop.url)
+        attached = lookup(*_origin(target))
         for _ in range(self._limits.max_redirects + 1):
-            response = await self._send(hop, target)
+            response = await self._send(hop, target, attached)
             location = _location(response.status, response.headers)
             if location is None:
                 return response
             url, next_target = await self._guard.check_redirect(hop.url, location)
             hop = _redirect(hop, response.status, url, same_origin=_origin(target) == _origin(next_target))
             target = next_target
+            attached = _keep_attached(attached, lookup, target)
         raise SsrfBlocked(hop.url, "redirect", f"more than {self._limits.max_redirects} redirects")
 
-    async def _send(self, hop: _Hop, target: Target) -> FetchedResponse:
+    async def _send(self, hop: _Hop, target: Target, attached: Mapping[str, str]) -> FetchedResponse:
         original = httpx.URL(hop.url)
         # Last, so that headers from a model cannot override them.
-        headers = hop.headers | {"host": original.netloc.decode(), "accept-encoding": "gzip", "connection": "close"}
+        own = {"host": original.netloc.decode(), "accept-encoding": "gzip", "connection": "close"}
+        headers = {**hop.headers, **attached, **own}
         request = httpx.Request(
             hop.method,
             original.copy_with(host=target.address),
@@ -133,6 +149,17 @@ class SafeHttpClient:
             # Created at the first fetch and reused: it reads some hundred certificates.
             self._tls = httpx.create_ssl_context(trust_env=False)
         return self._tls
+
+
+def _no_credentials(scheme: str, host: str, port: int) -> Mapping[str, str]:
+    return {}
+
+
+def _keep_attached(before: Mapping[str, str], lookup: CredentialLookup, target: Target) -> Mapping[str, str]:
+    """Return the headers that both this hop and the one before it get; a server that has none chooses no request."""
+    if not before:
+        return before
+    return {name: value for name, value in lookup(*_origin(target)).items() if before.get(name) == value}
 
 
 def _validate_method(method: str) -> str:

@@ -3,10 +3,11 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from sophon.errors import SophonError
+from sophon.lazy_dataclass import dataclass
+from sophon.security.redaction import describe_error
 from sophon.tools.http.ip_ranges import AddressAllowList, explain_blocked_address, parse_address
 from sophon.tools.http.url_origin import InvalidUrl, UrlOrigin, explain_private_name, parse_origin, resolve_location
 
@@ -91,7 +92,7 @@ class SsrfGuard:
         try:
             answers = list(await self._resolve(host))
         except Exception as error:  # a resolver is third-party code; any failure blocks the URL
-            raise SsrfBlocked(url, "resolve", f"{host!r} could not be looked up: {error!r}") from error
+            raise SsrfBlocked(url, "resolve", f"{host!r} could not be looked up: {describe_error(error)}") from error
         if not answers:
             raise SsrfBlocked(url, "resolve", f"{host!r} has no address")
         return answers

@@ -8,8 +8,9 @@ private names: RFC 6761, RFC 6762 with appendix G, RFC 8375, and the /etc/hosts 
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from urllib.parse import urljoin
+
+from sophon.lazy_dataclass import dataclass
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_HOST_NAME_LENGTH = 253

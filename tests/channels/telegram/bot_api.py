@@ -98,6 +98,14 @@ class BotApi:
             await self._changed.wait_for(lambda: len(self.of(method)) >= times)
         return self.of(method)
 
+    async def until_shown(self, text: str) -> None:
+        """Wait until a message with this text is sent, or a preview is edited into it."""
+        shown = ("sendMessage", "editMessageText")
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: any(call.method in shown and call.fields["text"] == text for call in self.calls)
+            )
+
     async def until_confirmed(self, offset: int) -> None:
         async with self._changed:
             await self._changed.wait_for(lambda: self.confirmed >= offset)

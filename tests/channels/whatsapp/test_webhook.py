@@ -45,7 +45,7 @@ async def client(make: Any, box: Box) -> AsyncIterator[httpx.AsyncClient]:
     app.add_routes(channel.routes())
     server = TestServer(app)
     await server.start_server()
-    async with httpx.AsyncClient(base_url=str(server.make_url("")), trust_env=False, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=str(server.make_url("")), trust_env=False, timeout=30) as client:
         yield client
     await server.close()
 
@@ -130,7 +130,7 @@ async def test_a_channel_that_is_stopped_lets_meta_deliver_again(make: Any) -> N
     app.add_routes(channel.routes())
     server = TestServer(app)
     await server.start_server()
-    async with httpx.AsyncClient(base_url=str(server.make_url("")), trust_env=False, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=str(server.make_url("")), trust_env=False, timeout=30) as client:
         assert await post(client, json.dumps(body(message())).encode()) == 503
     await server.close()
 

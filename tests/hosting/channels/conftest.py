@@ -19,6 +19,7 @@ from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
+from sophon_middlewares.guards.insertion import add_guards
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
@@ -132,6 +133,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             store: Store | None = None,
             brain: Brain | None = None,
             capacity: int = 100,
+            guarded: bool = False,
             **settings: Any,
         ) -> Running:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
@@ -149,7 +151,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy)])
             host = Host(
                 services,
-                twelve(services),
+                add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),
                 queue=MemoryQueue(capacity, clock=services.clock),
                 approvers=switchboard.approvers,
                 several_users=True,

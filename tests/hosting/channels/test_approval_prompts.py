@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from sophon import ModelRequest, ModelResponse, ToolCall
 from sophon.approvals import Decision
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
+from tests.hosting.channels.conftest import Brain
 
 EVE, BOSS = Person("2", "Eve"), Person("9", "Grace")
 GROUP = ChatLocation("-20", "group")
@@ -200,3 +202,46 @@ async def test_a_prompt_of_which_a_part_never_arrived_cannot_be_approved_in_the_
     await running.store.channel_state.put(replace(prompts[0], value={**prompts[0].value, "parts": 2}))
     assert "cannot be approved here" in await running.channel.deliver_press(approve)
     assert running.brain.paid == []
+
+
+async def test_a_guard_is_named_in_the_question_and_a_blocked_call_in_one_line(start) -> None:
+    running = await start(guarded=True)
+    await running.channel.deliver_message("call files.write SOUL.md")
+    notice = await running.channel.wait_for_text("⊘ ")
+    assert notice == "⊘ files.write was blocked by Protection: SOUL.md can only be read (protected_read_only)"
+    await running.channel.deliver_message("call files.write AGENTS.md")
+    question = await running.channel.wait_for_text("May files.write run?")
+    assert "\nProtection asks: it would write AGENTS.md, a protected file (protected_tier2)\n" in question
+
+
+async def test_the_arguments_that_somebody_edited_elsewhere_are_shown_in_the_chat(start) -> None:
+    running = await start()
+    await asked(running)
+    (record,) = await running.store.approvals.list()
+    await running.host.approvals.decide(record.request.id, Decision.edit({"to": "Eve"}), record_owner(running))
+    decided = await running.channel.wait_for_text("Approved, with changes, by ")
+    assert decided.endswith("\nIt runs with edited arguments:\n  to: Eve")
+
+
+def record_owner(running) -> str:
+    return f"{running.channel.name}:1"
+
+
+async def test_a_model_that_is_blocked_again_and_again_does_not_flood_the_chat(start) -> None:
+    running = await start(guarded=True, brain=Stubborn())
+    await running.channel.deliver_message("write your soul")
+    await running.channel.wait_for_text("May pay run?")  # shown after the notices of all five calls before
+    sent = [str(each.payload["text"]) for each in running.channel.sent]
+    assert len([text for text in sent if text.startswith("⊘ ")]) == 3
+
+
+class Stubborn(Brain):
+    """A model that tries five times to write a file that no tool may write, and then asks for something else."""
+
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        tried = sum(each.role == "tool" for each in request.messages)
+        if tried == 5:
+            return ModelResponse("", [ToolCall("p", "pay", {"to": "Bob"})])
+        return ModelResponse(
+            "", [ToolCall(f"s{tried}", "files.write", {"path": f"{'./' * tried}SOUL.md", "content": str(tried)})]
+        )

@@ -64,7 +64,7 @@ async def test_a_fact_learned_in_a_group_is_not_the_senders(start) -> None:
     jobs = PostTurnRunner(running.host.services, running.host.event_bus)
     jobs.start()
     await say(running, "I like tea", "You said: I like tea", group=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (entries := await running.store.memories.list_all()):
             await asyncio.sleep(0)
     await jobs.stop()

@@ -16,7 +16,7 @@ from tests.programs import Program, program
 __all__ = ["program"]
 
 PATIENCE_SECONDS = 240
-"""A test that would hang fails instead: the host starts twice, and loads the Telegram library each time."""
+"""A test that would hang fails instead: the fork server loads the Telegram library, which takes seconds."""
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ async def killed(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("BOT", TOKEN)
     telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
     here = program(Channels={"Telegram": telegram})
+    here.imports = ("aiogram",)
     serving = await asyncio.to_thread(here.serve)
     await api.deliver(update(1, "tell"))
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -88,3 +89,48 @@ async def test_if_the_preview_was_deleted_meanwhile_the_answer_is_a_new_message(
     api.script("editMessageText", *[Answer.error(400, "Bad Request: message to edit not found")] * 9)
     await resumed(here, api)
     await sent(api, "sendMessage", "one two")
+
+
+def piece(number: int, caption: str) -> dict[str, Any]:
+    """A photo of an album."""
+    found = update(number, "")
+    photo = [{"file_id": f"f{number}", "file_unique_id": f"u{number}", "width": 9, "height": 9, "file_size": 3}]
+    message = {key: value for key, value in found["message"].items() if key != "text"}
+    return {**found, "message": {**message, "media_group_id": "album", "photo": photo, "caption": caption}}
+
+
+SLOW_ALBUMS = """
+from sophon_hosting.channels.inbound import media_groups
+
+media_groups.GATHER_SECONDS = media_groups.MAX_GATHER_SECONDS = 3600
+"""
+"""For the first process: the kill comes before it stops to wait for further pieces."""
+
+
+async def test_an_album_whose_pieces_come_before_and_after_a_kill_is_one_message(
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT", TOKEN)
+    for number in (1, 2, 3):
+        file = {"file_id": f"f{number}", "file_unique_id": f"u{number}", "file_size": 3, "file_path": f"{number}.jpg"}
+        api.files[f"f{number}"], api.contents[f"{number}.jpg"] = file, b"abc"
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    here = program(Channels={"Telegram": telegram})
+    brain = here.folder / "brain.py"
+    usual = brain.read_text()
+    brain.write_text(usual + SLOW_ALBUMS)
+    serving = await asyncio.to_thread(here.serve)
+    await api.deliver(piece(1, "first"))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await api.until_confirmed(2)
+    assert (await serving.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    brain.write_text(usual)
+    await api.deliver(piece(2, "second"), piece(3, "third"))
+    await asyncio.to_thread(here.serve)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        [answer] = await api.called("sendMessage")
+    for caption in ("FIRST", "SECOND", "THIRD"):
+        assert answer["text"].count(caption) == 1
+    [file] = here.folder.glob("data/*.db")
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (1,)

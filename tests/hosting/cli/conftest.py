@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from sophon_hosting.cli.app import run_command_line
+from tests.fork_server import ForkedProcess
+from tests.programs import Process
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = [sys.executable, "-m", "sophon_hosting.cli"]
@@ -92,6 +94,21 @@ def process(folder: Path) -> Command:
     """A command in a process of its own, with lines on its standard input."""
 
     def command(*arguments: str, lines: str = "", **environment: str) -> Outcome:
+        forked = ForkedProcess(arguments, folder, clean_environment(folder) | environment, lines=lines)
+        try:
+            out, errors = forked.communicate(PATIENCE_SECONDS)
+        finally:
+            forked.kill()
+        return Outcome(forked.wait(), out, errors)
+
+    return command
+
+
+@pytest.fixture
+def fresh_process(folder: Path) -> Command:
+    """The same with an interpreter of its own, as people start it."""
+
+    def command(*arguments: str, lines: str = "", **environment: str) -> Outcome:
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=lines,
@@ -108,22 +125,35 @@ def process(folder: Path) -> Command:
     return command
 
 
+def in_terminal(
+    arguments: tuple[str, ...], folder: Path, environment: dict[str, str], terminal: int
+) -> subprocess.Popen[str]:
+    """Start an interpreter that runs `sophon` in a terminal."""
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        text=True,
+    )
+
+
 class Terminal:
     """The program in a terminal of 80 columns; whoever types waits for what they answer, never for time."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, fresh: bool = False) -> None:
         self._own, theirs = pty.openpty()
         fcntl.ioctl(self._own, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.process = subprocess.Popen(
-            [*PROGRAM, *arguments],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=folder,
-            env=clean_environment(folder),
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+        environment = clean_environment(folder)
+        self.process: Process
+        if fresh:
+            self.process = in_terminal(arguments, folder, environment, theirs)
+        else:
+            self.process = ForkedProcess(arguments, folder, environment, terminal=theirs)
         os.close(theirs)
         self.shown = ""
         self._seen = 0
@@ -174,8 +204,8 @@ class Terminal:
 def terminal(folder: Path) -> Iterator[Callable[..., Terminal]]:
     opened: list[Terminal] = []
 
-    def start(*arguments: str) -> Terminal:
-        opened.append(Terminal(folder, *arguments))
+    def start(*arguments: str, fresh: bool = False) -> Terminal:
+        opened.append(Terminal(folder, *arguments, fresh=fresh))
         return opened[-1]
 
     yield start

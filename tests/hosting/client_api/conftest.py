@@ -35,7 +35,7 @@ class Office:
         return await self.reached(task_id, "completed", "failed", "cancelled")
 
     async def reached(self, task_id: str, *wanted: str) -> str:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while (status := (await self.host.services.store.runs.get(task_id)).status) not in wanted:
                 await asyncio.sleep(0)
         return status

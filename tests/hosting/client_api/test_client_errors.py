@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from sophon.errors import InputError, NotFound, QueueFull, StoreError
+from sophon.errors import InputError, NotFound, QueueFull, StoreError, TooManyMessages
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable, to_error_payload
 from sophon_hosting.runs.approvals import DecisionRefused
@@ -18,6 +18,7 @@ from sophon_hosting.runs.approvals import DecisionRefused
         (DecisionRefused("expired", "late"), "expired", 409, {}),
         (TooLarge("it", 2, 1), "too_large", 413, {}),
         (QueueFull(100, 7), "queue_full", 429, {"retry_after_seconds": 7}),
+        (TooManyMessages(30, 7), "too_many_messages", 429, {"retry_after_seconds": 7}),
         (
             QueueFull(100, 7, owner_waiting=75),
             "queue_full",

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 import pytest
 
@@ -9,7 +9,8 @@ from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import FinishResult, Run, RunOutcome
+from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunOutcome
+from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 
@@ -111,7 +112,7 @@ async def test_who_left_hears_nothing_and_a_silent_session_costs_nothing(feed: E
 
 
 async def settled(feed: EventBus) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(feed):
             await asyncio.sleep(0)
 
@@ -219,7 +220,9 @@ async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, 
     feed.emit(of(TaskQueued()))
     outcome = RunOutcome("completed", {"text": "done"})
     ending = feed.commit_outcome(
-        "s", lambda recorded: [of(completed())], lambda rows: store.runs.finish("t", outcome, events=rows)
+        "s",
+        lambda recorded: [of(completed())],
+        lambda rows, staged: store.runs.finish("t", outcome, events=rows, staged=staged),
     )
     finished, _ = await asyncio.gather(ending, emit_later(feed, progress(9, task="u")))
     await feed.flush("s")
@@ -240,7 +243,7 @@ async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store
         return await feed.commit_outcome(
             "s",
             lambda recorded: [of(completed())],
-            lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
+            lambda rows, staged: store.runs.finish("t", RunOutcome("cancelled"), events=rows, staged=staged),
         )
 
     assert [(await end()).is_first for _ in range(2)] == [True, False]
@@ -275,19 +278,71 @@ async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: St
     assert ear.frames[1].data["text"] == "ab"
 
 
-async def test_an_end_is_not_written_before_what_the_store_refuses(store: Store, clock: VirtualClock) -> None:
-    await store.runs.accept(Run("t", "s", "ada"))
-    feed = EventBus(Refusing(store, 1), clock)  # type: ignore[arg-type]
+class Slow:
+    """A log that has stored what it was given, as the store's writer does, before its caller hears of it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.stored, self.release = store, asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str):
+        return getattr(self.store.events, name)
+
+    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+        last = await self.store.events.append(session_id, events)
+        self.stored.set()
+        await self.release.wait()
+        return last
+
+
+@pytest.mark.parametrize("method", ["flush", "commit_events"])
+async def test_a_caller_that_is_cancelled_stores_nothing_twice(
+    store: Store, clock: VirtualClock, ear, method: str
+) -> None:
+    slow = Slow(store)
+    feed = EventBus(slow, clock)  # type: ignore[arg-type]
+    await feed.join_session("s", 0, ear)
     feed.emit(progress(1))
-    with pytest.raises(StoreError):
-        await feed.commit_outcome(
-            "s",
-            lambda recorded: [of(completed())],
-            lambda rows: store.runs.finish("t", RunOutcome("cancelled"), events=rows),
-        )
-    assert not (await store.runs.get("t")).is_finished
+
+    async def write(build_rows) -> int:
+        return await slow.append("s", build_rows([of(completed())]))
+
+    call = asyncio.create_task(feed.flush("s") if method == "flush" else feed.commit_events("s", write))
+    await slow.stored.wait()
+    call.cancel()
+    await asyncio.wait([call])
+    assert call.cancelled()
+    slow.release.set()
     await feed.flush("s")
-    assert await store.events.last_seq("s") == 1
+
+    expected = ["progress"] if method == "flush" else ["progress", "task_completed"]
+    assert [each.name for each in await store.events.list_after("s", 0)] == expected
+    assert (ear.names, ear.seqs) == (expected, list(range(1, len(expected) + 1)))
+
+
+async def test_an_end_takes_along_what_came_before_it_or_neither_is_written(
+    feed: EventBus, store: Store, ear, recorder: EventRecorder
+) -> None:
+    await store.runs.accept(Run("t", "s", "ada"))
+    await feed.join_session("s", 0, ear)
+    feed.emit(progress(1))
+    refused = [True]
+
+    async def finish(rows: EventFactory, staged: StagedWrites) -> FinishResult:
+        if refused.pop():
+            raise StoreError("memory://", "it is full")
+        return await store.runs.finish("t", RunOutcome("cancelled"), events=rows, staged=staged)
+
+    def end() -> Awaitable[FinishResult]:
+        return feed.commit_outcome("s", lambda recorded: [of(completed())], finish)
+
+    with pytest.raises(StoreError):
+        await end()
+    assert (await store.events.last_seq("s"), ear.names, (await store.runs.get("t")).is_finished) == (0, [], False)
+    refused.append(False)
+    await end()
+    stored = [(each.seq, each.name) for each in await store.events.list_after("s", 0)]
+    assert stored == [(1, "progress"), (2, "task_completed")]
+    assert (ear.names, ear.seqs) == (["progress", "task_completed"], [1, 2])
 
 
 async def test_the_events_of_a_deleted_session_are_dropped(feed: EventBus, store: Store) -> None:

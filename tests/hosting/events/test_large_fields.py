@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.events import Event, Message, ReasoningChunk, StreamChunk, TaskCompleted, TaskStarted
@@ -33,6 +33,7 @@ VALUES = st.recursive(
 PAYLOADS = st.dictionaries(st.sampled_from(["text", "arguments", "plan", "result"]), VALUES)
 
 
+@settings(max_examples=40)  # the payloads are large
 @given(PAYLOADS)
 def test_every_field_is_bounded_and_the_whole_is_among_the_texts(payload) -> None:
     cut = cut_payload(payload, "s")
@@ -49,6 +50,7 @@ def test_every_field_is_bounded_and_the_whole_is_among_the_texts(payload) -> Non
             assert value.startswith(cut.data[name])
 
 
+@settings(max_examples=40)
 @given(PAYLOADS)
 def test_what_was_cut_is_not_cut_again(payload) -> None:
     cut = cut_payload(payload, "s").data

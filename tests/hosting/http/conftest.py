@@ -51,18 +51,18 @@ class Api:
         if user is not None:
             headers["Authorization"] = f"Bearer token-of-{user}"
         return await self._clients.enter_async_context(
-            httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=20)
+            httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=30)
         )
 
     async def until(self, task_id: str, *wanted: str) -> None:
         """Let the host work until a task has one of these states."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while (await self.host.services.store.runs.get(task_id)).status not in wanted:
                 await asyncio.sleep(0)
 
     async def until_connections(self, count: int) -> None:
         """Wait until so many connections are open."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while len(self.limiter) != count:
                 await asyncio.sleep(0)
 
@@ -73,7 +73,7 @@ class Api:
             writer.write(sent)
             if hang_up:
                 writer.write_eof()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 return await reader.read()
         finally:
             writer.close()

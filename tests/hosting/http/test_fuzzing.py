@@ -87,7 +87,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, trust_env=False, timeout=20) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         yield client
 
 

@@ -40,6 +40,18 @@ async def test_a_decision_is_taken_and_told(house, decision: dict, status: str, 
     text = await ada.ended(receipt["task_id"])
     assert (resolved["decision"], resolved["decided_by"], house.paid) == (decision["decision"], "ada", paid)
     assert ("too dear" in text) == (status == "rejected")
+    assert resolved["arguments"] == decision.get("arguments")
+
+
+async def test_a_decision_for_another_session_is_refused_and_leaves_the_question_open(house) -> None:
+    ada = await house.peer()
+    receipt, question = await asked(ada)
+    press = {"approval_id": question["approval_id"], "decision": "approve"}
+    refused = await ada.ask("decide_approval", {**press, "session_id": "another"})
+    assert refused["error"]["code"] == "other_session"
+    assert house.paid == []
+    assert (await ada.done("decide_approval", {**press, "session_id": receipt["session_id"]}))["status"] == "approved"
+    await ada.ended(receipt["task_id"])
 
 
 async def test_of_two_decisions_at_once_the_first_counts_and_the_other_hears_whose(house) -> None:

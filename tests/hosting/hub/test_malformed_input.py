@@ -113,8 +113,29 @@ async def test_a_frame_that_is_too_large_closes_the_connection_with_1009(house, 
     async with house.raw() as raw:
         # The head of a text frame of that length, as a client sends it. Source: RFC 6455, 5.2.
         raw.write(b"\x81\xff" + size.to_bytes(8, "big") + b"mask")
+        assert json.loads((await raw.next()).removeprefix("42"))[1]["code"] == "too_large"
         assert await raw.end() == 1009
     await house.settled(lambda: house.hub.statistics().connections == 0)
+
+
+async def test_an_event_and_its_binary_data_are_refused_as_too_large_in_each_namespace_of_the_client(house) -> None:
+    async with house.raw("olga") as raw:
+        await raw.say('40/operator,{"token":"token-of-olga"}')
+        while not (await raw.next()).startswith("40/operator,{"):
+            pass
+        await answer(raw, '451-7["send_message",{"_placeholder":true,"num":0}]')
+        with suppress(ConnectionError):
+            await raw.say(b"x" * 1_000_001)
+        told = {await raw.next(), await raw.next()}
+        assert {each.partition("[")[0] for each in told} == {"42", "42/operator,"}
+        assert all('"too_large"' in each and "1,000,000 bytes" in each for each in told)
+        assert await raw.end() == 1009
+
+
+async def test_a_client_hears_that_its_event_is_too_large(house) -> None:
+    ada = await house.peer()
+    await ada.client.emit("send_message", {"content": "x" * 1_100_000})
+    assert (await ada.until("error"))["code"] == "too_large"
 
 
 async def test_ten_megabytes_to_their_end_cost_nobody_else_anything(house) -> None:
@@ -205,9 +226,9 @@ async def test_a_polling_client_never_gets_more_packets_than_it_can_read(house) 
 async def test_a_connection_has_one_poll_at_a_time(house) -> None:
     address = await polling(house)
     polls = [asyncio.create_task(house.http.get(address)) for _ in range(3)]
-    done, waiting = await asyncio.wait(polls, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+    done, waiting = await asyncio.wait(polls, timeout=30, return_when=asyncio.FIRST_COMPLETED)
     while len(done) < 2:
-        more, waiting = await asyncio.wait(waiting, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+        more, waiting = await asyncio.wait(waiting, timeout=30, return_when=asyncio.FIRST_COMPLETED)
         done |= more
     assert [(await each).status for each in done] == [400, 400]
     for each in waiting:

@@ -130,6 +130,7 @@ async def test_what_happens_while_somebody_joins_is_told_once(house, namespace: 
             await lane.flush()
         joined = await raw.next()
         house.host.event_bus.emit(TaskQueued(session_id="s", task_id="u", run_id="u", position=2))
+        await house.host.event_bus.flush("s")
         later = [await raw.next()]
         if namespace:
             assert not house.host.event_bus._sequencers["s"].has_pending

@@ -111,7 +111,7 @@ class Served:
 async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     async with AsyncExitStack() as stack:
 
-        async def start(store_url: str = "sqlite:///sophon.db") -> Served:
+        async def start(store_url: str = "sqlite:///sophon.db", max_reply_bytes: int = 32 * MEGABYTE) -> Served:
             model = LongModel()
             users = [{"Id": each, "Token": f"token-of-{each}"} for each in ("ada", "bob")]
             services = Services(
@@ -119,7 +119,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                 store=store_from_url(store_url, folder=tmp_path),
                 settings={
                     "Planning": {"Mode": "Never"},
-                    "AgentExecution": {"Titles": False, "MaxReplyBytes": 32 * MEGABYTE},
+                    "AgentExecution": {"Titles": False, "MaxReplyBytes": max_reply_bytes},
                     "Hub": {"Users": users, "OpenAiApi": True},
                 },
             )

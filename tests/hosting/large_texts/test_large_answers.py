@@ -15,7 +15,7 @@ ENDS = ("task_completed", "task_failed", "task_cancelled")
 FRAME_BYTES = 1_000_000
 
 
-@pytest.mark.parametrize("size", [2_100_000, 6 * MEGABYTE, 20 * MEGABYTE])
+@pytest.mark.parametrize("size", [2_100_000, 20 * MEGABYTE])
 async def test_a_large_answer_has_one_outcome_that_is_heard_and_its_text_is_whole(serve, size: int) -> None:
     served = await serve()
     listener = await served.listener()
@@ -30,7 +30,7 @@ async def test_a_large_answer_has_one_outcome_that_is_heard_and_its_text_is_whol
     assert (await served.get(f"/api/tasks/{sent['task_id']}"))["answer"] == text_of(size)
 
 
-@pytest.mark.parametrize("size", [2_100_000, 6 * MEGABYTE, 20 * MEGABYTE])
+@pytest.mark.parametrize("size", [2_100_000, 6 * MEGABYTE])
 async def test_a_session_with_a_large_answer_can_be_joined_from_the_beginning_and_exported(serve, size: int) -> None:
     served = await serve()
     listener = await served.listener()
@@ -47,6 +47,12 @@ async def test_a_session_with_a_large_answer_can_be_joined_from_the_beginning_an
     assert [len(each["content"]) for each in page["items"]] == [len(f"write {size}"), size]
 
 
+def shown_of(length: int) -> str:
+    """What is shown of a reply that goes on: the last word, which may become a secret, is held back."""
+    text, space, _ = text_of(length).rpartition(" ")
+    return text + space
+
+
 async def test_a_client_that_joins_during_a_large_reply_gets_the_text_so_far(serve) -> None:
     served = await serve()
     first = await served.listener()
@@ -57,7 +63,7 @@ async def test_a_client_that_joins_during_a_large_reply_gets_the_text_so_far(ser
     whole = await served.get(chunk["large"]["text"]["url"])
     served.model.gate.set()
     await first.outcome()
-    assert (chunk["offset"], whole["text"]) == (0, text_of(3 * MEGABYTE))
+    assert (chunk["offset"], whole["text"]) == (0, shown_of(3 * MEGABYTE))
     assert await served.get(chunk["large"]["text"]["url"]) == {"text": None}
 
 
@@ -82,8 +88,8 @@ async def test_what_a_failed_turn_has_shown_is_whole_too(serve) -> None:
     served.model.gate.set()
     outcome = await listener.outcome()
     assert listener.of("task_failed") == [outcome]
-    assert (await served.get(outcome["large"]["text"]["url"]))["text"] == text_of(3 * MEGABYTE)
-    assert (await served.get(f"/api/tasks/{sent['task_id']}"))["answer"] == text_of(3 * MEGABYTE)
+    assert (await served.get(outcome["large"]["text"]["url"]))["text"] == shown_of(3 * MEGABYTE)
+    assert (await served.get(f"/api/tasks/{sent['task_id']}"))["answer"] == shown_of(3 * MEGABYTE)
 
 
 async def test_what_belongs_to_others_does_not_exist(serve) -> None:

@@ -1,7 +1,11 @@
 """What Prometheus gets from a host as it is served: over its own address, with its hub and its queue."""
 
 import asyncio
+import math
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -9,7 +13,8 @@ import socketio
 from prometheus_client.parser import text_string_to_metric_families
 
 from sophon import ModelRequest, Services
-from sophon.testing import FunctionModel
+from sophon.stores.sql_store import SqlStore
+from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host_server import HostServer, bind_address
 
 PATIENCE_SECONDS = 30
@@ -65,3 +70,42 @@ async def test_prometheus_hears_of_the_clients_and_the_turns_of_a_host(url: str)
         ("sophon_model_attempts_total", "model=brain/brain", "outcome=ok", "provider=brain", "purpose=reply")
     ]
     assert after["sophon_queue_capacity",] > 0
+
+
+def damage(file: Path) -> None:
+    """Overwrite all pages of a database but the first."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    with file.open("r+b") as opened:
+        opened.seek(4096)
+        opened.write(b"\xa5" * (file.stat().st_size - 4096))
+
+
+async def test_a_store_that_is_damaged_at_run_time_is_in_the_metrics(tmp_path: Path) -> None:
+    site = HostServer(Services(store=SqlStore("sqlite:///s.db", folder=tmp_path)), {})
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
+    try:
+        damage(tmp_path / "s.db")
+        found = await scraped(address.url)
+    finally:
+        await site.shutdown(grace_seconds=0)
+    assert found["sophon_store_available",] == 0
+    assert found["sophon_store_failures_total", "kind=damaged"] > 0
+    assert math.isnan(found["sophon_outbox_dead",])
+    assert found["sophon_queue_capacity",] > 0
+
+
+async def test_a_store_that_hangs_holds_up_no_scrape() -> None:
+    async def hang() -> int:
+        return await asyncio.Event().wait()
+
+    site = HostServer(Services(clock=VirtualClock()), {})
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
+    try:
+        site.services.store.outbox.count_dead = hang  # type: ignore[method-assign]
+        found = await scraped(address.url)
+    finally:
+        await site.shutdown(grace_seconds=0)
+    assert math.isnan(found["sophon_outbox_dead",])

@@ -40,7 +40,7 @@ class Here:
         await self.until(lambda: any(each.task_id == receipt.task_id for each in self.events.of(TaskCompleted)))
 
     async def until(self, found: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not found():
                 await asyncio.sleep(0)
 

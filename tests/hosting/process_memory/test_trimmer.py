@@ -88,7 +88,7 @@ class Watched:
     async def wait(self, seconds: float) -> None:
         for _ in range(int(seconds / CHECK_SECONDS)):
             await self.clock.advance(CHECK_SECONDS)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(30):
                 while self.trimmer.trim_count < self.heap.trims:  # the trim runs in a thread
                     await asyncio.sleep(0)
 
@@ -103,7 +103,7 @@ async def watched():
 
 async def trimmed(watched: Watched, times: int) -> None:
     """Let the thread end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while watched.trimmer.trim_count < times:
             await asyncio.sleep(0)
 

@@ -76,6 +76,7 @@ class Model:
                 item.kind = kind
                 self.waiting.remove(item)
                 self.waiting.insert(0, item)
+                self.settle()  # the lane may be another owner's now
             return self.position(task)
         if item := self.find(self.dead, task):
             item.kind = "resume" if kind == "resume" else item.kind

@@ -162,7 +162,7 @@ async def test_a_drain_waits_for_all_that_is_in_flight_and_lets_nothing_begin(qu
     await settled()
     assert not drain.done()
     await queue.nack(second)
-    assert await asyncio.wait_for(drain, 5)
+    assert await asyncio.wait_for(drain, 30)
     assert not taker.done()
     assert (await queue.statistics()).waiting == 2
 
@@ -180,7 +180,7 @@ async def test_a_resume_calls_off_a_drain(queue, take, settled):
     drain = asyncio.create_task(queue.drain())
     await settled()
     await queue.resume()
-    assert not await asyncio.wait_for(drain, 5)
+    assert not await asyncio.wait_for(drain, 30)
 
 
 async def test_a_drain_out_of_patience_leaves_the_queue_paused(queue, take, clock):
@@ -199,4 +199,4 @@ async def test_two_drains_end_together(queue, take, settled):
     drains = [asyncio.create_task(queue.drain()) for _ in range(2)]
     await settled()
     await queue.ack(delivery)
-    assert [await asyncio.wait_for(drain, 5) for drain in drains] == [True, True]
+    assert [await asyncio.wait_for(drain, 30) for drain in drains] == [True, True]

@@ -24,7 +24,7 @@ PLAN = [
     {"id": "b", "description": "Say something", "depends_on": [], "estimated_risk": "low"},
 ]
 URLS = {"memory": "memory://", "sqlite": SQLITE}
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 30
 """A test that would hang fails instead; one that passes never waits for this."""
 
 
@@ -179,7 +179,14 @@ class World:
         return await self.run(receipt)
 
     async def ended(self, receipt: TaskReceipt) -> Run:
-        return await self.status(receipt, "completed", "failed", "cancelled")
+        """Wait until it has its outcome, and nothing of it is left to be done: it is stored before it is announced."""
+        run = await self.status(receipt, "completed", "failed", "cancelled")
+
+        async def released() -> bool:
+            return all(host._active_runs.get(receipt.task_id) is None for host in self.hosts)
+
+        await self.until(released)
+        return run
 
     async def suspended(self, host: Host, receipt: TaskReceipt) -> str:
         """Wait until it is suspended and out of hand; the id of what it waits for."""

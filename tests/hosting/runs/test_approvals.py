@@ -1,13 +1,14 @@
 """Approvals: asked once, decided once, by those who may; time decides the rest; each decision wakes its turn."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from sophon import Decision
 from sophon.errors import NotFound
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approvals import DecisionRefused
+from sophon_hosting.runs.approvals import DecisionRefused, check_grant
 
 APPROVE = Decision.approve()
 
@@ -43,6 +44,17 @@ async def test_an_edited_call_runs_with_the_new_arguments(world, host: Host) -> 
     await host.approvals.decide(await world.suspended(host, receipt), Decision.edit({"to": "Eve"}), "ada")
     await world.ended(receipt)
     assert world.paid == ["Eve"]
+
+
+async def test_a_grant_that_is_not_offered_is_refused_and_the_question_stays(world, host: Host) -> None:
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    stored = await world.store.approvals.get(approval)
+    assert stored.request.grant_offer
+    for decision in (Decision("reject", grant="always"), Decision("edit", arguments={"to": "Eve"}, grant="session")):
+        assert (await refusal(host, approval, decision, "ada")).code == "not_grantable"
+    with pytest.raises(DecisionRefused, match="only by itself"):
+        check_grant(replace(stored.request, grant_offer=""), Decision.approve(grant="session"))
+    assert (await world.store.approvals.get(approval)).decision is None
 
 
 async def test_a_rejected_call_does_not_run(world, host: Host) -> None:

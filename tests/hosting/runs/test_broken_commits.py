@@ -11,7 +11,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from tests import postgres
 from tests.broken_commits import CommitBreaker, breaking_commits
-from tests.hosting.runs.test_unavailable_store import ended_later, started, unavailable
+from tests.hosting.runs.test_unavailable_store import LIMITED, ended_later, started, unavailable
 
 pytestmark = postgres.needs_postgres
 
@@ -75,11 +75,14 @@ async def test_an_outcome_whose_commit_breaks_is_stored_and_told_once(
     stored = [event.name for event in await store.events.list_after("s", 0)]
     assert stored.count("task_completed") == heard.count("task_completed") == len(world.events.of(TaskCompleted)) == 1
     assert stored.count("message") == heard.count("message") == len(world.events.of(Message)) == 2
+    assert sum(total.calls for total in await store.usage.list_totals()) == 1
 
 
 async def test_a_settlement_whose_commit_breaks_after_it_happened_is_counted_once(
-    world, host, store, breaker: CommitBreaker
+    world, store, breaker: CommitBreaker
 ) -> None:
+    host = world.host(LIMITED)
+    await host.start()
     settle = store.usage.settle
 
     async def break_first(*arguments):

@@ -6,6 +6,8 @@ from sophon import Decision
 from sophon.events import Message as MessageAdded
 from sophon.events import StreamReset, TaskFailed
 from sophon_hosting.host import Host
+from sophon_middlewares.chains import twelve
+from sophon_middlewares.guards.insertion import add_guards
 
 
 async def cut_off(world, text: str, **options):
@@ -55,6 +57,29 @@ async def test_a_tool_that_may_have_run_is_not_run_again(world) -> None:
     assert run.response is not None
     assert world.begun == ["here"]
     assert "unknown" in run.response["text"]
+
+
+async def test_the_audit_log_has_what_became_of_a_call_that_was_cut_off(world) -> None:
+    def guarded(services):
+        return add_guards(twelve(services), services.settings.guards)
+
+    first: Host = world.host(chain=guarded)
+    await first.start()
+    receipt = await world.send(first, "Stall here")
+
+    async def begun() -> bool:
+        return bool(world.begun)
+
+    await world.until(begun)
+    await first.shutdown(grace_seconds=0)
+    world.release.set()
+    await world.host(chain=guarded).start()
+    await world.ended(receipt)
+
+    entries = [each.fields for each in await world.store.audit.list_after(0)]
+    assert [each["event"] for each in entries].count("proposed") == 1
+    assert ("failed", "interrupted") in [(each["event"], each["outcome"]) for each in entries]
+    assert (await world.store.audit.verify()).broken is None
 
 
 async def test_a_plan_goes_on_where_it_was_and_its_tools_do_not_run_again(world) -> None:

@@ -2,6 +2,10 @@
 
 `tests/cases/store-before-standard-names.sql` is the dump of a SQLite database that a host of commit 84d322c wrote: a
 completed and a failed turn, a turn suspended between two tool calls, and one suspended within a step of its plan.
+
+`tests/cases/store-before-checkpoint-logs.sql` was written by a host of commit 177558c and read while it ran: a turn
+behind a history, cut off in its third round of tools, and a plan both of whose steps were. Their checkpoints are whole
+states.
 """
 
 import sqlite3
@@ -18,13 +22,18 @@ from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 from tests.hosting.runs.conftest import World
 
-DUMP = Path(__file__).parents[2] / "cases" / "store-before-standard-names.sql"
+CASES = Path(__file__).parents[2] / "cases"
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+def dump() -> str:
+    return "store-before-standard-names.sql"
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: VirtualClock, dump: str) -> AsyncIterator[Store]:
     connection = sqlite3.connect(tmp_path / "old.db")
-    connection.executescript(DUMP.read_text())
+    connection.executescript((CASES / dump).read_text())
     connection.close()
     store = store_from_url("sqlite:///old.db", folder=tmp_path, clock=clock)
     await store.open()
@@ -53,6 +62,12 @@ async def host(store: Store, clock: VirtualClock, ran: list[str]) -> AsyncIterat
         ran.append(f"look {what}")
         return f"saw {what}"
 
+    @tool()
+    async def stall(what: str) -> str:
+        """Take long."""
+        ran.append(f"stall {what}")
+        return what
+
     async def answer(request: ModelRequest) -> str | ModelResponse:
         last = request.messages[-1]
         if last.role == "tool":
@@ -61,7 +76,7 @@ async def host(store: Store, clock: VirtualClock, ran: list[str]) -> AsyncIterat
             return ModelResponse("", [ToolCall("c1", "pay", {"to": "Bob"})])
         return last.content.upper()
 
-    services = Services(models=FunctionModel(answer), tools=[pay, look], store=store, clock=clock)
+    services = Services(models=FunctionModel(answer), tools=[pay, look, stall], store=store, clock=clock)
     host = Host(services, twelve(services))
     await host.start()
     yield host
@@ -109,3 +124,23 @@ async def test_a_suspended_turn_goes_on_after_its_decision(
     last = (await store.sessions.load_history(session)).messages[-1]
     assert last.role == "assistant"
     assert answer is None or last.content == answer
+
+
+@pytest.mark.parametrize("dump", ["store-before-checkpoint-logs.sql"])
+async def test_turns_that_were_cut_off_go_on_from_whole_states(
+    store: Store, clock: VirtualClock, host: Host, ran: list[str]
+) -> None:
+    async def are_over() -> bool:
+        return await store.runs.list_unfinished() == []
+
+    await World(store, clock).until(are_over)
+
+    assert {run.status for run in await store.runs.list()} == {"completed"}
+    assert ran == []  # a call that was running may have had its effect, and the others had theirs
+    history = (await store.sessions.load_history("rounds")).messages
+    assert [message.content for message in history if message.role != "assistant"][:5] == [
+        *("hello", "again", "Look twice, then stall"),
+        *("saw place 0", "saw place 1"),
+    ]
+    assert "unknown" in history[-1].content
+    assert len(history) == 4 + 1 + 6 + 1

@@ -39,10 +39,10 @@ def test_373_idle_connections_at_256_files_shut_nobody_out_and_the_log_stays_sma
     host = serve_with_few_files(program())
     with ExitStack() as stack:
         for number in range(373):
-            held = stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=10))
+            held = stack.enter_context(socket.create_connection(("127.0.0.1", host.port), timeout=30))
             if number % 2:
                 held.sendall(HALF_BODY)
-        with httpx.Client(base_url=host.url, trust_env=False, timeout=10) as client:
+        with httpx.Client(base_url=host.url, trust_env=False, timeout=30) as client:
             receipt = client.post("/api/tasks", json={"content": "hello"})
             assert receipt.status_code == 202
             assert client.get("/readyz").json()["status"] == "ready"

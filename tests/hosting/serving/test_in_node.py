@@ -102,7 +102,7 @@ async def converse(*command: str, answer: str, **environment: str) -> str:
     assert process.stdin is not None
     assert process.stdout is not None
     out = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while piece := await process.stdout.read(4096):
             out += piece
             if b"approve or reject?" in out and not process.stdin.is_closing():

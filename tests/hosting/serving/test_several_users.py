@@ -42,7 +42,7 @@ class Served:
 
     async def client(self, user: str) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer token-of-{user}"}
-        client = httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=20)
+        client = httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=30)
         return await self._stack.enter_async_context(client)
 
     async def ask(self, user: str, text: str) -> tuple[str, str]:

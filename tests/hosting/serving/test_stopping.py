@@ -75,7 +75,9 @@ def test_a_store_that_cannot_be_opened_is_told_in_a_line(program) -> None:
     (here.folder / "letters.db").write_text("no database, but a letter")
     code, out, errors = here.run("serve", "--port", "0")
     assert (code, out) == (1, "")
-    assert "file is not a database" in errors
+    assert "it is no SQLite database" in errors
+    assert "choose another file in Store.Url" in errors
+    assert "damaged" not in errors
     assert len(errors.splitlines()) == 1
 
 

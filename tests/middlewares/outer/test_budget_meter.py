@@ -136,3 +136,9 @@ async def test_near_a_limit_the_store_is_asked_once_in_a_turn_about_each_alert()
         call = request(100)
         await meter.settle(await meter.reserve(call, 10), call, Usage(used, 0))
     assert books.asked_alerts == 2
+
+
+async def test_input_that_may_be_written_to_a_prompt_cache_is_reserved_at_the_price_of_that() -> None:
+    info = ModelInfo("m", "p", prices=(10.0, 0.0), cache_write_factor=1.25)
+    reservation = await metered(1000).reserve(ModelRequest([], [], info, max_tokens=1), 100)
+    assert reservation.micros == 1250

@@ -106,7 +106,7 @@ HINT = Message("user", "mind the limit", origin="hint")
 def test_the_last_turn_is_what_lies_between_the_last_two_messages_of_the_user(
     stored: list[Message], last: list[Message]
 ) -> None:
-    assert list(last_turn(stored)) == last
+    assert list(last_turn(stored, len(stored))) == last
 
 
 @given(

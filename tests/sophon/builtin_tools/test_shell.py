@@ -9,14 +9,10 @@ import pytest
 
 from sophon import Context, Risk
 from sophon.builtin_tools.shell import format_command_result, system_execute
-from sophon.builtin_tools.subprocess_runner import (
-    STDERR_LIMIT,
-    STDOUT_LIMIT,
-    BoundedPipeReader,
-    CommandResult,
-    run_command,
-)
 from sophon.errors import ToolError
+from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader
+from sophon.processes.command_result import CommandResult
+from sophon.processes.command_runner import run_command
 
 
 def runs(process: int) -> bool:
@@ -72,7 +68,7 @@ async def test_a_process_that_leaves_the_group_does_not_hold_the_call(tmp_path: 
 async def test_a_call_that_is_given_up_takes_its_whole_group_with_it(tmp_path: Path, how: str) -> None:
     command = "sleep 1000 & echo $$ $! > started.tmp; mv started.tmp started; trap '' TERM; sleep 1000"
     call = asyncio.create_task(run_command(command, tmp_path, os.environ))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not (tmp_path / "started").exists():
             await asyncio.sleep(0.01)
     if how == "cancel":
@@ -87,7 +83,7 @@ async def test_a_call_that_is_given_up_takes_its_whole_group_with_it(tmp_path: P
 
 
 async def gone(process: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while runs(process):
             await asyncio.sleep(0.01)
 

@@ -14,6 +14,7 @@ from sophon import Context, Message, Risk, Services, ToolCall, ToolResult, Usage
 from sophon.approvals import Grant
 from sophon.context import Step, Tally, TurnFacts, TurnState
 from sophon.context.state_serialization import ADDED_LATER, RECOMPUTED
+from sophon.context.usage_counts import UsageCounts
 from sophon.errors import StateError
 from sophon.extensions import Key
 from sophon.stores.sessions.contract import Compaction
@@ -60,7 +61,8 @@ def full() -> Context:
     ctx.pending, ctx.results = [CALL], {"d": ToolResult("d", "two", "2", "denied", 7)}
     ctx.grants = {"c": Grant("digest", edited=True)}
     ctx.iteration, ctx.epoch = 3, 2
-    ctx.tally = Tally(Usage(1, 2, 3, 4), Usage(5, 6, 7, 8), 9, 10)
+    ctx.tally = Tally(Usage(1, 2, 3, 4), UsageCounts.from_usage(Usage(5, 6, 7, 8)), 9, 10)
+    ctx.tally.unrecorded = {("2026-01-31", "2026-01", "p", "m", "reply"): UsageCounts(2, 5, 6, 7, 8)}
     ctx.compaction = Compaction(Message("user", "summary", origin="compaction"), 1)
     ctx.put(NOTE, [1, 2])
     return ctx
@@ -143,6 +145,13 @@ def test_a_tool_that_is_gone_is_left_out() -> None:
     ctx = services().turn("go")
     ctx.tools = [one, two]
     assert [each.name for each in again(ctx, Services(tools=[two])).tools] == ["two"]
+
+
+def test_a_state_that_is_stored_later_does_not_change_with_the_turn() -> None:
+    ctx = services().turn("go")
+    state = ctx.snapshot()
+    ctx.tally.capped_calls["one"] = 1
+    assert state["tally"]["capped_calls"] == {}
 
 
 def test_recorded_is_written_out_as_it_really_is() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sophon import Pipeline, Response, Services
 from sophon.context import TurnFacts
-from sophon.context.turn_log import SessionLog, TurnEnd
+from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
 from sophon.events import Emit, Message, TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import SessionRecord
@@ -22,6 +22,9 @@ class Witness:
         self.store = InMemoryStore(clock=VirtualClock())
         self.ends: list[tuple[str, list[str]]] = []
         self.told: list[str] = []
+
+    async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
+        await SessionLog(self.store).begin(turn, records, events, emit)
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         self.ends.append((end.status, [record.kind for record in records]))

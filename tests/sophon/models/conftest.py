@@ -1,4 +1,4 @@
-"""A server on loopback that speaks OpenAI's chat completions, and the two adapters that are asked the same of it."""
+"""A server on loopback that speaks the API of the adapter that asks it, and the adapters: all have to do the same."""
 
 import asyncio
 import json
@@ -12,23 +12,34 @@ from aiohttp import web
 
 from sophon.messages import Message
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
+from sophon.models.providers.anthropic.model import AnthropicModel
 from sophon.models.providers.litellm.model import LiteLLMModel
+from sophon.models.providers.ollama.model import OllamaModel
 from sophon.models.providers.openai.model import OpenAIModel
 from sophon.tools.tool import Tool, tool
+from tests.loop_time import LoopTime
+from tests.sophon.models.dialects import DIALECTS, OpenAI
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 STOP = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+SILENCE_SECONDS = 60.0
+"""Longer than any adapter of a test waits."""
+
+PASSES = 100
+"""Passes of the event loop in which a client has long read what was sent."""
+
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}
 
 
 @dataclass
 class Seen:
-    """A request as it arrived."""
+    """A request as it arrived; `body` in OpenAI's form, whatever the API."""
 
     path: str
     headers: Mapping[str, str]
     body: dict[str, Any]
     raw: bytes
+    key: str | None = None
 
 
 @dataclass
@@ -39,10 +50,14 @@ class Server:
     seen: list[Seen] = field(default_factory=list)
     script: list[Handler] = field(default_factory=list)
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+    dialect: OpenAI = field(default_factory=OpenAI)
+    time: LoopTime | None = None
+    """Where set, a client that waits for an answer that does not come has soon waited SILENCE_SECONDS."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
-        self.seen.append(Seen(request.path, request.headers, json.loads(raw) if raw else {}, raw))
+        body = self.dialect.read(json.loads(raw)) if raw else {}
+        self.seen.append(Seen(request.path, request.headers, body, raw, self.dialect.key(request.headers)))
         if not self.script:
             return web.json_response({"error": {"message": "the script is at its end"}}, status=418)
         try:
@@ -53,7 +68,7 @@ class Server:
 
     async def left(self) -> None:
         """Returns once a client has hung up in mid-answer; a client that stays is a failure."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self.hung_up.wait()
 
     def says(self, text: str | None, **more: Any) -> None:
@@ -64,7 +79,7 @@ class Server:
         """Any JSON."""
 
         async def answer(_: web.Request) -> web.StreamResponse:
-            return web.json_response(body, status=status, headers=dict(headers or {}))
+            return web.json_response(self.dialect.whole(body), status=status, headers=dict(headers or {}))
 
         self.script.append(answer)
 
@@ -80,11 +95,13 @@ class Server:
         """
 
         async def answer(request: web.Request) -> web.StreamResponse:
-            response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+            response = web.StreamResponse(headers={"content-type": self.dialect.stream_type})
             await response.prepare(request)
+            stream = self.dialect.stream()
             for piece in pieces:
-                await response.write(piece if isinstance(piece, bytes) else event(piece))
-            await self._end(request, response, end)
+                if data := stream.feed(piece if isinstance(piece, bytes) else chunk_of(piece)):
+                    await response.write(data)
+            await self._end(request, response, end, stream)
             return response
 
         self.script.append(answer)
@@ -93,21 +110,28 @@ class Server:
         """No answer at all."""
 
         async def answer(_: web.Request) -> web.StreamResponse:
-            await asyncio.Event().wait()
+            await self._fall_silent()
             raise AssertionError("unreachable")
 
         self.script.append(answer)
 
-    async def _end(self, request: web.Request, response: web.StreamResponse, end: str) -> None:
+    async def _fall_silent(self) -> None:
+        if self.time is not None:
+            for _ in range(PASSES):
+                await asyncio.sleep(0)
+            self.time.advance(SILENCE_SECONDS)
+        await asyncio.Event().wait()
+
+    async def _end(self, request: web.Request, response: web.StreamResponse, end: str, stream: Any) -> None:
+        if end != "hang" and (data := stream.end(is_marked=end == "done")):
+            await response.write(data)
         if end == "hang":
-            await asyncio.Event().wait()
+            await self._fall_silent()
         if end == "cut":
             assert request.transport is not None
             # What was written has to leave before the connection breaks.
             request.transport.write_eof() if request.transport.can_write_eof() else request.transport.close()
             return
-        if end == "done":
-            await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
 
 
@@ -127,9 +151,13 @@ def call_piece(index: int, arguments: str, name: str | None = None, call_id: str
     return chunk(tool_calls=[piece])
 
 
-def event(piece: Mapping[str, Any] | str) -> bytes:
+def chunk_of(piece: Mapping[str, Any] | str) -> dict[str, Any]:
     body = chunk(content=piece) if isinstance(piece, str) else piece
-    return b"data: " + json.dumps({**head("chat.completion.chunk"), **body}).encode() + b"\n\n"
+    return {**head("chat.completion.chunk"), **body}
+
+
+def event(piece: Mapping[str, Any] | str) -> bytes:
+    return b"data: " + json.dumps(chunk_of(piece)).encode() + b"\n\n"
 
 
 def head(kind: str) -> dict[str, Any]:
@@ -177,13 +205,19 @@ class Adapters:
     """Makes adapters of one kind, loaded and ready."""
 
     kind: str
+    """`openai`, `litellm`, `anthropic` or `ollama`."""
     made: list[Adapter] = field(default_factory=list)
 
     async def at(self, server: Server, *, timeout_seconds: float = 30.0, **facts: Any) -> Adapter:
         info = ModelInfo(**({"name": "small", "provider": self.kind} | facts))
         url = f"{server.url}/v1"
         model: Adapter
-        if self.kind == "openai":
+        server.dialect = DIALECTS[self.kind]()
+        if self.kind == "anthropic":
+            model = AnthropicModel(info, base_url=server.url, timeout_seconds=timeout_seconds)
+        elif self.kind == "ollama":
+            model = OllamaModel(info, base_url=server.url, timeout_seconds=timeout_seconds)
+        elif self.kind == "openai":
             model = OpenAIModel(info, base_url=url, timeout_seconds=timeout_seconds)
         else:
             name = f"openai/{info.name}"
@@ -209,12 +243,31 @@ async def load_for_first_call() -> None:
         await model.aclose()
 
 
-@pytest.fixture(params=["openai", "litellm"])
-async def adapters(request: pytest.FixtureRequest) -> AsyncIterator[Adapters]:
-    made = Adapters(request.param)
+async def _adapters(kind: str) -> AsyncIterator[Adapters]:
+    made = Adapters(kind)
     yield made
     for model in made.made:
         await model.aclose()
+
+
+@pytest.fixture(params=["openai", "litellm", "anthropic", "ollama"])
+async def adapters(request: pytest.FixtureRequest) -> AsyncIterator[Adapters]:
+    async for made in _adapters(request.param):
+        yield made
+
+
+@pytest.fixture(params=["openai", "litellm"])
+async def openai_adapters(request: pytest.FixtureRequest) -> AsyncIterator[Adapters]:
+    """The adapters that speak OpenAI's API, for what other APIs do not have."""
+    async for made in _adapters(request.param):
+        yield made
+
+
+@pytest.fixture(params=["openai", "litellm", "anthropic"])
+async def filtered_adapters(request: pytest.FixtureRequest) -> AsyncIterator[Adapters]:
+    """The adapters for providers with a content filter."""
+    async for made in _adapters(request.param):
+        yield made
 
 
 @dataclass

@@ -1,12 +1,15 @@
 """Valid settings that permit more than most people want: each is reported with what it permits."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sophon.settings import Settings, find_dangerous_settings
+from sophon.settings import Settings, find_dangerous_settings, list_dangers, render_dangers_table
+from sophon.settings.danger_catalog import guard_danger_id, list_default_guards
 
+ROOT = Path(__file__).parents[3]
 ADA = {"Id": "ada", "Token": "a-long-token-of-ada", "Operator": True}
 BOB = {"Id": "bob", "Token": "a-long-token-of-bob"}
 TELEGRAM = {"Enabled": True, "Token": "t"}
@@ -15,7 +18,7 @@ FOLDER, HOME = Path("/srv/sophon"), Path("/home/sophon")
 
 def warnings(settings: dict[str, Any]) -> list[str]:
     found = find_dangerous_settings(Settings.from_mapping(settings), folder=FOLDER, home=HOME)
-    assert all(each.fix for each in found)
+    assert all(each.fix and each.severity in ("low", "medium", "high") for each in found)
     return [str(each) for each in found]
 
 
@@ -35,6 +38,15 @@ def warnings(settings: dict[str, Any]) -> list[str]:
         ),
         ({"Approval": {"AutoApproveUpTo": "High"}}, "Approval.AutoApproveUpTo High", "nobody is asked"),
         ({"Approval": {"AskFrom": "Critical"}}, "Approval.AskFrom Critical", "nobody is asked"),
+        ({"Guards": {"Protection": {"Enabled": False}}}, "Guards.Protection.Enabled false", "control this host"),
+        ({"Guards": {"Integrity": {"Enabled": False}}}, "Guards.Integrity.Enabled false", "between the approval and"),
+        ({"Guards": {"Audit": {"Enabled": False}}}, "Guards.Audit.Enabled false", "nobody can tell"),
+        (
+            {"Guards": {"Protection": {"Enabled": False}}, "Approval": {"AutoApproveUpTo": "High"}},
+            "Approval.AutoApproveUpTo High without Protection",
+            "nobody is asked, and a guard",
+        ),
+        ({"Retention": {"Audit": 2}}, "Retention.Audit 2", "last week"),
         ({"Tools": {"FilesRoot": "/"}}, "Tools.FilesRoot /", "every file of this machine"),
         ({"Tools": {"FilesRoot": "/srv/../"}}, "Tools.FilesRoot /srv/..", "every file of this machine"),
         ({"Tools": {"FilesRoot": "/home"}}, "Tools.FilesRoot /home", "home directory"),
@@ -133,6 +145,7 @@ def test_a_dangerous_setting_is_named_with_what_it_permits(settings: dict[str, A
     [
         {},
         {"Approval": {"AutoApproveUpTo": "Medium"}},
+        {"Retention": {"Audit": None}},
         {"Tools": {"FilesRoot": "data/files"}},
         {"Tools": {"FilesRoot": "/var/lib/sophon/files"}},
         {"Tools": {"FilesRoot": "/home/sophon/sophon/files", "AllowCidrs": ["64:ff9b::a01:203/128"]}},
@@ -153,3 +166,18 @@ def test_a_link_to_the_root_is_seen_through(tmp_path: Path) -> None:
     settings = Settings.from_mapping({"Tools": {"FilesRoot": "files"}})
     (found,) = find_dangerous_settings(settings, folder=tmp_path)
     assert "every file of this machine" in found.permits
+
+
+def test_every_id_of_the_catalog_is_that_of_a_finding_and_the_other_way_round() -> None:
+    source = "".join(
+        (ROOT / "sophon" / "settings" / f"dangerous_{name}.py").read_text()
+        for name in ("settings", "guards", "permissions")
+    )
+    yielded = set(re.findall(r'DangerousSetting\(\s*"(\w+)"', source))
+    guards = {guard_danger_id(field) for field in list_default_guards()}
+    assert yielded | guards == set(list_dangers())
+
+
+def test_the_page_has_the_table_of_all_ids() -> None:
+    page = (ROOT / "docs" / "trust-model.md").read_text()
+    assert render_dangers_table() in page, "put the output of render_dangers_table() into docs/trust-model.md"

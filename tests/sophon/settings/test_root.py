@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sophon.errors import SettingsError
 from sophon.settings import ProviderBudgetSettings, Settings
@@ -70,6 +70,15 @@ CONTRACT: dict[str, Any] = {
 
 def test_the_defaults_are_those_of_the_contract():
     assert Settings.from_mapping(CONTRACT) == Settings.from_mapping({}) == Settings()
+
+
+def test_the_defaults_that_are_not_validated_are_valid():
+    defaults, validated = Settings.defaults(), Settings.model_validate({})
+    assert defaults == validated == Settings.from_mapping({})
+    assert defaults.model_dump() == validated.model_dump()
+    for name, section in defaults:
+        if isinstance(section, BaseModel):
+            assert section == type(section).model_validate({}), name
 
 
 def test_durations_are_timedeltas_in_python():

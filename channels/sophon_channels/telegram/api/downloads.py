@@ -1,11 +1,11 @@
 """Download of files from Telegram to disk, in chunks and with a size limit."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.contract import Attachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_int, get_text

@@ -6,10 +6,11 @@ necessary delay. Final messages may use all of a limit, previews half of it.
 """
 
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 
 NO_DELAY = timedelta(0)
 """No delay: the message may be sent now."""

@@ -5,12 +5,12 @@ token.
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
 from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientTimeout, ConnectionTimeoutError
 
 from sophon.clock import Clock
+from sophon.lazy_dataclass import dataclass
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text, object_from_json
 from sophon_channels.telegram.api.errors import TelegramApiError
 from sophon_channels.text.single_line import to_single_line

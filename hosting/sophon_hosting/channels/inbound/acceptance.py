@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TypeAlias
 
-from sophon.errors import InputError, QueueFull, SessionTaken, StoreError
+from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooManyMessages, TryLater
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
@@ -44,8 +44,19 @@ SEVERAL_OVER_SHARE_MESSAGE = (
 )
 """Reply to the first of several messages of a person whose share of the queue is full."""
 
-Rejections: TypeAlias = dict[str, list[tuple[InboundMessage, QueueFull]]]
-"""Messages that the queue rejected, by chat."""
+TOO_MANY_MESSAGE = (
+    "🚦 You may send {error.limit} messages per minute, and this one was not accepted. "
+    "Try again in {error.retry_after_seconds} seconds."
+)
+"""Reply to a message beyond the sender's messages per minute."""
+SEVERAL_TOO_MANY_MESSAGE = (
+    "🚦 You may send {error.limit} messages per minute, and {count} of your messages were not accepted. "
+    "Try again in {error.retry_after_seconds} seconds."
+)
+"""Reply to the first of several messages beyond the sender's messages per minute."""
+
+Rejections: TypeAlias = dict[str, list[tuple[InboundMessage, TryLater]]]
+"""Messages that were rejected for now, by chat."""
 
 
 class MessageAcceptor:
@@ -84,7 +95,7 @@ class MessageAcceptor:
         for message, result in zip(messages, results, strict=True):
             if isinstance(result, SessionTaken):  # the session was deleted meanwhile
                 await self._accept_together([message], rejected)
-            elif isinstance(result, QueueFull):
+            elif isinstance(result, TryLater):
                 rejected[message.location.key].append((message, result))
             elif isinstance(result, InputError):
                 name, text = f"bad:{self._event_name(message)}", f"⚠️ {result}"
@@ -99,7 +110,7 @@ class MessageAcceptor:
     ) -> None:
         failures: list[BaseException] = []
         for message, result in zip(messages, results, strict=True):
-            if not isinstance(result, BaseException) or isinstance(result, SessionTaken | QueueFull | InputError):
+            if not isinstance(result, BaseException) or isinstance(result, SessionTaken | TryLater | InputError):
                 continue
             if isinstance(result, Exception) and not isinstance(result, StoreError):
                 # A redelivery would fail again, and block all later events.
@@ -150,10 +161,11 @@ class MessageAcceptor:
             },
             stream=True,
             trace=new_trace_id(),
+            sent_at=message.sent_at,
         )
 
     async def _report_rejected(self, rejected: Rejections) -> None:
-        """Tell each chat once how many of its messages the full queue rejected."""
+        """Tell each chat once how many of its messages were rejected."""
         now = self._host.services.clock.monotonic()
         for chat, refusals in rejected.items():
             last_notice = self._queue_full_notices.get(chat)
@@ -173,9 +185,12 @@ class MessageAcceptor:
         return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
 
 
-def format_rejection(error: QueueFull, count: int) -> str:
-    """Return the reply to the first of `count` messages that the queue rejected. Pure."""
-    if error.owner_waiting is None:
-        return QUEUE_FULL_MESSAGE if count == 1 else SEVERAL_REJECTED_MESSAGE.format(count=count)
-    template = SHARE_FULL_MESSAGE if count == 1 else SEVERAL_OVER_SHARE_MESSAGE
+def format_rejection(error: TryLater, count: int) -> str:
+    """Return the reply to the first of `count` messages that were rejected. Pure."""
+    if isinstance(error, TooManyMessages) and not error.is_total:
+        template = TOO_MANY_MESSAGE if count == 1 else SEVERAL_TOO_MANY_MESSAGE
+    elif isinstance(error, QueueFull) and error.owner_waiting is not None:
+        template = SHARE_FULL_MESSAGE if count == 1 else SEVERAL_OVER_SHARE_MESSAGE
+    else:
+        template = QUEUE_FULL_MESSAGE if count == 1 else SEVERAL_REJECTED_MESSAGE
     return template.format(error=error, count=count)

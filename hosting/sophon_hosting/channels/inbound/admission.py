@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sophon.lazy_dataclass import dataclass
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import channel_person_principal
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
@@ -26,7 +27,7 @@ PAIRING_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who wrote, in which chat, and what the access policy decides about it."""
+    """Result of the access check of one event: the sender, the chat, and the decision of the access policy."""
 
     person: Person
     location: ChatLocation

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
@@ -27,6 +27,11 @@ AUTO_MODEL = "auto"
 """Argument of /model with which the host selects the model."""
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""
+OFF_THE_RECORD_ELSEWHERE = (
+    "Not in a chat: the platform keeps its messages, and this host stores each answer until it is delivered. On the "
+    'host\'s web page, "Talk off the record" begins a conversation of which nothing is stored.'
+)
+"""Reply to /otr."""
 STOP_TIMEOUT_SECONDS = 0.1
 """How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
 
@@ -67,6 +72,7 @@ class ChatCommandHandler:
             "pending": self._list_pending,
             "approve": self._approve,
             "reject": self._reject,
+            "otr": self._explain_off_the_record,
             "help": self._show_help,
         }
 
@@ -191,6 +197,9 @@ class ChatCommandHandler:
 
     async def _show_greeting(self, request: ChatCommandRequest) -> str:
         return format_greeting(in_group=request.message.location.kind == "group")
+
+    async def _explain_off_the_record(self, request: ChatCommandRequest) -> str:
+        return OFF_THE_RECORD_ELSEWHERE
 
     async def _show_help(self, request: ChatCommandRequest) -> str:
         return format_help()

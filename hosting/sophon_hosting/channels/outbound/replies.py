@@ -57,24 +57,25 @@ class ReplyBuilder:
 
     def _entries(self, channel: Channel, chat: str, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
         text, notice = _reply_text(outcome), _error_text(outcome)
-        if text and not channel.render_payloads(OutboundMessage(text)):  # markup and invisible characters only
-            text = "" if notice else EMPTY_REPLY
         first = OutboundMessage(
             text or notice,
             is_markdown=bool(text),
             reply_to_message_id=str(run.origin.get("reply_to") or "") or None,
             replaces_message_id=self._find_preview(run.id),
         )
-        outgoing = [("end", first)]
-        if text and notice:  # an error is plain text, so what was shown before it stays as a message of its own
-            outgoing.append(("error", OutboundMessage(notice, is_markdown=False)))
-        return [
-            replace(entry, run_id=run.id)
-            for name, message in outgoing
-            for entry in build_entries(
+
+        def build(name: str, message: OutboundMessage) -> list[OutboundEntry]:
+            entries = build_entries(
                 channel, chat, f"{run.id}:{name}", message, "answer", recipient=recipient_of_run(run)
             )
-        ]
+            return [replace(entry, run_id=run.id) for entry in entries]
+
+        entries = build("end", first)
+        if text and not entries:  # markup and invisible characters only
+            return build("end", replace(first, text=notice or EMPTY_REPLY, is_markdown=not notice))
+        if text and notice:  # an error is plain text, so what was shown before it stays as a message of its own
+            entries += build("error", OutboundMessage(notice, is_markdown=False))
+        return entries
 
     def _was_error_sent_recently(self, chat: str, run_id: str) -> bool:
         """Return whether the chat was sent another run's error recently; the same run's outcome may be built again."""

@@ -4,13 +4,13 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sophon.clock import Clock
-from sophon.errors import NotFound
-from sophon.joined_text import join_texts
-from sophon.messages import Message
+from sophon.errors import NotFound, StateError
+from sophon.joined_text import add_piece, join_texts
+from sophon.lazy_dataclass import dataclass
 from sophon.reply_text import collect_earlier_texts
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
@@ -18,6 +18,7 @@ from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
 from sophon_hosting.channels.outbound.shown_previews import ShownPreviews
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.runs.checkpoint_store import load_checkpoint
 
 log = logging.getLogger("sophon")
 
@@ -45,12 +46,18 @@ STOP_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled", "app
 
 @dataclass(eq=False)
 class _TurnDisplay:
-    """State of one turn: the streamed text of the current epoch, and the task that shows it."""
+    """State of one turn: the streamed text of the current epoch, in pieces, and the task that shows it."""
 
-    text: str = ""
+    pieces: list[str] = field(default_factory=lambda: [])
     epoch: int = 0
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+
+    def join_text(self) -> str:
+        """Return the text. It is joined only here: at every chunk, it would be copied once for each of its words."""
+        text = "".join(self.pieces)
+        self.pieces = [text] if text else []
+        return text
 
 
 class TypingAndPreview:
@@ -104,7 +111,7 @@ class TypingAndPreview:
         if self._previews.find(run.id) is None:
             await self.wait_until_idle(run.id)
         preview = await self._previews.load(channel, run.id)
-        text = self._waiting_text(run)
+        text = await self._load_waiting_text(run)
         if preview is None or text is None:
             return None
         return OutboundMessage(text or NO_TEXT_YET, replaces_message_id=preview)
@@ -131,25 +138,28 @@ class TypingAndPreview:
     def _start_display(self, run_id: str) -> None:
         if run_id not in self._displays:
             epoch, text = self._waiting_texts.pop(run_id, (0, ""))
-            display = self._displays[run_id] = _TurnDisplay(text, epoch)
+            display = self._displays[run_id] = _TurnDisplay([text] if text else [], epoch)
             display.task = asyncio.create_task(self._run_display(run_id, display))
 
     def _keep_text(self, frame: WireEvent, display: _TurnDisplay | None) -> None:
         if frame.name != "approval_requested":
             self._waiting_texts.pop(frame.task_id, None)
         elif display is not None:
-            self._waiting_texts[frame.task_id] = (display.epoch, display.text)
+            self._waiting_texts[frame.task_id] = (display.epoch, display.join_text())
             while len(self._waiting_texts) > MAX_WAITING_TEXTS:
                 self._waiting_texts.popitem(last=False)
 
-    def _waiting_text(self, run: Run) -> str | None:
+    async def _load_waiting_text(self, run: Run) -> str | None:
         """Return the text that the run has written before it waits; None if that is not known yet."""
         if run.id in self._waiting_texts:
             return self._waiting_texts[run.id][1]
         if run.status != "suspended" or run.checkpoint is None:
             return None
-        messages = [Message.from_json(each) for each in run.checkpoint.get("messages", ())]
-        return join_texts(collect_earlier_texts(messages))
+        try:
+            checkpoint = await load_checkpoint(self._store, run)
+        except StateError:  # resuming the run reports it
+            return None
+        return join_texts(collect_earlier_texts(checkpoint.messages))
 
     def _append_chunk(self, frame: WireEvent) -> None:
         display = self._displays.get(frame.task_id)
@@ -157,9 +167,9 @@ class TypingAndPreview:
             return
         epoch = int(frame.data.get("epoch", 0))
         if epoch > display.epoch or frame.name == "stream_reset":
-            display.epoch, display.text = epoch, ""
+            display.epoch, display.pieces = epoch, []
         if frame.name == "stream_chunk" and epoch == display.epoch:
-            display.text += str(frame.whole["text"])
+            add_piece(display.pieces, str(frame.whole["text"]))
 
     async def _run_display(self, run_id: str, display: _TurnDisplay) -> None:
         try:
@@ -199,8 +209,8 @@ class TypingAndPreview:
     async def _update_previews(self, channel: Channel, run: Run, place: ChatLocation, display: _TurnDisplay) -> None:
         shown_text = ""
         while not display.is_over.is_set():
-            if display.text.strip() and display.text != shown_text:
-                text = display.text
+            text = display.join_text()
+            if text.strip() and text != shown_text:
                 await self._update_preview(channel, run, place, text)
                 # The rate limits may have refused the first one; a later one is repeated with the next text.
                 shown_text = text if self.find_preview(run.id) is not None else ""

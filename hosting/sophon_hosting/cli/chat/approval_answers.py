@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from sophon.approvals import Decision
+from sophon.approvals import Decision, GrantScope
+from sophon.lazy_dataclass import dataclass
 
 APPROVE_WORDS = frozenset({"approve", "a", "y", "yes"})
 REJECT_WORDS = frozenset({"reject", "r", "n", "no"})
@@ -14,6 +14,7 @@ EDIT_WORDS = frozenset({"edit", "e"})
 ANSWER_HINT = "approve, reject [reason]"
 REJECTION_HINT = "reject [reason], or wait for an operator"
 EDITABLE_ANSWER_HINT = f"{ANSWER_HINT} or edit {{...}}"
+GRANT_SCOPES: Mapping[str, GrantScope] = {"session": "session", "always": "always"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,23 @@ class EditedArgumentsRequired:
 ApprovalAnswer: TypeAlias = Decision | InvalidAnswer | EditedArgumentsRequired
 
 
-def parse_approval_answer(line: str, *, editable: bool, decided_by: str = "") -> ApprovalAnswer:
+def parse_approval_answer(
+    line: str, *, editable: bool, grantable: bool = False, decided_by: str = ""
+) -> ApprovalAnswer:
     """Parse one line of input.
 
-    Only an approval word alone approves. A rejection word may be followed by a reason, `edit` by the new arguments as
-    JSON. Any other line returns `InvalidAnswer`: unrelated text never approves.
+    Only an approval word alone approves, or with `session` or `always` behind it, later calls too. A rejection word may
+    be followed by a reason, `edit` by the new arguments as JSON. Any other line returns `InvalidAnswer`: unrelated text
+    never approves.
     """
     word, _, rest = line.strip().partition(" ")
     keyword, rest = word.casefold().rstrip(".,:;!"), rest.strip()
     if keyword in APPROVE_WORDS and not rest:
         return Decision.approve(decided_by=decided_by)
+    if keyword in APPROVE_WORDS and (scope := GRANT_SCOPES.get(rest.casefold())) is not None:
+        if grantable:
+            return Decision.approve(decided_by=decided_by, grant=scope)
+        return InvalidAnswer(f"it can be approved only by itself; answer {ANSWER_HINT}")
     if keyword in REJECT_WORDS:
         return Decision.reject(rest, decided_by=decided_by)
     if keyword in EDIT_WORDS and not editable:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ from rich.cells import cell_len
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
+from sophon.principals import LOCAL_USER
 from sophon.visible_text import escape_invisible
 from sophon_hosting.cli.chat.approval_answers import (
     ANSWER_HINT,
@@ -90,7 +92,12 @@ class TerminalApprovalGate:
             answer = (
                 parse_edited_arguments(line, decided_by=DECIDED_BY_TERMINAL)
                 if reading_arguments
-                else parse_approval_answer(line, editable=request.editable, decided_by=DECIDED_BY_TERMINAL)
+                else parse_approval_answer(
+                    line,
+                    editable=request.editable,
+                    grantable=bool(request.grant_offer),
+                    decided_by=DECIDED_BY_TERMINAL,
+                )
             )
             reading_arguments = isinstance(answer, EditedArgumentsRequired)
             if isinstance(answer, Decision):
@@ -98,7 +105,8 @@ class TerminalApprovalGate:
                 if not may_approve and answer.verdict != "reject":
                     problem = f"only an operator may approve it; {REJECTION_HINT}"
                 if not problem:
-                    return answer
+                    # A grant outlives this terminal, which is no user: it is the local user's.
+                    return answer if answer.grant is None else replace(answer, decided_by=LOCAL_USER)
                 answer = InvalidAnswer(problem)
             self._output.write_lines(
                 [current_arguments_line(request)]
@@ -122,7 +130,16 @@ def approval_question_lines(request: ApprovalRequest, now: datetime) -> list[str
             for line in escape_control_characters(request.whole_preview).split("\n")
             for piece in _wrap_line(line)
         ),
+        *_grant_offer_lines(request),
     ]
+
+
+def _grant_offer_lines(request: ApprovalRequest) -> list[str]:
+    """Return what an approval in advance would cover; every line of it begins with a bar too."""
+    if not request.grant_offer or request.needs_operator:
+        return []
+    offer = escape_control_characters(f"`approve session` or `approve always` approves {request.grant_offer}")
+    return [f"{PREVIEW_BAR}{piece}" for line in offer.split("\n") for piece in _wrap_line(line)]
 
 
 def current_arguments_line(request: ApprovalRequest) -> str:

@@ -1,9 +1,10 @@
 """The chat session's contract, and the options and front end that its implementations share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from sophon.lazy_dataclass import dataclass
 from sophon_hosting.cli.chat.rendering.turn_renderer import TurnRenderer
 from sophon_hosting.cli.chat.termination_signals import ExitRequest
 

@@ -1,10 +1,10 @@
 """Demonstration for `sophon chat` without input: three turns through the whole chain, offline and in memory."""
 
 import asyncio
-from dataclasses import dataclass
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
+from sophon.lazy_dataclass import dataclass
 from sophon.services import Services
 from sophon_hosting.cli.chat.approval_answers import ANSWER_HINT, DECIDED_BY_TERMINAL, EDITABLE_ANSWER_HINT
 from sophon_hosting.cli.chat.approval_prompt import approval_question_lines

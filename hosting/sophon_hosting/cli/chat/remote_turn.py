@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, Escalation
 from sophon.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -66,8 +66,8 @@ class RemoteTurnClient:
         large_fields = LargeFieldLoader(self._url, self._token)
         task_id = ""
         try:
-            accepted = await connection.call_until_answered("send_message", _send_message_payload(text, choices))
-            task_id, connection.session_id = accepted["task_id"], accepted["session_id"]
+            accepted = await connection.send_message(_send_message_payload(text, choices))
+            task_id = accepted["task_id"]
             return await self._follow_events(connection, large_fields, task_id)
         except asyncio.CancelledError:
             if task_id:
@@ -122,10 +122,12 @@ class RemoteTurnClient:
         payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
         if decision.verdict == "edit":
             payload["arguments"] = dict(decision.arguments)
+        if decision.grant is not None:
+            payload["grant"] = decision.grant
         if decision.reason:
             payload["reason"] = decision.reason
         try:
-            await connection.call("decide_approval", payload)
+            await connection.call_until_answered("decide_approval", payload)
         except HostError as error:
             self._write_notice(str(error))
             return error.code != INVALID_ARGUMENTS
@@ -178,7 +180,7 @@ def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
         id=event.approval_id,
         kind="plan" if event.kind == "plan" else "tool",
         run_id=event.run_id,
-        call_id="",
+        call_id=event.call_id,
         tool=event.tool,
         arguments=event.arguments,
         risk=Risk.parse(event.risk),
@@ -187,6 +189,8 @@ def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
         full_preview=event.full_preview,
         editable=event.editable,
         expires_at=datetime.fromisoformat(event.expires_at) if event.expires_at else None,
+        escalation=Escalation.from_json(event.escalation) if event.escalation else None,
+        grant_offer=event.grant_offer,
     )
 
 

@@ -3,9 +3,9 @@
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sophon.errors import NotFound
+from sophon.lazy_dataclass import dataclass
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost

@@ -6,11 +6,11 @@ Ctrl-C (SIGINT) cancels the running turn only.
 import contextlib
 import signal
 from collections.abc import Generator
-from dataclasses import dataclass
 from types import FrameType
 
 import typer
 
+from sophon.lazy_dataclass import dataclass
 from sophon_hosting.cli.error_reporting import EXIT_TERMINATED
 
 TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
-from sophon.approvals import Decision
+from sophon.approvals import Decision, GrantScope, format_argument_lines
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
@@ -16,6 +16,9 @@ from sophon_hosting.cli.remote.host_selection import open_host_client
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
+SessionOption = Annotated[
+    str | None, typer.Option(metavar="ID", help="Decide only if the approval is of this session.")
+]
 DECISION_TEXTS = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
 
 
@@ -62,11 +65,21 @@ def approve(
     ctx: typer.Context,
     approval: ApprovalArgument,
     arguments: Annotated[str | None, typer.Option(metavar="JSON", help="Replace all arguments with these.")] = None,
+    grant: Annotated[
+        str | None, typer.Option(metavar="SCOPE", help="Approve later calls like it too: session or always.")
+    ] = None,
+    session: SessionOption = None,
     url: HostUrlOption = None,
 ) -> None:
     """Approve a tool call or a plan."""
-    decision = Decision.approve() if arguments is None else Decision.edit(_parse_arguments(arguments))
-    _decide(open_host_client(ctx.obj, url), approval, decision)
+    if grant is not None and arguments is not None:
+        raise InputError("--grant approves later calls like this one, so its arguments cannot be changed")
+    scopes = get_args(GrantScope)
+    if grant is not None and grant not in scopes:
+        raise InputError(f"--grant {grant!r} is none of {', '.join(scopes)}")
+    scope = cast(GrantScope | None, grant)
+    decision = Decision.approve(grant=scope) if arguments is None else Decision.edit(_parse_arguments(arguments))
+    _decide(open_host_client(ctx.obj, url), approval, decision, session)
 
 
 @app.command()
@@ -74,14 +87,15 @@ def reject(
     ctx: typer.Context,
     approval: ApprovalArgument,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason that the model receives.")] = "",
+    session: SessionOption = None,
     url: HostUrlOption = None,
 ) -> None:
     """Reject a tool call or a plan."""
-    _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason))
+    _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason), session)
 
 
-def _decide(host: HostClient, approval: str, decision: Decision) -> None:
-    row = host.decide_approval(_find_approval_id(host, approval), decision)
+def _decide(host: HostClient, approval: str, decision: Decision, session: str | None) -> None:
+    row = host.decide_approval(_find_approval_id(host, approval), decision, session_id=session)
     write_lines([f"{row['tool']} is {DECISION_TEXTS[decision.verdict]}"])
 
 
@@ -106,7 +120,22 @@ def _approval_lines(row: JsonRow, *, complete: bool = False) -> list[str]:
     shortened = bool(row.get("full_preview"))
     text = str(row["full_preview"] if shortened and complete else row["preview"])
     hint = [f"  (sophon approvals show {row['approval_id']}  shows everything)"] if shortened and not complete else []
-    return [head, *(f"  {line}" for line in text.split("\n")), *hint, ""]
+    lines = [*text.split("\n"), *_edited_lines(row)]
+    return [head, *(f"  {line}" for line in lines), *hint, *_grant_lines(row), ""]
+
+
+def _edited_lines(row: JsonRow) -> list[str]:
+    """Return the arguments with which an edited call ran, one line each; none if it was not edited."""
+    edited: Mapping[str, Any] | None = row.get("edited_arguments")
+    return ["It runs with edited arguments:", *format_argument_lines(edited)] if edited is not None else []
+
+
+def _grant_lines(row: JsonRow) -> list[str]:
+    """Return what an approval in advance of an open request would cover."""
+    offer = str(row.get("grant_offer") or "")
+    if row["status"] == "decided" or not offer:
+        return []
+    return [f"  --grant session|always would also approve {offer}".replace("\n", "\n  ")]
 
 
 def _parse_arguments(text: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from sophon_hosting.chain_factory import build_chain, build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_middlewares.guards.description import describe_guards, format_guards
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -28,7 +29,9 @@ def chain(
     if as_json:
         write_json([_row(middleware) for middleware in pipeline])
     else:
-        write_lines(pipeline.explain().splitlines())
+        write_lines(
+            [*pipeline.explain().splitlines(), "", "Guards", *format_guards(describe_guards(pipeline, services))]
+        )
 
 
 def _row(middleware: Any) -> dict[str, Any]:

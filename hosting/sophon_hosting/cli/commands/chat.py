@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -13,6 +12,7 @@ import typer
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
+from sophon.lazy_dataclass import dataclass
 from sophon.tools.tool import Risk
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings

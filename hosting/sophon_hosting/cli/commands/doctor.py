@@ -9,6 +9,7 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import SettingsError, SophonError
+from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
@@ -33,8 +34,11 @@ from sophon_hosting.cli.doctor.checks import (
 )
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
+from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
+from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import COMMAND_TOOL
 from sophon_hosting.rendering.value_formatting import format_count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -82,6 +86,7 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     yield from check_dangerous_settings(settings, options, os.environ)
     yield from check_migration(settings, options)
     yield from check_provider_keys(settings, os.environ)
+    yield from check_credentials(settings, os.environ)
     yield from _check_services(options, settings)
 
 
@@ -101,6 +106,8 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield check_tools(services)
     yield check_files_root(services)
     yield from check_commands(services)
+    if COMMAND_TOOL in services.registry and settings.guards.sandbox.enabled:
+        yield from check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
     start = check_start(services, os.environ)
     yield from (each for each in start if each.text != chain.text)
     yield check_address(services, settings, os.environ)

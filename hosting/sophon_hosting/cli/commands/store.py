@@ -36,8 +36,9 @@ def check(ctx: typer.Context, as_json: JsonOption = False) -> None:
 @app.command()
 def prune(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Delete what is older than Retention allows, as a host does every hour. A host may run."""
-    retention = load_cli_settings(ctx.obj).retention
-    deleted = run_with_store(ctx.obj, lambda opened: RetentionSweep(opened, SystemClock(), retention).sweep())
+    settings = load_cli_settings(ctx.obj)
+    folder = ctx.obj.settings_folder
+    deleted = run_with_store(ctx.obj, lambda opened: RetentionSweep(opened, SystemClock(), settings, folder).sweep())
     if as_json:
         write_json(deleted)
     else:

@@ -12,7 +12,7 @@ from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
-from sophon_hosting.rendering.value_formatting import format_usage_cost
+from sophon_hosting.rendering.value_formatting import format_arguments, format_usage_cost
 
 LINE_CHARACTERS = 100
 EventData = Mapping[str, Any]
@@ -73,7 +73,13 @@ def _approval_requested(data: EventData) -> str:
 
 def _approval_resolved(data: EventData) -> str:
     reason = f": {data['reason']}" if data["reason"] else ""
-    return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{reason}"
+    edited = f" ({format_arguments(data['arguments'])})" if data.get("arguments") is not None else ""
+    return f"decided  {data['decision']} by {data['decided_by'] or 'nobody'}{edited}{reason}"
+
+
+def _guard_verdict(data: EventData) -> str:
+    tool = f"{data['tool']} " if data.get("tool") else ""
+    return f"guard    {data['guard']}: {tool}{data['verdict']}, {data['rule']}: {data['reason']}"
 
 
 def _budget_alert(data: EventData) -> str:
@@ -91,6 +97,7 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
         f"plan     {data['plan'].get('goal', '')}, {len(data['plan'].get('steps', []))} steps"
     ),
     "plan_step_changed": lambda data: f"step     {data['step_id']}: {data['status']} {data['reason']}".rstrip(),
+    "guard_verdict": _guard_verdict,
     "approval_requested": _approval_requested,
     "approval_resolved": _approval_resolved,
     "context_compacted": lambda data: f"compact  {data['messages']} messages by {data['how']}",

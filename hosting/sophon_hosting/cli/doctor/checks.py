@@ -34,7 +34,8 @@ COMMAND_RIGHTS = (
 )
 UNPROTECTED_PROCESS = "only on Linux is the environment of the host closed to other processes of its account"
 COMMAND_RIGHTS_FIX = (
-    "run the host under an account of its own, or in a container; or put system.execute into Tools.Disabled"
+    "set Guards.Sandbox.Enabled to true; or run the host under an account of its own, or in a container; or put "
+    "system.execute into Tools.Disabled"
 )
 DAMAGE_FIX = (
     "stop the host and restore a backup, or save what can be read with `sqlite3 FILE .recover`; see docs/operations.md"
@@ -90,9 +91,9 @@ def findings_from_settings_error(
 def check_dangerous_settings(
     settings: Settings, options: GlobalOptions, environment: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
-    """Report each setting that permits more than most people want."""
+    """Report each setting that permits more than most people want, by the id of `sophon audit settings`."""
     for each in find_settings_warnings(settings, options, environment):
-        yield DoctorFinding("settings.risk", str(each), "warning", each.fix)
+        yield DoctorFinding(each.id, str(each), "warning", each.fix)
 
 
 def check_migration(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
@@ -188,6 +189,8 @@ def check_commands(services: Services) -> Iterator[DoctorFinding]:
     for name in find_withheld_variables(services.settings):
         fix = "remove the name, or give the value to commands in a variable of another name"
         yield DoctorFinding("commands", format_withheld_variable(name), "warning", fix)
+    if services.settings.guards.sandbox.enabled:
+        return  # `check_sandbox` reports what they can reach
     yield DoctorFinding("commands", COMMAND_RIGHTS, "warning" if is_privileged() else "ok", COMMAND_RIGHTS_FIX)
     if sys.platform != "linux":
         yield DoctorFinding("commands", UNPROTECTED_PROCESS, "warning", COMMAND_RIGHTS_FIX)

@@ -1,7 +1,8 @@
 """Findings of `sophon doctor`: id, grade, text, and the fix of a problem."""
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
 
 FindingGrade: TypeAlias = Literal["ok", "warning", "failed"]
 

@@ -34,7 +34,7 @@ class HostClient(Protocol):
         ...
 
     def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
-        """Return the durable events of a task, in order."""
+        """Return the stored events of a task and its traces, in order."""
         ...
 
     def cancel_task(self, task_id: str) -> str:
@@ -45,8 +45,16 @@ class HostClient(Protocol):
         """Return approvals, oldest first."""
         ...
 
-    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
-        """Decide an approval and return it."""
+    def decide_approval(self, approval_id: str, decision: Decision, *, session_id: str | None = None) -> JsonRow:
+        """Decide an approval and return it; a given `session_id` must be that of the approval."""
+        ...
+
+    def list_grants(self) -> Sequence[JsonRow]:
+        """Return the active approvals in advance, oldest first; an operator's list has those of all users."""
+        ...
+
+    def revoke_grant(self, grant_id: str) -> JsonRow:
+        """Revoke an approval in advance and return it."""
         ...
 
     def queue_status(self) -> JsonRow:

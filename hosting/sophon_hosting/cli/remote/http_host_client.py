@@ -53,7 +53,7 @@ class HttpHostClient:
         return self._request("GET", f"/api/tasks/{_path_segment(task_id)}")
 
     def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
-        """Return the durable events of a task, in order."""
+        """Return the stored events of a task and its traces, in order."""
         return self._get_items(f"/api/tasks/{_path_segment(task_id)}/events", {})
 
     def cancel_task(self, task_id: str) -> str:
@@ -64,12 +64,24 @@ class HttpHostClient:
         """Return approvals, oldest first."""
         return self._get_items("/api/approvals", {"open_only": str(open_only).lower()} | self._everything)
 
-    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
-        """Decide an approval and return it."""
+    def decide_approval(self, approval_id: str, decision: Decision, *, session_id: str | None = None) -> JsonRow:
+        """Decide an approval and return it; a given `session_id` must be that of the approval."""
         body: dict[str, Any] = {"decision": decision.verdict, "reason": decision.reason}
         if decision.verdict == "edit":
             body["arguments"] = dict(decision.arguments)
+        if session_id is not None:
+            body["session_id"] = session_id
+        if decision.grant is not None:
+            body["grant"] = decision.grant
         return self._request("POST", f"/api/approvals/{_path_segment(approval_id)}", body)
+
+    def list_grants(self) -> Sequence[JsonRow]:
+        """Return the active approvals in advance, oldest first; an operator's list has those of all users."""
+        return self._get_items("/api/grants", self._everything)
+
+    def revoke_grant(self, grant_id: str) -> JsonRow:
+        """Revoke an approval in advance and return it."""
+        return self._request("DELETE", f"/api/grants/{_path_segment(grant_id)}")
 
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 from sophon.approvals import Decision
-from sophon.errors import SophonError
+from sophon.errors import NotFound, SophonError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
 from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
@@ -19,12 +20,13 @@ from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import (
     approval_to_json,
+    grant_to_json,
     listed_task_to_json,
     logged_event_to_json,
     task_to_json,
 )
 from sophon_hosting.runs.approval_tasks import task_id_from_request
-from sophon_hosting.runs.approvals import check_decider
+from sophon_hosting.runs.approvals import check_decider, check_grant, check_session
 
 T = TypeVar("T")
 
@@ -76,16 +78,17 @@ class StoreHostClient:
         return self._run(read)
 
     def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
-        """Return the durable events of a task, in order."""
+        """Return the stored events of a task and its traces, in order."""
 
         async def read(store: Store) -> list[JsonRow]:
             run = await store.runs.get(task_id)
-            found: list[JsonRow] = []
+            found: list[LoggedEvent] = []
             after = 0
             while rows := await store.events.list_after(run.session_id, after, EVENTS_PER_READ):
-                found += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
+                found += [row for row in rows if row.task_id == run.id]
                 after = rows[-1].seq
-            return found
+            found = merge_traces(found, await store.events.list_traces(run.session_id, run.id))
+            return [logged_event_to_json(run.session_id, row) for row in found]
 
         return self._run(read)
 
@@ -109,20 +112,22 @@ class StoreHostClient:
 
         return self._run(read)
 
-    def decide_approval(self, approval_id: str, decision: Decision) -> JsonRow:
+    def decide_approval(self, approval_id: str, decision: Decision, *, session_id: str | None = None) -> JsonRow:
         """Store the decision of the local user.
 
         Raises ArgumentsNotEditable, ApprovalAlreadyDecided, DecisionRefused.
         """
-        local_decision = Decision(decision.verdict, decision.reason, decision.arguments, decided_by=STORE_OPERATOR)
+        local_decision = replace(decision, decided_by=STORE_OPERATOR)
 
         async def write(store: Store) -> JsonRow:
             record = await store.approvals.get(approval_id)
+            check_session(record, session_id)
             asker = (await store.runs.get(task_id_from_request(record.request))).owner
             # Checked as the local user, so that with four eyes their own call needs another operator.
             check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
             if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
                 raise ArgumentsNotEditable(record.request.tool)
+            check_grant(record.request, local_decision)
             stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
             if stored.decision != local_decision or record.decision is not None:
                 raise ApprovalAlreadyDecided(stored.decision)
@@ -131,6 +136,25 @@ class StoreHostClient:
         row = self._run(write)
         write_notice(DEFERRED_EFFECT_NOTICE)
         return row
+
+    def list_grants(self) -> Sequence[JsonRow]:
+        """Return the active approvals in advance of all users, oldest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            return [grant_to_json(grant) for grant in await store.grants.list_active(datetime.now(UTC))]
+
+        return self._run(read)
+
+    def revoke_grant(self, grant_id: str) -> JsonRow:
+        """Revoke an approval in advance and return it. Raises NotFound."""
+
+        async def write(store: Store) -> JsonRow:
+            grant = await store.grants.find(grant_id)
+            if grant is None or not await store.grants.revoke(grant_id, datetime.now(UTC)):
+                raise NotFound("grant", grant_id)
+            return grant_to_json(grant)
+
+        return self._run(write)
 
     def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""

@@ -26,16 +26,24 @@ class ApprovalListQuery(RequestQuery):
 
 
 class DecisionBody(RequestBody):
-    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call."""
+    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call.
+
+    `grant` belongs to `approve`: later calls like it run without a question, in this session or always.
+    A given `session_id` must be that of the approval.
+    """
 
     decision: Literal["approve", "reject", "edit"]
     arguments: dict[str, Any] | None = None
     reason: Annotated[str, Field(max_length=2000)] = ""
+    session_id: str | None = None
+    grant: Literal["session", "always"] | None = None
 
     @model_validator(mode="after")
     def _check_arguments(self) -> Self:
         if (self.decision == "edit") != (self.arguments is not None):
             raise ValueError("`arguments` are required for the decision `edit`, and only for it")
+        if self.grant is not None and self.decision != "approve":
+            raise ValueError("`grant` belongs to the decision `approve`")
         return self
 
 
@@ -64,6 +72,8 @@ async def get_approval(request: web.Request) -> web.Response:
 async def decide_approval(request: web.Request) -> web.Response:
     """Decide an approval; the first decision wins."""
     body = await parse_body(request, DecisionBody)
-    decision = Decision(body.decision, body.reason, body.arguments or {})
-    record = await get_authorized_host(request).decide_approval(request.match_info["approval_id"], decision)
+    decision = Decision(body.decision, body.reason, body.arguments or {}, grant=body.grant)
+    record = await get_authorized_host(request).decide_approval(
+        request.match_info["approval_id"], decision, session_id=body.session_id
+    )
     return json_response({"ok": True, **approval_to_json(record)})

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from sophon._version import __version__
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
+from sophon.security.permission_levels import FEATURES
 from sophon.tools.tool import Tool
 from sophon_hosting.client_api.serialization import provider_to_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
@@ -24,9 +25,19 @@ def host_info_routes() -> list[web.RouteDef]:
 
 
 async def get_current_user(request: web.Request) -> web.Response:
-    """Return the user of the request, and the version of the host."""
-    user = get_authorized_host(request).user
-    return json_response({"user": user.id, "operator": user.operator, "version": __version__})
+    """Return the user of the request and what the user may use, and the version of the host."""
+    authorized_host = get_authorized_host(request)
+    user, rights = authorized_host.user, authorized_host.rights
+    return json_response(
+        {
+            "user": user.id,
+            "operator": user.operator,
+            "version": __version__,
+            "level": rights.level.label,
+            "features": [feature for feature in FEATURES if rights.allows(feature)],
+            "scopes": None if rights.scopes is None else sorted(rights.scopes),
+        }
+    )
 
 
 async def get_chain(request: web.Request) -> web.Response:

@@ -27,6 +27,7 @@ def memory_routes() -> list[web.RouteDef]:
 async def search_memory(request: web.Request) -> web.Response:
     """Search entries, best match first."""
     query, authorized_host = parse_query(request, MemorySearchQuery), get_authorized_host(request)
+    authorized_host.rights.require("Memory")
     if query.everything:
         authorized_host.require_operator()
     scope = None if query.everything else authorized_host.user.id
@@ -40,6 +41,7 @@ async def search_memory(request: web.Request) -> web.Response:
 async def delete_memory_entry(request: web.Request) -> web.Response:
     """Delete one entry. Raises NotFound."""
     authorized_host, memory = get_authorized_host(request), get_host(request).services.store.memories
+    authorized_host.rights.require("Memory")
     entry_id = request.match_info["entry_id"]
     allowed_ids = {
         entry.id

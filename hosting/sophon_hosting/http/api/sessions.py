@@ -90,6 +90,12 @@ class SessionUpdateBody(RequestBody):
     model: str | None = None
 
 
+class NewSessionBody(RequestBody):
+    """Body of a new session: only one off the record is begun without a message."""
+
+    mode: Literal["otr"]
+
+
 class ForkBody(RequestBody):
     """Body of a fork: the id of the copy (generated if missing), and the seq up to which messages are copied."""
 
@@ -108,6 +114,7 @@ def session_routes() -> list[web.RouteDef]:
     item = "/api/sessions/{session_id}"
     return [
         web.get("/api/sessions", list_sessions),
+        web.post("/api/sessions", open_session),
         web.get(item, get_session),
         web.patch(item, update_session),
         web.delete(item, delete_session),
@@ -118,6 +125,13 @@ def session_routes() -> list[web.RouteDef]:
         web.get(f"{item}/export", export_session),
         web.post(f"{item}/fork", fork_session),
     ]
+
+
+async def open_session(request: web.Request) -> web.Response:
+    """Begin a conversation off the record, with 201."""
+    await parse_body(request, NewSessionBody)
+    session = await get_authorized_host(request).open_off_the_record()
+    return json_response({"ok": True, **session_to_json(session), "mode": "otr"}, 201)
 
 
 async def list_sessions(request: web.Request) -> web.Response:
@@ -193,6 +207,7 @@ async def list_session_events(request: web.Request) -> web.Response:
 async def export_session(request: web.Request) -> web.Response:
     """Return the session as a file to download."""
     query, authorized_host = parse_query(request, ExportQuery), get_authorized_host(request)
+    authorized_host.rights.require("Export")
     session = await authorized_host.get_session(_session_id(request))
     records = await authorized_host.list_records(session.id)
     if query.format == "markdown":

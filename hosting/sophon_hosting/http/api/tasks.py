@@ -1,13 +1,19 @@
 """`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from aiohttp import web
 from pydantic import Field
 
+from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
-from sophon_hosting.client_api.client_message import ClientMessage
-from sophon_hosting.client_api.serialization import listed_task_to_json, logged_event_to_json, task_to_json
+from sophon_hosting.client_api.client_message import ClientMessage, Mode
+from sophon_hosting.client_api.serialization import (
+    listed_task_to_json,
+    logged_event_to_json,
+    receipt_to_json,
+    task_to_json,
+)
 from sophon_hosting.http.json_io import (
     TRACE,
     RequestBody,
@@ -32,6 +38,7 @@ class SessionMessageBody(RequestBody):
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    mode: Mode = "normal"
 
 
 class NewTaskBody(SessionMessageBody):
@@ -105,15 +112,16 @@ async def get_task(request: web.Request) -> web.Response:
 
 
 async def list_task_events(request: web.Request) -> web.Response:
-    """Return the durable events of a task, in order."""
+    """Return the stored events of a task and its traces, in order."""
     authorized_host = get_authorized_host(request)
     run = await authorized_host.get_task(_task_id(request))
-    items: list[dict[str, Any]] = []
+    found: list[LoggedEvent] = []
     after = 0
     while rows := await authorized_host.list_events(run.session_id, after, EVENTS_PER_READ):
-        items += [logged_event_to_json(run.session_id, row) for row in rows if row.task_id == run.id]
+        found += [row for row in rows if row.task_id == run.id]
         after = rows[-1].seq
-    return json_response({"items": items})
+    found = merge_traces(found, await authorized_host.list_traces(run.session_id, run.id))
+    return json_response({"items": [logged_event_to_json(run.session_id, row) for row in found]})
 
 
 async def get_streamed_text(request: web.Request) -> web.Response:
@@ -131,10 +139,7 @@ async def cancel_task(request: web.Request) -> web.Response:
 
 async def _accept(request: web.Request, message: ClientMessage) -> web.Response:
     receipt = await get_authorized_host(request).send_message(message)
-    return json_response(
-        {"ok": True, "task_id": receipt.task_id, "session_id": receipt.session_id, "position": receipt.position},
-        202 if receipt.created else 200,
-    )
+    return json_response({"ok": True, **receipt_to_json(receipt, message.mode)}, 202 if receipt.created else 200)
 
 
 def _task_id(request: web.Request) -> str:

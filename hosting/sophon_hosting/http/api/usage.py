@@ -28,6 +28,7 @@ def usage_routes() -> list[web.RouteDef]:
 async def get_usage(request: web.Request) -> web.Response:
     """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
     query, authorized_host, host = parse_query(request, UsageQuery), get_authorized_host(request), get_host(request)
+    authorized_host.rights.require_scope("Read")
     stored_id = None
     if query.session_id is not None:
         stored_id = await authorized_host.sessions.find_stored_id(query.session_id)

@@ -1,9 +1,9 @@
 """Limits of the TCP connections of the HTTP server, from the settings and the process's limit of open files."""
 
 import math
-from dataclasses import dataclass
 from typing import Self
 
+from sophon.lazy_dataclass import dataclass
 from sophon.settings import HubSettings
 
 try:

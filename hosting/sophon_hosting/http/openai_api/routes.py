@@ -34,6 +34,7 @@ def openai_routes() -> list[web.RouteDef]:
 
 async def list_openai_models(request: web.Request) -> web.Response:
     """List `sophon`, which lets routing choose, and every model as `provider/model`."""
+    get_authorized_host(request).rights.require("OpenAiApi")
     providers = get_host(request).services.gateway.providers
     names = [
         (AUTO_MODEL, AUTO_MODEL),
@@ -49,6 +50,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     A tool call that needs approval waits for it as usual, and appears in the approval lists.
     """
     try:
+        get_authorized_host(request).rights.require("OpenAiApi")
         completion = await parse_body(request, CompletionRequest)
         task = _CompletionTask(request, completion)
         async with task:

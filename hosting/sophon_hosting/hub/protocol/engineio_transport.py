@@ -7,12 +7,12 @@ never closes, because its writer waits without a timeout.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 # The library is not typed.
 import engineio.async_drivers.aiohttp as driver  # type: ignore[import-untyped]
-from aiohttp import web
+from aiohttp import WSCloseCode, web
 
 from sophon.clock import Clock
 from sophon_hosting.client_api.client_errors import ErrorPayload
@@ -23,6 +23,9 @@ from sophon_hosting.hub.protocol.text_message import TextMessage
 
 POLICY_VIOLATION = 1008
 """WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""
+
+MESSAGE_TYPE = "4"
+"""Engine.IO packet type of a message."""
 
 _environ_of: Any = cast(Any, driver).translate_request
 
@@ -40,11 +43,30 @@ class BufferedBody:
         return self._content
 
 
+class _BoundedSocket(web.WebSocketResponse):
+    """WebSocket that sends why before it closes with 1009 (message too big), which aiohttp does by itself.
+
+    `explain` returns the messages, and the reason of the close frame.
+    """
+
+    def __init__(self, explain: Callable[[], tuple[Sequence[str], bytes]], **options: Any) -> None:
+        super().__init__(**options)
+        self._explain = explain
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            texts, message = self._explain()
+            for text in texts:
+                await self.send_str(text)
+        return await super().close(code=code, message=message, drain=drain)
+
+
 class EngineWebSocket:
     """WebSocket of one Engine.IO connection, with the interface that the library expects: call, wait, send, close.
 
     `transport` is the TCP transport; None before the handshake. `on_lost` is called when a message cannot be written:
-    the reader, which waits while a request does, would not notice.
+    the reader, which waits while a request does, would not notice. `build_refusals` returns the Socket.IO packets that
+    refuse a message which is too large.
     """
 
     def __init__(
@@ -53,8 +75,10 @@ class EngineWebSocket:
         clock: Clock,
         limits: HubLimits,
         on_lost: Callable[[], None],
+        build_refusals: Callable[[ErrorPayload], Sequence[str]],
     ) -> None:
         self._handler, self._clock, self._limits, self._on_lost = handler, clock, limits, on_lost
+        self._build_refusals = build_refusals
         self._socket: web.WebSocketResponse | None = None
         self._ended = asyncio.Event()
         self._close_timeout: asyncio.Task[None] | None = None
@@ -64,7 +88,8 @@ class EngineWebSocket:
         """Accept the WebSocket and serve it until it closes."""
         request: web.Request = environ["aiohttp.request"]
         # Not compressed: compression costs 250 kB per connection, and time for every chunk.
-        socket = self._socket = web.WebSocketResponse(
+        socket = self._socket = _BoundedSocket(
+            self._refuse_large_message,
             max_msg_size=self._limits.max_packet_bytes,
             compress=False,
             autoclose=False,
@@ -134,6 +159,12 @@ class EngineWebSocket:
         await self._ended.wait()
         if self._close_timeout is not None:
             await self._close_timeout
+
+    def _refuse_large_message(self) -> tuple[Sequence[str], bytes]:
+        self.start_close_timeout()  # sending blocks while the client does not read
+        failure = ErrorPayload("too_large", f"the packet is larger than {self._limits.max_packet_bytes:,} bytes", 413)
+        texts = [f"{MESSAGE_TYPE}{packet}" for packet in self._build_refusals(failure)]
+        return texts, f"{failure.code}: {failure.message}".encode()
 
     async def _abort_after_timeout(self) -> None:
         try:

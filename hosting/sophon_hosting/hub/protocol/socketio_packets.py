@@ -5,10 +5,11 @@ JSON. The library's parser raises on invalid packets, which then remain unacknow
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 import orjson
+
+from sophon.lazy_dataclass import dataclass
 
 PacketKind: TypeAlias = Literal["connect", "disconnect", "event", "ack", "binary", "malformed"]
 

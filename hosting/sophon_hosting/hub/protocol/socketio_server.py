@@ -9,7 +9,7 @@ them.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -62,6 +62,10 @@ class SocketServerCallbacks(Protocol):
 
     def on_transport_lost(self, connection_id: str) -> None:
         """End what waits for the client of a connection to read; `on_connection_closed` follows."""
+        ...
+
+    def build_refusals(self, connection_id: str, failure: ErrorPayload) -> Sequence[str]:
+        """Return the packets that report a failure to all clients of a connection."""
         ...
 
     def on_connection_closed(self, connection_id: str) -> None:
@@ -214,7 +218,8 @@ class EngineServer(_EngineServer):  # type: ignore[misc]
             if engine_socket.upgraded:  # until then the connection lives by polling
                 self._callbacks.on_transport_lost(connection_id)
 
-        websocket = EngineWebSocket(handler, self._clock, self._limits, on_lost)
+        refusals = partial(self._callbacks.build_refusals, connection_id)
+        websocket = EngineWebSocket(handler, self._clock, self._limits, on_lost, refusals)
 
         async def serve(environ: WsgiEnviron) -> web.StreamResponse:
             self.websockets[connection_id] = websocket

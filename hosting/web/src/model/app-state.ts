@@ -3,9 +3,11 @@ import { computed, effect, signal } from "@preact/signals";
 import { download, getJson, ApiError, sendJson } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
-import type { ApprovalInfo, Arguments, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
+import type { ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
 import { forgetToken, storeToken } from "../wire/token-storage";
 import { LiveSession } from "./live-session";
+import { DecisionQueue, isTemporaryError, type ApprovalDecision } from "./decision-queue";
+import { isOffTheRecord } from "./off-the-record";
 import { newId, SendQueue } from "./send-queue";
 import { navigate, route } from "./router";
 
@@ -35,13 +37,16 @@ export const announcement = signal("");
 export const usageVersion = signal(0);
 
 const REJOIN_DELAY_MS = 500;
-const TEMPORARY_ERRORS = new Set(["unavailable", "unreachable"]);
 
 const liveSessions = new Map<string, LiveSession>();
 let chatSocket: SocketConnection | null = null;
 let operatorSocket: SocketConnection | null = null;
 
 export const sendQueue = new SendQueue(() => chatSocket);
+export const decisionQueue = new DecisionQueue(
+  () => (operatorSocket?.connected ? operatorSocket : chatSocket),
+  () => currentUser.value?.user,
+);
 
 /** Id of the next new session; replaced when it is used. */
 const nextSessionId = signal(newId());
@@ -95,7 +100,7 @@ export function signOut(): void {
 export function sendMessage(text: string): void {
   const session = currentSession.value;
   if (session === null) return;
-  if (session.state.value === "new") session.isNew = true;
+  if (session.state.value === "new") session.isNew = !isOffTheRecord(session.id);
   sendQueue.add(session.id, text);
   focusComposer();
   if (route.value.page === "new") {
@@ -109,6 +114,15 @@ export function startSession(): void {
   announcement.value = "New conversation";
 }
 
+/** Begins a conversation off the record; the host chooses its id. */
+export async function startOffTheRecord(): Promise<void> {
+  await reportErrors(async () => {
+    const { session_id } = await sendJson<SessionSummary>("POST", "/api/sessions", { mode: "otr" });
+    navigate({ page: "session", id: session_id });
+    announcement.value = "New conversation off the record";
+  });
+}
+
 /** The owner of a session if it is another user. An operator can watch such a session and decide approvals, but not write. */
 export function foreignOwner(id: string): string | null {
   const owner = sessions.value?.find((each) => each.session_id === id)?.owner;
@@ -117,8 +131,9 @@ export function foreignOwner(id: string): string | null {
 
 export const UNTITLED_SESSION = "Conversation";
 
-/** The title of a session; before it has one, its first message. */
+/** The title of a session; before it has one, its first message. Off the record neither: the browser remembers titles. */
 export function sessionTitle(id: string): string {
+  if (isOffTheRecord(id)) return "Off the record";
   const title = sessions.value?.find((each) => each.session_id === id)?.title;
   return title || liveSessions.get(id)?.turns.value[0]?.turn.text || UNTITLED_SESSION;
 }
@@ -127,12 +142,8 @@ export async function cancelTask(task: string): Promise<void> {
   await reportErrors(() => chatSocket!.request("cancel_task", { task_id: task }));
 }
 
-export async function decideApproval(
-  approval: string,
-  decision: "approve" | "reject" | "edit",
-  more: { arguments?: Arguments; reason?: string } = {},
-): Promise<boolean> {
-  const done = await reportErrors(() => sendDecision({ approval_id: approval, decision, ...more }), true);
+export async function decideApproval(decision: ApprovalDecision): Promise<boolean> {
+  const done = await reportErrors(() => decisionQueue.add(decision), true);
   void refreshApprovals();
   if (done) focusComposer(); // the focused button has been removed
   return done;
@@ -249,6 +260,7 @@ function connectSockets(user: CurrentUser): void {
       const open = currentSession.value;
       if (open !== null && route.value.page === "session" && open.state.value !== "open") void joinSession(open);
       sendQueue.resend();
+      decisionQueue.resend();
       void refreshApprovals();
       void refreshSessions();
     },
@@ -261,6 +273,7 @@ function connectSockets(user: CurrentUser): void {
     operatorSocket = new SocketConnection("/operator", {
       onEvent: handleOperatorEvent,
       onConnect: () => {
+        decisionQueue.resend();
         void refreshApprovals();
         rejoinOpenSessions();
         const open = currentSession.value;
@@ -324,11 +337,6 @@ function scheduleOnce(action: () => Promise<void>): void {
   }
 }
 
-async function sendDecision(payload: Record<string, unknown>): Promise<void> {
-  const source = operatorSocket?.connected ? operatorSocket : chatSocket!;
-  await source.request("decide_approval", payload);
-}
-
 function rejoinOpenSessions(): void {
   for (const each of liveSessions.values()) if (each.state.value === "open") void rejoinSession(each);
 }
@@ -338,8 +346,7 @@ async function rejoinSession(session: LiveSession): Promise<void> {
   try {
     await session.join();
   } catch (error) {
-    const isTemporary = error instanceof ApiError && TEMPORARY_ERRORS.has(error.code);
-    if (!isTemporary) notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+    if (!isTemporaryError(error)) notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
     else if (connectionState.value === "open" && liveSessions.get(session.id) === session) {
       window.setTimeout(() => void rejoinSession(session), REJOIN_DELAY_MS);
     }
@@ -351,7 +358,7 @@ async function joinSession(session: LiveSession): Promise<void> {
 }
 
 /** Runs an action, shows its error as a notice, and returns whether it succeeded. `deciding` treats `already_decided` as information. */
-async function reportErrors(action: () => Promise<unknown>, deciding = false): Promise<boolean> {
+export async function reportErrors(action: () => Promise<unknown>, deciding = false): Promise<boolean> {
   try {
     await action();
     return true;

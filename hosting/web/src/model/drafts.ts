@@ -1,5 +1,7 @@
 // Drafts of unsent messages per session in local storage; they survive a reload.
 
+import { isOffTheRecord } from "./off-the-record";
+
 const PREFIX = "sophon.draft.";
 const MAX_CHARACTERS = 100_000;
 
@@ -8,6 +10,7 @@ export function loadDraft(session: string): string {
 }
 
 export function saveDraft(session: string, text: string): void {
+  if (isOffTheRecord(session)) return;
   if (text === "") localStorage.removeItem(PREFIX + session);
   else if (text.length <= MAX_CHARACTERS) localStorage.setItem(PREFIX + session, text);
 }

@@ -22,6 +22,27 @@ const LABELS: Record<string, MiddlewareLabel> = {
   LlmInvoker: { label: "Model", description: "calls the model" },
 };
 
+/** The guards: in the strip they are one part, because a chain may have ten of them. */
+const GUARDS = new Set(["Audit", "Redaction", "Authorization", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot", "Simulation"]);
+
+export interface StripPart extends MiddlewareLabel {
+  /** Names of the middlewares, in the order of the chain. */
+  names: string[];
+  zone: string;
+}
+
+/** Returns the parts of the strip: one for each middleware, and one for guards that follow each other. */
+export function stripParts(middlewares: readonly { name: string; zone: string }[]): StripPart[] {
+  const parts: StripPart[] = [];
+  for (const { name, zone } of middlewares) {
+    const last = parts.at(-1);
+    if (!GUARDS.has(name)) parts.push({ names: [name], zone, ...middlewareLabel(name) });
+    else if (last !== undefined && GUARDS.has(last.names[0] ?? "")) last.names.push(name);
+    else parts.push({ names: [name], zone, label: "Guards", description: "judge each tool call: block it, ask a person, or let it pass" });
+  }
+  return parts;
+}
+
 const MIDDLEWARE_BY_STATUS: Record<string, string> = {
   thinking: "LlmInvoker",
   retrying: "LlmInvoker",

@@ -1,7 +1,7 @@
 // Router: the current route in the URL hash, so that back, reload and bookmarks work.
 import { signal } from "@preact/signals";
 
-export type Route = { page: "session"; id: string } | { page: "new" | "approvals" | "usage" | "host" };
+export type Route = { page: "session"; id: string } | { page: "new" | "approvals" | "usage" | "policy" | "host" };
 
 export const route = signal<Route>(parseRoute());
 
@@ -16,7 +16,7 @@ export function parseRoute(hash = location.hash): Route {
       return { page: "new" };
     }
   }
-  return page === "approvals" || page === "usage" || page === "host" ? { page } : { page: "new" };
+  return page === "approvals" || page === "usage" || page === "policy" || page === "host" ? { page } : { page: "new" };
 }
 
 export function routeUrl(to: Route): string {

@@ -1,6 +1,7 @@
 // Queue of unsent messages: resends each one until the host accepts or refuses it; the client message id prevents duplicates.
 import { signal } from "@preact/signals";
 import { ApiError } from "../wire/http-api";
+import { isOffTheRecord } from "./off-the-record";
 import type { SocketConnection } from "../wire/socket";
 
 export interface PendingMessage {
@@ -51,6 +52,7 @@ export class SendQueue {
         session_id: item.session,
         content: item.text,
         client_message_id: item.id,
+        ...(isOffTheRecord(item.session) ? { mode: "otr" } : {}),
       });
       this.update(item.id, { task: task_id });
     } catch (error) {

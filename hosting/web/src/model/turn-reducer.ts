@@ -1,6 +1,7 @@
 // Reducer of a turn's view state from its events; pure, so that replayed and live events give the same state.
 import type { HasLargeFields, LargeText } from "../wire/large-texts";
-import type { Arguments, ErrorInfo, PlanInfo, Usage, WireEvent } from "../wire/protocol";
+import type { Arguments, ErrorInfo, Escalation, GuardVerdict, PlanInfo, Usage, WireEvent } from "../wire/protocol";
+import { addVerdict, takeVerdicts, type WaitingVerdicts } from "./guard-verdicts";
 
 export type TurnState = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
 
@@ -13,6 +14,8 @@ export interface ToolItem {
   outcome: string;
   durationMs: number;
   result: string;
+  /** What the guards said about it, in order. */
+  verdicts: readonly GuardVerdict[];
   /** Id of the plan step it belongs to; empty if none. */
   step: string;
 }
@@ -21,6 +24,7 @@ export interface ApprovalItem {
   kind: "approval";
   key: string;
   id: string;
+  sessionId: string;
   /** What requires approval: `tool`, `plan` or `question`. */
   subject: string;
   tool: string;
@@ -34,6 +38,12 @@ export interface ApprovalItem {
   editable: boolean;
   /** Whether the person who asked may only reject it. */
   needsOperator: boolean;
+  /** Why a guard asks; null if the risk is the reason. */
+  escalation: Escalation | null;
+  /** The arguments with which the call runs, if the person edited them. */
+  editedArguments: Arguments | null;
+  /** Which later calls an approval in advance would cover; empty if none is offered. */
+  grantOffer: string;
   expiresAt: string | null;
   /** Empty while the approval is open. */
   decision: string;
@@ -99,6 +109,8 @@ export interface Turn {
   /** The whole text, if the answer is only its beginning. */
   largeText: LargeText | null;
   items: Item[];
+  /** What guards said about calls that have no item yet, by the key of the item. */
+  waitingVerdicts: WaitingVerdicts;
   models: string[];
   usage: Usage;
   durationMs: number;
@@ -128,6 +140,7 @@ export function createTurn(id: string): Turn {
     receivedCharacters: 0,
     largeText: null,
     items: [],
+    waitingVerdicts: {},
     models: [],
     usage: NO_USAGE,
     durationMs: 0,
@@ -191,26 +204,20 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
     case "tool_call_started":
       markActive(turn, "ToolExecution");
       if (turn.status !== "calling_tool") [turn.status, turn.detail] = ["calling_tool", data.tool]; // after a decision
-      turn.items.push({
-        kind: "tool",
-        key: `${data.run_id}:${data.call_id}`,
-        tool: data.tool,
-        arguments: data.arguments,
-        outcome: "running",
-        durationMs: 0,
-        result: "",
-        step: stepIdFromRun(data.run_id),
-      });
-      if (turn.items.filter((item) => item.kind === "tool" && item.outcome === "running").length > 1)
-        markActive(turn, "ParallelExecution");
+      turn.items.push({ ...createToolItem(turn, data.run_id, data.call_id, data.tool), arguments: data.arguments });
+      if (turn.items.filter(isRunningTool).length > 1) markActive(turn, "ParallelExecution");
       return;
     case "tool_call_completed": {
       const item = findOrAddToolItem(turn, data.run_id, data.call_id, data.tool);
       item.outcome = data.outcome;
       item.durationMs = data.duration_ms;
       item.result = data.result;
+      if (turn.status === "calling_tool" && !turn.items.some(isRunningTool)) setThinking(turn);
       return;
     }
+    case "guard_verdict":
+      markActive(turn, data.guard);
+      return applyVerdict(turn, data);
     case "plan_proposed":
       markActive(turn, "Planning");
       return addPlan(turn, data.run_id, data.plan);
@@ -231,6 +238,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
         item.decision = data.decision;
         item.decidedBy = data.decided_by;
         item.reason = data.reason;
+        item.editedArguments = data.arguments ?? null;
       }
       if (turn.state === "waiting" && openApprovals(turn).length === 0) turn.state = "running";
       return;
@@ -285,7 +293,18 @@ function appendChunk(turn: Turn, epoch: number, text: string, offset: number): v
   const added = overlap > 0 ? Array.from(text).slice(overlap).join("") : text;
   turn.streamed += added;
   turn.receivedCharacters += countCharacters(added);
+  if (added !== "") setThinking(turn);
   turn.answer = textAfterItems(turn, turn.streamed);
+}
+
+/** The model is at work. The host does not repeat an `agent_status`: a page that joins later learns it from what followed. */
+function setThinking(turn: Turn): void {
+  turn.status = "thinking";
+  turn.detail = "";
+}
+
+function isRunningTool(item: Item): boolean {
+  return item.kind === "tool" && item.outcome === "running";
 }
 
 function resetReply(turn: Turn, epoch: number): void {
@@ -378,7 +397,7 @@ function finishTurn(
   turn.usage = data.usage;
   turn.durationMs = data.duration_ms;
   turn.finishReason = data.finish_reason;
-  for (const item of turn.items) if (item.kind === "tool" && item.outcome === "running") item.outcome = "cancelled";
+  for (const item of turn.items) if (item.kind === "tool" && isRunningTool(item)) item.outcome = "cancelled";
   for (const item of turn.items) if (item.kind === "reasoning") item.isOpen = false;
   for (const item of turn.items) if (item.kind === "plan") item.steps = cancelRunningSteps(item.steps);
 }
@@ -409,6 +428,7 @@ function addApproval(turn: Turn, data: Extract<WireEvent, { event: "approval_req
     kind: "approval",
     key: data.approval_id,
     id: data.approval_id,
+    sessionId: data.session_id,
     subject: data.kind,
     tool: data.tool,
     risk: data.risk,
@@ -419,6 +439,9 @@ function addApproval(turn: Turn, data: Extract<WireEvent, { event: "approval_req
     isCut: isCut(data),
     editable: data.editable,
     needsOperator: data.needs_operator ?? false,
+    escalation: data.escalation ?? null,
+    editedArguments: null,
+    grantOffer: data.grant_offer ?? "",
     expiresAt: data.expires_at,
     decision: "",
     decidedBy: "",
@@ -453,18 +476,25 @@ function findOrAddToolItem(turn: Turn, run: string, call: string, tool: string):
   const key = `${run}:${call}`;
   const known = turn.items.findLast((item): item is ToolItem => item.kind === "tool" && item.key.startsWith(key));
   if (known?.outcome === "running") return known;
-  const fresh: ToolItem = {
-    kind: "tool",
-    key: known === undefined ? key : `${key}:${turn.items.length}`,
-    tool,
-    arguments: {},
-    outcome: "running",
-    durationMs: 0,
-    result: "",
-    step: stepIdFromRun(run),
-  };
+  const fresh = createToolItem(turn, run, call, tool);
+  if (known !== undefined) fresh.key = `${key}:${turn.items.length}`;
   turn.items.push(fresh);
   return fresh;
+}
+
+/** Returns the item of a call that begins, with what the guards have said about it. */
+function createToolItem(turn: Turn, run: string, call: string, tool: string): ToolItem {
+  const key = `${run}:${call}`;
+  const { verdicts, arguments: refused } = takeVerdicts(turn.waitingVerdicts, key);
+  return { kind: "tool", key, tool, arguments: refused, outcome: "running", durationMs: 0, result: "", verdicts, step: stepIdFromRun(run) };
+}
+
+function applyVerdict(turn: Turn, data: Extract<WireEvent, { event: "guard_verdict" }>["data"]): void {
+  const key = `${data.run_id}:${data.call_id}`;
+  const { guard, verdict, rule, tier, reason } = data;
+  const running = turn.items.findLast((item): item is ToolItem => item.kind === "tool" && item.key.startsWith(key) && item.outcome === "running");
+  if (running !== undefined) running.verdicts = [...running.verdicts, { guard, verdict, rule, tier, reason }];
+  else addVerdict(turn.waitingVerdicts, key, { guard, verdict, rule, tier, reason }, data.arguments ?? {});
 }
 
 function stepIdFromRun(run: string): string {

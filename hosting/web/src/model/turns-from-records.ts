@@ -1,5 +1,6 @@
 // Turns from the stored records of a session, for turns older than the retained events; with less detail than events.
 import type { LogRecord, ToolCallInfo } from "../wire/protocol";
+import { blockFromResult } from "./guard-verdicts";
 import { createTurn, type ToolItem, type Turn } from "./turn-reducer";
 
 /** Returns the turns of the records in order; the first may be incomplete. */
@@ -56,6 +57,10 @@ function applyMessage(turn: Turn, record: LogRecord): void {
   else if (record.role === "tool") {
     const item = turn.items.find((each): each is ToolItem => each.kind === "tool" && each.key === record.tool_call_id);
     if (item !== undefined) item.result = content;
+    if (item !== undefined && record.origin === "denied") {
+      const block = blockFromResult(content);
+      Object.assign(item, { outcome: "denied", verdicts: block === undefined ? [] : [block] });
+    }
   } else if (record.role === "assistant") {
     const reasoning = record.reasoning?.text ?? "";
     if (reasoning) turn.items.push({ kind: "reasoning", key: `reasoning:${record.seq}`, text: reasoning, isOpen: false });
@@ -80,6 +85,7 @@ function toolItemFromCall(call: ToolCallInfo): ToolItem {
     outcome: "completed",
     durationMs: 0,
     result: "",
+    verdicts: [],
     step: "",
   };
 }

@@ -9,6 +9,7 @@ import { HostPage } from "./host-page";
 import { ApprovalsPage } from "./approvals-page";
 import { ShortcutsDialog, useKeyboardShortcuts } from "./keyboard-shortcuts";
 import { IconButton } from "./controls";
+import { PolicyPage } from "./policy-page";
 import { Sidebar } from "./sidebar";
 import { SignIn } from "./sign-in";
 import { MessageList } from "./message-list";
@@ -53,6 +54,8 @@ function Content(): JSX.Element | null {
       return <ApprovalsPage />;
     case "usage":
       return <UsagePage />;
+    case "policy":
+      return <PolicyPage />;
     case "host":
       return <HostPage />;
     default: {
@@ -118,7 +121,7 @@ function Notice(): JSX.Element | null {
   );
 }
 
-const PAGE_TITLES = { approvals: "Approvals", usage: "Usage", host: "This host", new: "New conversation" };
+const PAGE_TITLES = { approvals: "Approvals", usage: "Usage", policy: "Policy", host: "This host", new: "New conversation" };
 
 function pageTitle(): string {
   const current = route.value;

@@ -1,15 +1,18 @@
 // Card of an approval: preview, the complete text, risk, countdown, and the decision.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { currentUser, decideApproval } from "../model/app-state";
+import { connectionState, currentUser, decideApproval, decisionQueue } from "../model/app-state";
+import type { ApprovalDecision } from "../model/decision-queue";
 import type { ApprovalItem } from "../model/turn-reducer";
 import { formatDuration } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { clockSkewMs } from "../wire/http-api";
+import type { Arguments, Escalation } from "../wire/protocol";
 import { ArgumentsForm } from "./arguments-form";
 import { Disclosure, useNow } from "./controls";
+import { GuardReason } from "./guard-reason";
 
-type Mode = "open" | "editing" | "rejecting" | "sending";
+type Mode = "open" | "editing" | "rejecting" | "allowing";
 
 export function ApprovalCard({ item, over = false }: { item: ApprovalItem; over?: boolean }): JSX.Element {
   if (item.decision !== "" || over) return <DecidedApproval item={item} />;
@@ -20,11 +23,9 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
   const [mode, setMode] = useState<Mode>("open");
   const [reason, setReason] = useState("");
   const [shown, setShown] = useState(item.fullPreview === "");
-  const submit = async (decision: Parameters<typeof decideApproval>[1], more: Parameters<typeof decideApproval>[2] = {}): Promise<void> => {
-    const previous = mode;
-    setMode("sending");
-    if (!(await decideApproval(item.id, decision, more))) setMode(previous);
-  };
+  const isSending = decisionQueue.pendingIds.value.has(item.id);
+  const submit = (decision: ApprovalDecision["decision"], more: Pick<ApprovalDecision, "arguments" | "reason" | "grant"> = {}): void =>
+    void decideApproval({ approval_id: item.id, session_id: item.sessionId, decision, ...more });
   const mayApprove = !item.needsOperator || currentUser.value?.operator === true;
   const title = item.subject === "plan" ? "Run this plan?" : `Run ${toOneLine(item.tool, 60)}?`;
   return (
@@ -34,24 +35,25 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
         <span class={`risk ${item.risk}`}>{item.risk} risk</span>
         <Countdown until={item.expiresAt} />
       </header>
-      <p class="preview">{escapeControls(item.preview)}</p>
+      <EscalationReason item={item} />
+      <p class="preview">{escapeControls(withoutEscalation(item.preview, item.escalation))}</p>
       {item.fullPreview !== "" && (
         <Disclosure class="full-preview" summary={<span>Show everything ({item.fullPreview.length.toLocaleString("en")} characters)</span>}>
-          {() => <FullPreview text={item.fullPreview} onShown={() => setShown(true)} />}
+          {() => <FullPreview text={withoutEscalation(item.fullPreview, item.escalation)} onShown={() => setShown(true)} />}
         </Disclosure>
       )}
       {item.needsOperator && <p class="hint" role="status">{mayApprove ? "Needs an operator: the person who asked cannot approve it." : "Waiting for an operator. You can reject it, but not approve it."}</p>}
       {item.isCut && <p class="hint" role="alert">A part of this could not be loaded. Reload the page before you approve it.</p>}
       {mayApprove && !shown && <p class="hint">You can approve it after you have opened everything.</p>}
-      {mode === "editing" ? (
-        <ArgumentsForm tool={item.tool} arguments={item.arguments} onDone={(changed) => void submit("edit", { arguments: changed })} onCancel={() => setMode("open")} />
-      ) : mode === "rejecting" ? (
+      {!isSending && mode === "editing" ? (
+        <ArgumentsForm tool={item.tool} arguments={item.arguments} onDone={(changed) => submit("edit", { arguments: changed })} onCancel={() => setMode("open")} />
+      ) : !isSending && mode === "rejecting" ? (
         <form
           class="reject"
           onKeyDown={(event) => event.key === "Escape" && setMode("open")}
           onSubmit={(event) => {
             event.preventDefault();
-            void submit("reject", reason.trim() === "" ? {} : { reason: reason.trim() });
+            submit("reject", reason.trim() === "" ? {} : { reason: reason.trim() });
           }}
         >
           <label>
@@ -63,11 +65,23 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
             <button type="button" onClick={() => setMode("open")}>Back</button>
           </div>
         </form>
+      ) : mode === "allowing" ? (
+        <div class="allow" onKeyDown={(event) => event.key === "Escape" && setMode("open")}>
+          <p class="hint">This runs the call, and later without a question:</p>
+          <p class="preview">{escapeControls(item.grantOffer)}</p>
+          <div class="buttons">
+            <button type="button" class="primary" ref={focusElement} onClick={() => submit("approve", { grant: "session" })}>Allow for this conversation</button>
+            <button type="button" onClick={() => submit("approve", { grant: "always" })}>Always allow</button>
+            <button type="button" onClick={() => setMode("open")}>Back</button>
+          </div>
+        </div>
       ) : (
         <div class="buttons">
-          {mayApprove && <button type="button" class="primary" disabled={mode === "sending" || !shown || item.isCut} onClick={() => void submit("approve")}>Approve</button>}
-          {mayApprove && item.editable && <button type="button" disabled={mode === "sending" || item.isCut} onClick={() => setMode("editing")}>Edit…</button>}
-          <button type="button" disabled={mode === "sending"} onClick={() => setMode("rejecting")}>Reject…</button>
+          {mayApprove && <button type="button" class="primary" disabled={isSending || !shown || item.isCut} onClick={() => submit("approve")}>Approve</button>}
+          {mayApprove && item.editable && <button type="button" disabled={isSending || item.isCut} onClick={() => setMode("editing")}>Edit…</button>}
+          {mayApprove && item.grantOffer !== "" && <button type="button" disabled={isSending || !shown || item.isCut} onClick={() => setMode("allowing")}>Allow more…</button>}
+          <button type="button" disabled={isSending} onClick={() => setMode("rejecting")}>Reject…</button>
+          {isSending && connectionState.value !== "open" && <p class="hint" role="status">Your decision will be sent after reconnecting.</p>}
         </div>
       )}
     </section>
@@ -89,9 +103,57 @@ function DecidedApproval({ item }: { item: ApprovalItem }): JSX.Element {
         </span>
       }
     >
-      {() => <p class="preview">{escapeControls(item.fullPreview || item.preview)}</p>}
+      {() => (
+        <>
+          <EscalationReason item={item} />
+          <p class="preview">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
+          {item.editedArguments !== null && <EditedArguments before={item.arguments} after={item.editedArguments} />}
+        </>
+      )}
     </Disclosure>
   );
+}
+
+function EscalationReason({ item }: { item: ApprovalItem }): JSX.Element | null {
+  if (item.escalation === null) return null;
+  return (
+    <p class="guard-asks">
+      <GuardReason verb="asks" {...item.escalation} />
+    </p>
+  );
+}
+
+/** Returns the preview without the line that says why a guard asks. Lines of arguments are indented, so none is taken for it. */
+function withoutEscalation(preview: string, escalation: Escalation | null): string {
+  if (escalation === null) return preview;
+  return preview.split("\n").filter((line) => !line.startsWith(`${escalation.guard} asks: `)).join("\n");
+}
+
+/** The arguments with which an edited call ran; what the person changed is marked. */
+function EditedArguments({ before, after }: { before: Arguments; after: Arguments }): JSX.Element {
+  return (
+    <>
+      <p class="hint">The call runs with these arguments; changed ones are marked.</p>
+      <dl class="edited">
+        {Object.entries(after).map(([name, value]) => (
+          <div key={name} class={formatValue(before[name]) === formatValue(value) ? "" : "changed"}>
+            <dt>{toOneLine(name, 60)}</dt>
+            <dd>{formatValue(before[name]) === formatValue(value) ? escapeControls(formatValue(value)) : <ins>{escapeControls(formatValue(value))}</ins>}</dd>
+          </div>
+        ))}
+        {Object.keys(before).filter((name) => !(name in after)).map((name) => (
+          <div key={name} class="changed">
+            <dt>{toOneLine(name, 60)}</dt>
+            <dd><del>{escapeControls(formatValue(before[name]))}</del></dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function formatValue(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
 }
 
 /** The complete text; reports that it is on the page, so that it can be approved. */

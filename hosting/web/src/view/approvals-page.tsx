@@ -6,6 +6,7 @@ import type { ApprovalInfo } from "../wire/protocol";
 import { isCut, type ApprovalItem } from "../model/turn-reducer";
 import { toOneLine } from "../text/escape-controls";
 import { ApprovalCard } from "./approval-card";
+import { GrantsPanel } from "./grants-panel";
 
 export function ApprovalsPage(): JSX.Element {
   const open = approvals.value;
@@ -25,6 +26,7 @@ export function ApprovalsPage(): JSX.Element {
           <ApprovalCard item={approvalItemFromInfo(each)} />
         </article>
       ))}
+      <GrantsPanel />
     </section>
   );
 }
@@ -40,6 +42,7 @@ function approvalItemFromInfo(each: ApprovalInfo): ApprovalItem {
     kind: "approval",
     key: each.approval_id,
     id: each.approval_id,
+    sessionId: each.session_id,
     subject: each.kind,
     tool: each.tool,
     risk: each.risk,
@@ -49,6 +52,9 @@ function approvalItemFromInfo(each: ApprovalInfo): ApprovalItem {
     isCut: isCut(each),
     editable: each.editable,
     needsOperator: each.needs_operator,
+    escalation: each.escalation ?? null,
+    editedArguments: each.edited_arguments ?? null,
+    grantOffer: each.grant_offer,
     expiresAt: each.expires_at,
     decision: each.decision ?? "",
     decidedBy: each.decided_by ?? "",

@@ -1,9 +1,10 @@
 // Message composer: Enter sends, Shift+Enter inserts a new line, Escape cancels the running turn.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { currentSession, sendQueue, sendMessage, cancelTask } from "../model/app-state";
+import { currentSession, deleteSession, sendQueue, sendMessage, cancelTask } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
 import { loadDraft, saveDraft } from "../model/drafts";
+import { isOffTheRecord } from "../model/off-the-record";
 import { directionOf } from "../text/direction";
 import { Icon } from "./icons";
 
@@ -44,6 +45,7 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
         send();
       }}
     >
+      {isOffTheRecord(session.id) && <OffTheRecordNotice session={session} />}
       <FailedMessages session={session} onEdit={change} />
       <div class="input-row">
         <textarea
@@ -66,6 +68,17 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
         Enter sends, Shift+Enter inserts a new line, Esc stops the turn.
       </p>
     </form>
+  );
+}
+
+/** What "off the record" means, and the button that ends the conversation. */
+function OffTheRecordNotice({ session }: { session: LiveSession }): JSX.Element {
+  if (session.state.value === "failed") return <p class="hint">This conversation was off the record. It has ended, and nothing of it is left.</p>;
+  return (
+    <p class="hint off-the-record">
+      <strong>Off the record.</strong> Nothing is stored, tools only read. It is gone after an hour without messages, when the host restarts, or{" "}
+      <button type="button" class="quiet" onClick={() => void deleteSession(session.id)}>End it now</button>
+    </p>
   );
 }
 

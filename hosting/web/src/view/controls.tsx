@@ -1,6 +1,7 @@
-// Shared controls: icon button, copy button, disclosure, dialog; and a clock hook.
+// Shared controls: icon button, copy button, disclosure, dialog, status light; and a clock hook.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
+import { toOneLine } from "../text/escape-controls";
 import { Icon, type IconName } from "./icons";
 
 export function IconButton(props: { icon: IconName; label: string; onClick: () => void; class?: string; disabled?: boolean }): JSX.Element {
@@ -83,6 +84,29 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
       </header>
       <div class="dialog-body">{props.children}</div>
     </dialog>
+  );
+}
+
+/** Button of an action on the host; disabled until the action is done, so that a double click does it once. */
+export function ActionButton(props: { label: string; action: () => Promise<void>; children: ComponentChildren }): JSX.Element {
+  const [isRunning, setRunning] = useState(false);
+  const run = (): void => {
+    setRunning(true);
+    void props.action().finally(() => setRunning(false));
+  };
+  return (
+    <button type="button" aria-label={props.label} disabled={isRunning} onClick={run}>
+      {props.children}
+    </button>
+  );
+}
+
+/** State as text, with a coloured dot before it. */
+export function StatusLight({ good, label }: { good: boolean; label: string }): JSX.Element {
+  return (
+    <span class={good ? "light good" : "light"}>
+      <span class="dot" aria-hidden="true" /> {toOneLine(label, 60)}
+    </span>
   );
 }
 

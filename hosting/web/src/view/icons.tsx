@@ -12,6 +12,8 @@ const PATHS = {
   check: "M5 12.5l4.5 4.5L19 7.5",
   cross: "M7 7l10 10M17 7L7 17",
   dash: "M6 12h12",
+  blocked: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM5.6 5.6l12.8 12.8",
+  shield: "M12 3l7 3v5c0 4.5-3 8-7 10-4-2-7-5.5-7-10V6z",
   clock: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3 2",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   chevron: "M9 6l6 6-6 6",

@@ -46,6 +46,7 @@ export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Elemen
       <ul class="nav-links">
         <NavLink to={{ page: "approvals" }} icon="inbox" label="Approvals" count={asks} />
         <NavLink to={{ page: "usage" }} icon="chart" label="Usage" />
+        <NavLink to={{ page: "policy" }} icon="shield" label="Policy" />
         <NavLink to={{ page: "host" }} icon="host" label="This host" />
       </ul>
       <footer>

@@ -1,16 +1,20 @@
 // A tool call: one summary line, with arguments and result when expanded.
 import type { JSX } from "preact";
+import { findBlock } from "../model/guard-verdicts";
 import type { ToolItem } from "../model/turn-reducer";
+import type { GuardVerdict } from "../wire/protocol";
 import { formatDuration } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { Icon, type IconName } from "./icons";
 import { CopyButton, Disclosure } from "./controls";
+import { GuardReason } from "./guard-reason";
 
 const OUTCOMES: Record<string, { icon: IconName; label: string }> = {
   running: { icon: "clock", label: "running" },
   completed: { icon: "check", label: "" },
   failed: { icon: "cross", label: "failed" },
   denied: { icon: "cross", label: "denied" },
+  blocked: { icon: "blocked", label: "blocked" },
   timed_out: { icon: "clock", label: "timed out" },
   cancelled: { icon: "dash", label: "cancelled" },
   discarded: { icon: "dash", label: "discarded" },
@@ -18,10 +22,12 @@ const OUTCOMES: Record<string, { icon: IconName; label: string }> = {
 };
 
 export function ToolCall({ item }: { item: ToolItem }): JSX.Element {
-  const { icon, label } = OUTCOMES[item.outcome] ?? { icon: "dash" as const, label: item.outcome };
+  const block = findBlock(item.verdicts);
+  const outcome = block !== undefined && item.outcome === "denied" ? "blocked" : item.outcome;
+  const { icon, label } = OUTCOMES[outcome] ?? { icon: "dash" as const, label: outcome };
   const summary = (
     <>
-      <span class={`mark ${item.outcome}`}>
+      <span class={`mark ${outcome}`}>
         <Icon name={icon} />
       </span>
       <span class="tool-name">{toOneLine(item.tool, 60)}</span>
@@ -32,15 +38,38 @@ export function ToolCall({ item }: { item: ToolItem }): JSX.Element {
       </span>
     </>
   );
-  return (
-    <Disclosure class={`tool-call ${item.outcome}`} summary={summary}>
+  const call = (
+    <Disclosure class={`tool-call ${outcome}`} summary={summary}>
       {() => (
         <>
+          {item.verdicts.map((each) => (
+            <VerdictLine key={`${each.guard}/${each.verdict}/${each.rule}`} verdict={each} />
+          ))}
           <Section label="Arguments" text={JSON.stringify(item.arguments, null, 2)} />
           {item.result !== "" && <Section label="Result" text={item.result} />}
         </>
       )}
     </Disclosure>
+  );
+  if (outcome !== "blocked" || block === undefined) return call;
+  return (
+    <div class="blocked-call" role="group" aria-label={`Blocked: ${toOneLine(item.tool, 60)}`}>
+      {call}
+      <p class="blocked-why">
+        <GuardReason verb="blocked this" {...block} />
+      </p>
+    </div>
+  );
+}
+
+const VERDICT_VERBS: Record<string, string> = { block: "blocked this", escalate: "asked a person", allow: "allowed this" };
+
+function VerdictLine({ verdict }: { verdict: GuardVerdict }): JSX.Element {
+  const tier = verdict.tier > 0 ? ` (tier ${verdict.tier})` : "";
+  return (
+    <p class={`verdict ${verdict.verdict}`}>
+      <GuardReason verb={`${VERDICT_VERBS[verdict.verdict] ?? verdict.verdict}${tier}`} {...verdict} />
+    </p>
   );
 }
 

@@ -3,6 +3,7 @@ import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { sendMessage, cancelTask } from "../model/app-state";
+import { findBlock } from "../model/guard-verdicts";
 import type { LiveTurn } from "../model/live-session";
 import { describeActivity } from "../model/middleware-labels";
 import { completeText, fullText, isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
@@ -202,8 +203,8 @@ function TurnPlan({ item, turn }: { item: PlanItem; turn: Turn }): JSX.Element {
 }
 
 /**
- * Returns which items of a finished turn are shown outside the collapsed details. A tool call is, if the model wrote
- * text before a call, so that the text is read in its order.
+ * Returns which items of a finished turn are shown outside the collapsed details. A tool call is, if a guard blocked it,
+ * or if the model wrote text before a call, so that the text is read in its order.
  */
 function shownItems(turn: Turn): (item: Item) => boolean {
   const hasText = turn.items.some((item) => item.kind === "text");
@@ -214,7 +215,7 @@ function shownItems(turn: Turn): (item: Item) => boolean {
       case "approval":
         return true;
       case "tool":
-        return hasText && item.step === "";
+        return (hasText && item.step === "") || findBlock(item.verdicts) !== undefined;
       case "plan":
         return !item.runId.includes("/");
       case "note":

@@ -1,6 +1,7 @@
 // Welcome screen of a new session: introduction, middleware chain, and example messages.
 import type { JSX } from "preact";
-import { chain, isOfflineOnly, providers, sendMessage } from "../model/app-state";
+import { chain, isOfflineOnly, providers, sendMessage, startOffTheRecord } from "../model/app-state";
+import { route } from "../model/router";
 import { middlewareLabel } from "../model/middleware-labels";
 
 const EXAMPLES = [
@@ -44,6 +45,12 @@ export function Welcome(): JSX.Element {
           </li>
         ))}
       </ul>
+      {route.value.page === "new" && (
+        <p class="hint">
+          <button type="button" class="quiet" onClick={() => void startOffTheRecord()}>Talk off the record</button>{" "}
+          Nothing is stored, and tools only read.
+        </p>
+      )}
     </section>
   );
 }

@@ -41,6 +41,19 @@ interface EventIds extends HasLargeFields {
   seq?: number;
 }
 
+/** Why a guard asks a person about a call. */
+export interface Escalation {
+  guard: string;
+  rule: string;
+  reason: string;
+}
+
+/** Verdict of a guard on a call: `allow`, `block` or `escalate`. */
+export interface GuardVerdict extends Escalation {
+  verdict: string;
+  tier: number;
+}
+
 interface TaskOutcome {
   text: string;
   finish_reason: string;
@@ -58,6 +71,7 @@ export interface Payloads {
   reasoning_chunk: { reasoning_id: string; text: string; offset: number };
   reasoning: { reasoning_id: string; model: string; text: string };
   tool_call_started: { call_id: string; tool: string; arguments_digest: string; arguments: Arguments };
+  guard_verdict: GuardVerdict & { call_id: string; tool?: string; arguments?: Arguments };
   tool_call_completed: { call_id: string; tool: string; outcome: string; duration_ms: number; result: string };
   plan_proposed: { plan: PlanInfo };
   plan_step_changed: { step_id: string; status: string; reason: string };
@@ -72,9 +86,11 @@ export interface Payloads {
     full_preview?: string;
     editable: boolean;
     needs_operator?: boolean;
+    escalation?: Escalation | null;
+    grant_offer?: string;
     expires_at: string | null;
   };
-  approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string };
+  approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string; arguments?: Arguments | null };
   message: { message_id: string; role: string; content: string };
   budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean };
   provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
@@ -116,11 +132,25 @@ export interface ApprovalInfo extends HasLargeFields {
   full_preview: string;
   editable: boolean;
   needs_operator: boolean;
+  escalation?: Escalation | null;
+  edited_arguments?: Arguments | null;
+  grant_offer: string;
   asked_at: string;
   expires_at: string | null;
   decision: string | null;
   decided_by: string | null;
   reason: string | null;
+}
+
+/** An approval in advance; `covers` is the pattern of arguments as text, `session_id` null for all conversations. */
+export interface GrantInfo {
+  grant_id: string;
+  user: string;
+  session_id: string | null;
+  tool: string;
+  covers: string;
+  granted_by: string;
+  expires_at: string;
 }
 
 export interface ToolCallInfo {
@@ -139,6 +169,8 @@ export interface LogRecord extends HasLargeFields {
   content?: string;
   tool_calls?: ToolCallInfo[];
   tool_call_id?: string;
+  /** Of a tool message: `denied` if a guard or a person kept the call from running. */
+  origin?: string;
   reasoning?: { text: string; model: string };
   data?: Record<string, unknown>;
 }
@@ -192,6 +224,50 @@ export interface ChannelInfo {
   state: string;
   detail: string;
   account?: string;
+}
+
+/** What happens to a call by its risk: it runs, a person is asked, or an operator is. */
+export type ToolAccess = "runs" | "asks" | "operator";
+
+export interface RuleTableInfo {
+  title: string;
+  columns: string[];
+  rows: string[][];
+}
+
+export interface GuardInfo {
+  name: string;
+  setting: string;
+  enabled: boolean;
+  enabled_by_default: boolean;
+  /** Place in the chain; null if it does not stand there. */
+  position: number | null;
+  does: string;
+  /** For operators only. */
+  settings?: Record<string, unknown>;
+  rules?: RuleTableInfo[];
+}
+
+export interface PolicyInfo {
+  guards: GuardInfo[];
+  approval: Record<string, unknown>;
+  tools: { tool: string; risk: string; access: ToolAccess }[];
+  /** For operators only. */
+  operators?: string[];
+  policy?: RuleTableInfo;
+}
+
+export interface Assessment {
+  source: string;
+  verdict: string;
+  tier: number;
+  rule: string;
+}
+
+export interface CallTrial extends Assessment {
+  risk: string | null;
+  access: ToolAccess | null;
+  assessments: (Assessment & { enforced: boolean })[];
 }
 
 /** A dead letter of the queue (`task`), or a message to a chat that could not be delivered (`message`). */

@@ -27,7 +27,7 @@ async def approve_plan(ctx: Context, state: PlanState) -> bool:
         if not policy.counts(plan.risk, asker=ctx.principal, decider=state.approved_by):
             state.approval_status = "open"
     if state.approval_status == "open":
-        settings = ctx.settings.approval
+        settings = ctx.services.settings.approval
         inherits = ctx.step is not None and stays_within(plan, ctx.step, settings)
         state.approval_status = initial_approval_status(
             plan.risk, settings, ctx.step.approved_risk if ctx.step and inherits else None
@@ -35,7 +35,7 @@ async def approve_plan(ctx: Context, state: PlanState) -> bool:
     if state.approval_status != "open":
         return True
     request = build_approval_request(ctx, plan)
-    decision = await request_decision(ctx, request, ctx.settings.approval)
+    decision = await request_decision(ctx, request, ctx.services.settings.approval)
     if decision.verdict == "approve":
         state.approval_status, state.approved_by = "given", decision.decided_by
         return True
@@ -77,7 +77,7 @@ def build_approval_request(ctx: Context, plan: Plan) -> ApprovalRequest:
         kind="plan",
         preview=format_preview(plan),
         full_preview=format_preview(plan, limit=None),
-        expires_at=ctx.services.clock.now() + ctx.settings.approval.timeout,
+        expires_at=ctx.services.clock.now() + ctx.services.settings.approval.timeout,
         session_id=ctx.session_id,
         needs_operator=ctx.services.operator_policy.needs_operator(plan.risk, ctx.principal),
     )

@@ -11,6 +11,7 @@ from sophon.messages import Message
 from sophon.plans import Plan, PlanStep, parse_plan, plan_prompt, reask_prompt
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.truncation import truncate
+from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.outer.plan.plan_decision import can_plan, exceeds_window, needs_plan
 
 log = logging.getLogger("sophon.planning")
@@ -49,7 +50,9 @@ async def _request_plan(ctx: Context) -> Plan | None:
 
 def _build_messages(ctx: Context) -> list[Message]:
     # All tools, not the turn's selection: each step selects its own.
-    instructions = plan_prompt(ctx.services.registry, ctx.settings.agent_execution.plan_max_steps)
+    instructions = plan_prompt(
+        filter_permitted(ctx, ctx.services.registry), ctx.services.settings.agent_execution.plan_max_steps
+    )
     system = [message.content for message in ctx.messages if message.role == "system"]
     return [
         Message("system", "\n\n".join([*system, instructions])),
@@ -72,8 +75,8 @@ def _parse(ctx: Context, answer: str) -> Plan:
     plan = parse_plan(
         answer,
         plan_id=ctx.services.clock.new_id(),
-        max_steps=ctx.settings.agent_execution.plan_max_steps,
-        tools=[tool.name for tool in registry],
+        max_steps=ctx.services.settings.agent_execution.plan_max_steps,
+        tools=[tool.name for tool in filter_permitted(ctx, registry)],
     )
     return replace(plan, steps=apply_tool_risks(plan.steps, registry))
 

@@ -21,18 +21,21 @@ VOTE_MAX_TOKENS = 3
 
 def can_plan(ctx: Context) -> bool:
     """Return whether a plan is possible here: depth below the limit, tools allowed, no pending calls."""
-    return ctx.depth < ctx.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
+    return ctx.depth < ctx.services.settings.planning.max_depth and ctx.tools_allowed and not ctx.pending
 
 
 def exceeds_window(ctx: Context) -> bool:
     """Return whether the request alone exceeds the window; ContextWindow reports that in the reply call."""
     window = ctx.request([], purpose="plan").model.context_window
-    return ctx.services.gateway.tokens.count_message(ctx.messages[-1]) > window * ctx.settings.context_window.trigger
+    return (
+        ctx.services.gateway.tokens.count_message(ctx.messages[-1])
+        > window * ctx.services.settings.context_window.trigger
+    )
 
 
 async def needs_plan(ctx: Context) -> bool:
     """Return whether the turn gets a plan, by its planning mode."""
-    match ctx.planning or ctx.settings.planning.mode:
+    match ctx.planning or ctx.services.settings.planning.mode:
         case "Always":
             return True
         case "LlmDecides":

@@ -1,11 +1,12 @@
 """State of a turn's plan, kept so that the turn can be suspended and resumed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Self, TypeAlias
 
 from sophon.context import Context
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon.plans import PlanProgress
 
 PlanApprovalStatus: TypeAlias = Literal["open", "given", "unneeded"]
@@ -27,8 +28,8 @@ class PlanState:
     approved_by: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; an active turn as its own state."""
-        turns = {**self.saved_turns, **{step_id: turn.state() for step_id, turn in self.active_turns.items()}}
+        """Return plain data; the state of an active turn as a snapshot."""
+        turns = {**self.saved_turns, **{step_id: turn.snapshot() for step_id, turn in self.active_turns.items()}}
         return {
             "progress": self.progress.to_json(),
             "leave": self.approval_status,

@@ -12,7 +12,7 @@ MIN_CHARACTERS = 200
 def result_character_limit(ctx: Context, results: int) -> int:
     """Return the characters per result for `results` results in one prompt, at most the limit of a tool result."""
     route = ctx.route if ctx.route is not None else ctx.services.gateway.candidates()
-    most = ctx.settings.tools.max_result_characters
+    most = ctx.services.settings.tools.max_result_characters
     window = min((candidate.info.context_window for candidate in route), default=0)
     return divide_window(window, results, most) if window else most
 

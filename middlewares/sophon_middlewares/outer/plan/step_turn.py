@@ -1,12 +1,12 @@
 """Execution of one plan step: a child turn through the whole chain, with retries."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
 
 from sophon.context import Context, Step, TurnRunner
 from sophon.errors import BudgetExceeded, ChainError, SophonError
 from sophon.events import AgentStatus
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
 from sophon.plans import PlanStep, step_prompt
 from sophon.tools.truncation import truncate
@@ -41,7 +41,7 @@ async def run_step(ctx: Context, state: PlanState, step: PlanStep) -> StepResult
         if end.status == "suspended":
             return end
         del state.active_turns[step.id]
-        if end.status != "failed" or state.progress[step.id].tries >= ctx.settings.planning.tries:
+        if end.status != "failed" or state.progress[step.id].tries >= ctx.services.settings.planning.tries:
             return end
         state.progress.retry(step.id, end.text)
         ctx.emit(AgentStatus(status="retrying", detail=f"step {step.id}: {end.text}"))

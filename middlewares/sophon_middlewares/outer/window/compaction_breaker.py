@@ -1,7 +1,8 @@
 """Circuit breaker for compaction: skips summaries for a model after repeated failures."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from sophon.lazy_dataclass import dataclass
 
 FAILURE_THRESHOLD = 3
 OPEN_SECONDS = 60.0

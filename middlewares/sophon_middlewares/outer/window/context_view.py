@@ -1,9 +1,9 @@
 """One model's view of a turn's conversation, with an incrementally updated token count."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sophon.context import Context
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.token_counter import TokenCounter
 from sophon.stores.sessions.contract import Compaction

@@ -1,8 +1,8 @@
 """Window capacity: how many tokens of a model's window are available for messages."""
 
-from dataclasses import dataclass
 from typing import Self
 
+from sophon.lazy_dataclass import dataclass
 from sophon.models.token_counter import TokenCounter
 
 MIN_ANSWER_TOKENS = 256

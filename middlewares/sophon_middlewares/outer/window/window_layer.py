@@ -1,12 +1,12 @@
 """The context window's call layer: makes every request of a turn fit its model's window."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sophon.context import Context
 from sophon.errors import ContextOverflow, MessageTooLarge
 from sophon.events import ContextCompacted
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
 from sophon.settings import ContextWindowSettings
@@ -72,7 +72,10 @@ class ContextWindowLayer:
         model, messages, tokens = request.model, request.messages, self._tokens
         frame = self._current
         if frame is None or frame.model is not model:
-            frame = self._current = self._window_of(model, messages)
+            frame = self._current = self._windows.get(model.id)
+            if frame is None or frame.model is not model:
+                self._current = self._windows[model.id] = self._create_window(model, messages)
+                return self._current
         view = frame.view
         current = view.compaction is self._ctx.compaction and view.counter is tokens.name
         if current and view.is_continued_by(messages):
@@ -81,15 +84,9 @@ class ContextWindowLayer:
             frame.view = create_view(self._ctx, messages, tokens)
         return frame
 
-    def _window_of(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
-        frame = self._windows.get(model.id)
-        if frame is None or frame.model is not model:
-            view = create_view(self._ctx, messages, self._tokens)
-            window = model.context_window
-            frame = self._windows[model.id] = ModelWindow(
-                model, window, shortening_threshold(window, self._options.trigger), view
-            )
-        return frame
+    def _create_window(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
+        view, window = create_view(self._ctx, messages, self._tokens), model.context_window
+        return ModelWindow(model, window, shortening_threshold(window, self._options.trigger), view)
 
     async def _shorten(self, request: ModelRequest, frame: ModelWindow, fixed: int, trigger: float) -> int:
         """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""

@@ -6,7 +6,8 @@ once, so that the running time is linear in the length of the text.
 """
 
 import re
-from dataclasses import dataclass
+
+from sophon.lazy_dataclass import dataclass
 
 MAX_CLAUSES = 20
 """Equal to the default maximum of plan steps; the rest of a longer text stays in the last clause."""

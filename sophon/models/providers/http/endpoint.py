@@ -1,8 +1,9 @@
 """Endpoint of a provider: the URL of its requests, and what its URL says beside it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit, urlunsplit
 
+from sophon.lazy_dataclass import dataclass
 from sophon.models.providers.http.environment import basic_authorization
 from sophon.security import hide_url_secrets
 

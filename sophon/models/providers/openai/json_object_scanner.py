@@ -1,7 +1,8 @@
 """Scanner that finds the end of a JSON object which arrives in pieces; it reads every character once."""
 
 import re
-from dataclasses import dataclass
+
+from sophon.lazy_dataclass import dataclass
 
 _NO_WHITE_SPACE = re.compile(r"[^ \t\n\r]")
 _STRUCTURE = re.compile(r'["{}\[\]]')

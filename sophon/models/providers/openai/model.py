@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sophon.errors import ProviderUnavailable
+from sophon.messages import Message
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.providers.bounded_response import max_body_bytes
 from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
@@ -14,7 +15,7 @@ from sophon.models.providers.http.event_stream import EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.idle_timeout import IdleTimeout
-from sophon.models.providers.openai.request import RequestWriter, should_stream
+from sophon.models.providers.openai.request import RequestWriter, prepare_message, should_stream
 from sophon.models.providers.openai.response import ResponseAccumulator, StreamEmitter, parse_json_object
 from sophon.models.providers.provider_http_error import http_error_from_response
 
@@ -54,6 +55,10 @@ class OpenAIModel:
     async def warm_up(self) -> None:
         """Load the HTTP client and the certificates in a worker thread."""
         await self._transport.warm_up()
+
+    def prepare_message(self, message: Message) -> None:
+        """See `sophon.models.gateway.message_preparation`."""
+        prepare_message(message)
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises `ProviderHttpError`, ModelTimeout, ProviderUnavailable, BadRequest."""

@@ -6,15 +6,15 @@ Source: OpenAI API reference, Create chat completion.
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
 import orjson
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelRequest
-from sophon.models.providers.openai.alternation import merge_messages
+from sophon.models.providers.openai.alternation import alternation_class, merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.tools.tool import Tool, to_wire_name
 
@@ -61,6 +61,12 @@ def message_to_json_bytes(message: Message) -> bytes:
         data = to_json_bytes(message_to_json(message))
         object.__setattr__(message, "wire", data)
     return data
+
+
+def prepare_message(message: Message) -> None:
+    """Make all that a request needs of a message, which is cached on it; may be called in another thread."""
+    message_to_json_bytes(message)
+    alternation_class(message)
 
 
 def messages_to_json_bytes(messages: Sequence[Message], model_id: str) -> list[bytes]:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import orjson
 
@@ -163,6 +163,15 @@ class ResponseAccumulator:
         return text
 
 
+class HasReasoning(Protocol):
+    """Accumulator whose reasoning is passed on."""
+
+    @property
+    def reasoning(self) -> ReasoningAccumulator:
+        """The reasoning so far."""
+        ...
+
+
 class StreamEmitter:
     """Passes the text and the reasoning of a response on to the listeners of its request, if that streams them.
 
@@ -171,7 +180,7 @@ class StreamEmitter:
 
     __slots__ = ("_on_reasoning", "_on_text", "_reasoning", "_texts")
 
-    def __init__(self, request: ModelRequest, accumulator: ResponseAccumulator) -> None:
+    def __init__(self, request: ModelRequest, accumulator: HasReasoning) -> None:
         is_streamed = should_stream(request)
         self._on_text = request.on_text if is_streamed else None
         self._on_reasoning = request.on_reasoning if is_streamed else None

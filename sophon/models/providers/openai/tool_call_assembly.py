@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self, cast
 
 import orjson
 
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 from sophon.models.providers.openai.json_object_scanner import JsonObjectScanner
 from sophon.models.providers.openai.request import tool_names_by_wire_name

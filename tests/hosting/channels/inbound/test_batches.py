@@ -183,3 +183,18 @@ async def test_a_press_that_fails_is_answered_too(start: Any) -> None:
 
     running.switchboard._connected["synthetic"].approval_prompts.decide_by_press = failing
     assert "did not work" in await running.channel.deliver_press("ap:7Q4K2M9X:once")
+
+
+async def test_a_flood_of_one_person_is_told_once_and_others_are_answered(start: Any) -> None:
+    running = await start(policy=OPEN, capacity=2000, Guards={"RateLimit": {"MessagesPerMinute": 2}})
+    await running.channel.wait_until(lambda: running.channel.health.state == "running")
+    now = running.host.services.clock.now()
+    flood = [replace(written(number), sent_at=now) for number in range(6)]
+    await running.channel.deliver(*flood, replace(written(9, chat="11"), sent_at=now))
+    notice = await running.channel.wait_for_text("not accepted", ChatLocation("10"))
+    assert notice.startswith("🚦 You may send 2 messages per minute, and 4 of your messages were not accepted.")
+    await running.channel.deliver(replace(written(7), sent_at=now))
+    await running.channel.wait_for_text("You said: text 1", ChatLocation("10"))
+    await running.channel.wait_for_text("You said: text 9", ChatLocation("11"))
+    assert sum("not accepted" in text for text in running.channel.sent_texts()) == 1
+    assert await running.texts("synthetic-10") == ["text 0", "text 1"]

@@ -47,7 +47,7 @@ async def test_a_press_is_decided_though_the_platform_hangs_at_its_acknowledgeme
     await running.channel.deliver_message("pay Bob")
     await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
     press = ButtonPress("p", DEFAULT_PERSON, DEFAULT_LOCATION, running.channel.sent[-1].payload["buttons"][0], "press")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await running.channel.deliver(press)
     await running.channel.wait_for_text("You said: paid Bob")
 
@@ -169,7 +169,7 @@ class Desk:
 
     async def rest(self) -> None:
         """Until nothing waits."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while await self.store.channel_state.list("piece"):
                 await self.clock.sleep(0.1)
 

@@ -130,7 +130,7 @@ async def test_a_turn_that_is_cut_off_within_its_call_sends_the_file_once(start,
     ("path", "said"),
     [
         ("../secret.txt", "'..' is not allowed"),
-        ("/etc/passwd", "give one relative to the files folder"),
+        ("/srv/report.txt", "give one relative to the files folder"),
         ("link.txt", "it is a link"),
         ("way/secret.txt", "a link, not a folder"),
         ("reports", "it is a folder"),

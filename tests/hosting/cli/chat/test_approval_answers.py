@@ -76,3 +76,15 @@ def test_what_cannot_be_edited_is_not_edited() -> None:
     answer = parse_approval_answer('edit {"a": 1}', editable=False)
     assert isinstance(answer, InvalidAnswer)
     assert "cannot be edited" in answer.reason
+
+
+@pytest.mark.parametrize(("line", "grant"), [("approve session", "session"), ("y ALWAYS", "always"), ("approve", None)])
+def test_an_approval_word_with_a_scope_approves_later_calls_too(line: str, grant: str | None):
+    answer = parse_approval_answer(line, editable=True, grantable=True)
+    assert isinstance(answer, Decision)
+    assert (answer.verdict, answer.grant) == ("approve", grant)
+
+
+def test_what_cannot_be_approved_in_advance_is_not_approved_at_all():
+    assert isinstance(parse_approval_answer("approve always", editable=True), InvalidAnswer)
+    assert isinstance(parse_approval_answer("approve forever", editable=True, grantable=True), InvalidAnswer)

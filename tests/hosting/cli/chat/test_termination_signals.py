@@ -15,7 +15,7 @@ def kinds(sophon: Command) -> list[str]:
 
 
 def test_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: Start, sophon: Command) -> None:
-    it = terminal("chat")
+    it = terminal("chat", fresh=True)
     it.wait_for("> ")
     it.type(SLEEP)
     it.wait_for(QUESTION)

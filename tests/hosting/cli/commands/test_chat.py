@@ -1,5 +1,6 @@
 """`sophon chat` as a person uses it, on a machine without network or keys."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,14 @@ def test_an_approved_command_shows_its_output(process: Command) -> None:
     assert "critical risk" in done.out
     assert "command: echo ran-$((1+1))" in done.out
     assert "ran-2" in done.out
+
+
+def test_what_is_approved_in_advance_is_not_asked_about_in_a_later_run(process: Command) -> None:
+    first = process("chat", 'write "milk" to notes/a.txt', lines="approve session\n")
+    assert "any file directly in the folder notes" in first.out
+    assert "Wrote 4 characters to notes/a.txt" in first.out
+    assert "Approval needed" not in process("chat", 'write "tea" to notes/b.txt').out
+    assert "Approval needed" in process("chat", 'write "tea" to other/b.txt', lines="reject\n").out
 
 
 def test_an_edited_command_runs_as_edited(process: Command) -> None:
@@ -126,8 +135,8 @@ def test_without_streaming_the_answer_comes_once(sophon: Command) -> None:
     assert sophon("chat", "--no-stream", "What is 17 * 23?").out.count("17 * 23 = 391") == 1
 
 
-def test_lines_of_a_pipe_are_turns_and_answers(process: Command) -> None:
-    done = process("chat", lines="2 + 2\n\nRun the command: uname -a\nno\n3 + 3\n")
+def test_lines_of_a_pipe_are_turns_and_answers(fresh_process: Command) -> None:
+    done = fresh_process("chat", lines="2 + 2\n\nRun the command: uname -a\nno\n3 + 3\n")
     assert done.code == 0
     assert [line for line in done.out.splitlines() if line.startswith("> ")] == [
         "> 2 + 2",
@@ -197,3 +206,35 @@ def test_a_failing_middleware_ends_its_turn_and_not_the_conversation(process: Co
     assert done.code == 1
     assert done.err == "error: unexpected KeyError: 'boom'; run it with --debug for the traceback\n"
     assert "3 + 3 = 6" in done.out
+
+
+TALKATIVE = """
+from sophon.testing import FunctionModel
+
+async def answer(request):
+    return "word " * 2000
+
+def build():
+    return FunctionModel(answer, name="talkative", stream=True)
+"""
+
+
+@pytest.mark.parametrize("mode", [(), ("--json",)])
+def test_a_reply_above_the_limit_is_an_error_that_names_the_setting(
+    sophon: Command, folder: Path, mode: tuple[str, ...]
+) -> None:
+    (folder / "talkative.py").write_text(TALKATIVE)
+    settings = {
+        "Providers": [{"Id": "talkative", "Type": "python", "Factory": "talkative:build"}],
+        "AgentExecution": {"MaxReplyBytes": 2000, "Titles": False},
+        "Planning": {"Mode": "Never"},
+    }
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": settings}))
+    done = sophon("chat", *mode, "tell me everything")
+    assert done.code == 1
+    assert "AgentExecution.MaxReplyBytes" in done.out + done.err
+    assert "Traceback" not in done.out + done.err
+    if mode:
+        failures = [each["data"]["error"]["code"] for each in done.events if each["event"] == "task_failed"]
+        assert failures == ["response_too_large"]
+        assert done.events[-1]["data"]["finish_reason"] == "error"

@@ -16,7 +16,18 @@ def write(folder: Path, **sections: object) -> None:
 
 
 PROBLEMS = [
+    (
+        {"Guards": {"RateLimit": {"Tools": {"file.write": {"PerHour": 1}}}}},
+        "Guards.RateLimit.Tools.file.write",
+        "files.write?",
+    ),
     ({"Tools": {"Disabled": ["system.exceute"]}}, "Tools.Disabled[0]", "did you mean system.execute?"),
+    (
+        {"Guards": {"Authorization": {"Rules": [{"Principal": "*", "Resource": "tool:file.write", "Effect": "Deny"}]}}},
+        "Guards.Authorization.Rules[0].Resource",
+        "files.write?",
+    ),
+    ({"Guards": {"Shield": {"EvaluatorModel": "ofline"}}}, "Guards.Shield.EvaluatorModel", "did you mean offline?"),
     ({"Tools": {"Modules": ["not_there"]}}, "Tools.Modules[0]", "not_there"),
     ({"Store": {"Url": "mysql://db/x"}}, "Store.Url", "choose from memory, sqlite, postgresql"),
     ({"Budget": {"Providers": {"opneai": {"MonthlyCost": 9}}}}, "Budget.Providers.opneai", "did you mean openai?"),

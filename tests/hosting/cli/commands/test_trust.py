@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from sophon.approvals import ApprovalRequest
 from sophon.messages import ToolCall
 from sophon.services import Services
-from sophon.settings import find_dangerous_settings, load_settings
+from sophon.settings import find_dangerous_settings, list_dangers, load_settings
+from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
 from sophon.tools.tool import Risk
@@ -28,12 +29,30 @@ USERS = '[{"Id": "ada", "Token": "a-long-token"}, {"Id": "olga", "Token": "anoth
 
 def test_the_doctor_warns_of_dangerous_settings(sophon: Command) -> None:
     found = sophon("doctor", "--json", *DANGEROUS).json
-    texts = [each["text"] for each in found if each["id"] == "settings.risk"]
-    assert [text.partition(":")[0] for text in texts] == [
-        "Approval.AutoApproveUpTo Critical",
-        "Tools.AllowCidrs 0.0.0.0/0",
+    dangers = [each for each in found if each["id"] in list_dangers()]
+    assert [(each["id"], each["text"].partition(":")[0]) for each in dangers] == [
+        ("auto_approve_critical", "Approval.AutoApproveUpTo Critical"),
+        ("internal_network", "Tools.AllowCidrs 0.0.0.0/0"),
     ]
-    assert all(each["fix"] for each in found if each["id"] == "settings.risk")
+    assert all(each["fix"] for each in dangers)
+
+
+def test_the_audit_of_the_settings_lists_ids_and_fails_on_a_high_severity(sophon: Command) -> None:
+    clean = sophon("audit", "settings")
+    assert (clean.code, clean.out) == (0, "No dangerous settings.\n")
+    medium = sophon("audit", "settings", "--json", "--set", "Guards.Audit.Enabled=false")
+    assert (medium.code, [(each["id"], each["severity"]) for each in medium.json]) == (0, [("audit_off", "medium")])
+    high = sophon("audit", "settings", *DANGEROUS, "--set", "Guards.Protection.Enabled=false")
+    assert (high.code, [line.split() for line in high.out.splitlines() if not line.startswith(" ")]) == (
+        1,
+        [
+            ["high", "auto_approve_critical"],
+            ["high", "auto_approve_without_guards"],
+            ["high", "protection_off"],
+            ["medium", "internal_network"],
+        ],
+    )
+    assert "       fix: set it to true, or remove it" in high.out.splitlines()
 
 
 def test_validating_settings_names_what_they_permit(sophon: Command) -> None:
@@ -99,12 +118,58 @@ def test_without_a_host_four_eyes_hold_as_well(sophon: Command, folder: Path, ow
     assert (done.code, "waiting for another operator" in done.err) == (code, code == 1)
 
 
-async def _add_critical_approval(path: Path, owner: str) -> str:
+def test_a_decision_names_its_session_and_shows_what_was_edited(sophon: Command, folder: Path) -> None:
+    approval = asyncio.run(_add_critical_approval(folder / "data" / "sophon.db", "local", editable=True))
+    decide = ("approvals", "approve", approval, "--arguments", '{"what": "less"}', "--set", "Hub.Port=1", "--session")
+    refused = sophon(*decide, "another")
+    assert (refused.code, f"approval '{approval}' is not of session 'another'" in refused.err) == (1, True)
+    assert sophon(*decide, "s").code == 0
+    shown = sophon("approvals", "show", approval, "--set", "Hub.Port=1").out
+    assert "It runs with edited arguments:\n    what: less\n" in shown
+
+
+def test_grants_are_listed_and_revoked_without_a_host(sophon: Command, folder: Path) -> None:
+    asyncio.run(_add_grant(folder / "data" / "sophon.db"))
+    off = ("--set", "Hub.Port=1")
+    listed = sophon("grants", "list", *off).out
+    assert "grt_abc  ada in all conversations, given by ada; until" in listed
+    assert "\n  calls of pay with\n    to: anything\n" in listed
+    assert sophon("grants", "list", "--json", *off).json[0]["tool"] == "pay"
+    assert "grt_abc is revoked: pay asks again" in sophon("grants", "revoke", "ab", *off).out
+    assert "Nothing is approved in advance." in sophon("grants", "list", *off).out
+    again = sophon("grants", "revoke", "grt_abc", *off)
+    assert (again.code, "there is no grant 'grt_abc'" in again.err) == (1, True)
+
+
+async def _add_grant(path: Path) -> None:
+    path.parent.mkdir()
+    store = SqlStore(f"sqlite:///{path}")
+    await store.open()
+    now = datetime.now(UTC)
+    grant = StandingGrant(
+        id="grt_abc",
+        scope="always",
+        principal="ada",
+        session_id="",
+        tool="pay",
+        risk="high",
+        pattern={"to": {}},
+        description="calls of pay with\n  to: anything",
+        granted_by="ada",
+        granted_at=now,
+        expires_at=now + timedelta(days=1),
+    )
+    await store.grants.add(grant)
+    await store.close()
+
+
+async def _add_critical_approval(path: Path, owner: str, *, editable: bool = False) -> str:
     path.parent.mkdir()
     store = SqlStore(f"sqlite:///{path}")
     await store.open()
     await store.runs.accept(Run("r", "s", owner, text="hello"))
-    request = ApprovalRequest.from_call(ToolCall("c", "wreck", {}), "r", Risk.CRITICAL, session_id="s")
+    call = ToolCall("c", "wreck", {})
+    request = ApprovalRequest.from_call(call, "r", Risk.CRITICAL, session_id="s", editable=editable)
     await store.approvals.get_or_create(request, datetime.now(UTC))
     await store.close()
     return request.id

@@ -21,7 +21,11 @@ async def test_a_message_becomes_an_answer(api, ada: httpx.AsyncClient) -> None:
     said = [each["data"] for each in events if each["event"] == "message"]
     assert [each["message_id"] for each in said] == [each["message_id"] for each in messages["items"]]
     assert [each["event"] for each in events][-1] == "task_completed"
-    assert (await ada.get(f"/api/tasks/{receipt['task_id']}/events")).json()["items"] == events
+    of_task = (await ada.get(f"/api/tasks/{receipt['task_id']}/events")).json()["items"]
+    assert [each for each in of_task if "seq" in each["data"]] == events
+    # A trace stands where it belongs, although it has no number.
+    assert [each["event"] for each in of_task if "seq" not in each["data"]] == ["model_attempt"]
+    assert [each["event"] for each in of_task][2:4] == ["message", "model_attempt"]
 
 
 async def test_the_same_client_message_id_is_the_same_task(ada: httpx.AsyncClient) -> None:
@@ -73,6 +77,41 @@ async def test_a_question_is_listed_and_decided_once(api, ada, olga) -> None:
     assert len((await ada.get("/api/approvals?open_only=false")).json()["items"]) == 1
 
 
+async def test_a_decision_for_another_session_is_refused(api, ada) -> None:
+    receipt = await sent(ada, "pay Bob")
+    await api.until(receipt["task_id"], "suspended")
+    [asked] = (await ada.get("/api/approvals")).json()["items"]
+    path = f"/api/approvals/{asked['approval_id']}"
+    other = await ada.post(path, json={"decision": "approve", "session_id": "t"})
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "other_session")
+    edit = {"decision": "edit", "arguments": {"to": "Eve"}, "session_id": asked["session_id"]}
+    assert (await ada.post(path, json=edit)).json()["edited_arguments"] == {"to": "Eve"}
+
+
+async def test_the_policy_is_shown_and_its_rules_to_operators_only(ada, olga) -> None:
+    mine, all_of_it = (await ada.get("/api/policy")).json(), (await olga.get("/api/policy")).json()
+    tools = {each["tool"]: each["access"] for each in mine["tools"]}
+    assert (tools["pay"], tools["calculator"], tools["system.execute"]) == ("asks", "runs", "asks")
+    assert [each["name"] for each in mine["guards"]] == [each["name"] for each in all_of_it["guards"]]
+    assert not {"operators", "policy"} & set(mine)
+    assert all("rules" not in each and "settings" not in each for each in mine["guards"])
+    assert {"operators", "policy"} < set(all_of_it)
+    assert all_of_it["policy"]["columns"] == ["verdict", "rule", "actions", "paths", "tier"]
+
+
+async def test_a_call_is_tried_as_policy_test_does_it(ada) -> None:
+    body = {"tool": "files.write", "arguments": {"path": "SOUL.md"}}
+    tried = (await ada.post("/api/policy/test", json=body)).json()
+    verdict = tuple(tried[key] for key in ("verdict", "tier", "rule", "risk", "access"))
+    assert verdict == ("block", 0, "protected_read_only", "high", "asks")
+    assert [each["enforced"] for each in tried["assessments"] if each["source"] == "protection"] == [True]
+    unknown = (await ada.post("/api/policy/test", json={"tool": "copy_file"})).json()
+    assert (unknown["risk"], unknown["access"]) == (None, None)
+    large = await ada.post("/api/policy/test", json={"tool": "x", "arguments": {"text": "y" * 20_000}})
+    assert (large.status_code, large.json()["error"]["code"]) == (413, "too_large")
+    assert (await ada.post("/api/policy/test", json={"tool": ""})).status_code == 400
+
+
 async def test_sessions_are_found_renamed_forked_exported_and_deleted(api, ada: httpx.AsyncClient) -> None:
     await api.until((await sent(ada))["task_id"], "completed")
     assert (await ada.patch("/api/sessions/s", json={"title": "About cats"})).json()["title"] == "About cats"
@@ -106,7 +145,7 @@ async def test_deleting_a_session_stops_its_turn_and_what_waits_behind_it(api, a
 
 async def test_a_session_whose_turn_does_not_stop_is_deleted_when_it_has(api, ada: httpx.AsyncClient) -> None:
     task_id = (await sent(ada, "insist"))["task_id"]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "tool_call_started" not in (await ada.get(f"/api/tasks/{task_id}/events")).text:
             await asyncio.sleep(0)
     refused = await ada.delete("/api/sessions/s")

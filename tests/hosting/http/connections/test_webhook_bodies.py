@@ -1,12 +1,14 @@
 """Bodies of webhooks, whose sender is not known before they are read: short deadlines, and bounded memory."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.webhook_body import WebhookBodyReader
 from sophon_hosting.http.connections.request_limits import WEBHOOK_BODY_SECONDS
 from tests.hosting.http.connections.test_http_connection import PATIENCE_SECONDS, closed, connect, received
@@ -19,6 +21,11 @@ HEAD = b"POST /webhooks/test HTTP/1.1\r\nHost: localhost\r\n"
 async def loop_time() -> AsyncIterator[LoopTime]:
     with LoopTime() as loop_time:
         yield loop_time
+
+
+def reader_of(*limits: int) -> WebhookBodyReader:
+    max_bytes, *total = limits
+    return WebhookBodyReader(max_bytes, "/webhooks/test", RateLimitedLog(logging.getLogger("sophon")), *total)
 
 
 def route(reader: WebhookBodyReader, begun: asyncio.Event) -> web.RouteDef:
@@ -39,7 +46,7 @@ async def test_a_body_that_trickles_is_closed_after_a_few_seconds(
     serve: Any, loop_time: LoopTime, start: bytes, piece: bytes
 ) -> None:
     begun = asyncio.Event()
-    api = await serve(more=[route(WebhookBodyReader(1_000_000), begun)])
+    api = await serve(more=[route(reader_of(1_000_000), begun)])
     reader, writer = await connect(api)
     writer.write(HEAD + start)
     await begun.wait()
@@ -63,7 +70,7 @@ async def test_a_body_that_trickles_is_closed_after_a_few_seconds(
     "start", [b"Content-Length: 101\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n65\r\n" + b"x" * 101 + b"\r\n"]
 )
 async def test_a_body_is_refused_as_soon_as_it_is_too_large(serve: Any, start: bytes) -> None:
-    api = await serve(more=[route(WebhookBodyReader(100), asyncio.Event())])
+    api = await serve(more=[route(reader_of(100), asyncio.Event())])
     reader, writer = await connect(api)
     writer.write(HEAD + start)
     assert (await received(reader, b"\r\n\r\n")).startswith(b"HTTP/1.1 413")
@@ -72,7 +79,7 @@ async def test_a_body_is_refused_as_soon_as_it_is_too_large(serve: Any, start: b
 
 async def test_what_is_read_of_all_bodies_together_is_bounded_and_freed_again(serve: Any) -> None:
     begun = asyncio.Event()
-    bodies = WebhookBodyReader(100, 150)
+    bodies = reader_of(100, 150)
     api = await serve(more=[route(bodies, begun)])
     first_reader, first = await connect(api)
     first.write(HEAD + b"Content-Length: 100\r\n\r\n" + b"x" * 90)

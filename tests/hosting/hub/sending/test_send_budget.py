@@ -108,7 +108,7 @@ async def test_what_was_sent_counts_no_more(crowd: Crowd) -> None:
     transport = crowd.buffers["a"]._transport
     assert isinstance(transport, FakeTransport)
     transport.read()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while crowd.budget.used_bytes:
             await asyncio.sleep(0)
     (message,) = transport.read()

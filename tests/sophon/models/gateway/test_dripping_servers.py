@@ -37,20 +37,21 @@ class Drip:
         self.on_connect: Callable[[], None] = lambda: None
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        dialect = self.server.dialect
+        response, stream = web.StreamResponse(headers={"Content-Type": dialect.stream_type}), dialect.stream()
         await response.prepare(request)
         self.connections += 1
         self.on_connect()
         try:
             while True:
-                await response.write(self.piece)
+                await response.write(stream.feed(self.piece) or b"\n")
                 await self.clock.sleep(1)
         finally:
             self.closed += 1
 
     async def all_closed(self) -> None:
         """Return when every connection was closed by its client."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while self.closed < self.connections:
                 await self.clock.sleep(1)
 

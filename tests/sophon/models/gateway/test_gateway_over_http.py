@@ -13,6 +13,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
 from sophon.testing import EventRecorder, VirtualClock
+from tests.loop_time import LoopTime
 
 
 def gateway_of(clock: VirtualClock, *models: Any, keys: tuple[str, ...] = ("sk-one",)) -> ModelGateway:
@@ -28,7 +29,7 @@ async def ask(gateway: ModelGateway, request: Any) -> Any:
 
 
 def keys_seen(server: Any) -> list[str]:
-    return [seen.headers["Authorization"].removeprefix("Bearer ") for seen in server.seen]
+    return [seen.key for seen in server.seen]
 
 
 async def test_a_rate_limit_waits_as_long_as_the_provider_asked(adapters: Any, server: Any, kit: Any) -> None:
@@ -103,12 +104,13 @@ async def test_a_connection_cut_before_any_text_is_asked_again(adapters: Any, se
 
 async def test_a_slow_first_byte_is_failed_over(adapters: Any, serve: Any, kit: Any) -> None:
     clock, slow, sound = VirtualClock(), await serve(), await serve()
-    first, second = await adapters.at(slow, timeout_seconds=0.1), await adapters.at(sound)
+    first, second = await adapters.at(slow), await adapters.at(sound)
     for _ in range(4):
         slow.hangs()
     sound.says("Good day")
     gateway = gateway_of(clock, first, second)
-    assert (await ask(gateway, kit.request(first))).text == "Good day"
+    with LoopTime() as slow.time:
+        assert (await ask(gateway, kit.request(first))).text == "Good day"
     assert gateway.statistics()[0].last_error == ModelTimeout.code
 
 
@@ -118,7 +120,7 @@ async def test_usage_is_what_the_provider_says_and_cost_what_the_catalog_says(
     model = await adapters.at(server, prices=(2.0, 10.0))
     server.streams("Good day", kit.stop, kit.usage)
     response = await ask(gateway_of(VirtualClock(), model), kit.request(model, on_text=lambda _: None))
-    assert response.usage == Usage(11, 7, cost_micros=92, cached_input_tokens=4)
+    assert response.usage == Usage(11, 7, cost_micros=92, cached_input_tokens=0 if adapters.kind == "ollama" else 4)
     assert response.model.id == "p0/small"
 
 
@@ -133,12 +135,12 @@ async def test_without_a_report_of_usage_it_is_estimated(adapters: Any, server: 
 
 @pytest.mark.parametrize("end", ["close", "cut", "hang"])
 async def test_the_arguments_of_a_call_that_was_cut_off_are_charged(server: Any, kit: Any, end: str) -> None:
-    model = OpenAIModel(ModelInfo("small", "p1"), base_url=server.url, timeout_seconds=0.3)
+    model = OpenAIModel(ModelInfo("small", "p1"), base_url=server.url, timeout_seconds=30)
     arguments = '{"text": "' + "word " * 400
     server.streams(kit.call_piece(0, arguments, "f", "x"), end=end)
     gateway, attempts = gateway_of(VirtualClock(), model), EventRecorder()
     request = kit.request(model, on_text=lambda _: None)
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError), LoopTime() as server.time:
         await gateway.call(request, gateway.candidates(), emit=attempts.emit)
     await model.aclose()
     first = attempts.of(ModelAttempt)[0].usage
@@ -146,8 +148,10 @@ async def test_the_arguments_of_a_call_that_was_cut_off_are_charged(server: Any,
     assert first.input_tokens == gateway.tokens.count_request(request)
 
 
-async def test_the_usage_of_an_answer_that_was_withheld_is_charged(adapters: Any, server: Any, kit: Any) -> None:
-    model = await adapters.at(server)
+async def test_the_usage_of_an_answer_that_was_withheld_is_charged(
+    filtered_adapters: Any, server: Any, kit: Any
+) -> None:
+    model = await filtered_adapters.at(server)
     server.answers(kit.whole({"role": "assistant", "content": ""}, "content_filter"))
     gateway, attempts = gateway_of(VirtualClock(), model), EventRecorder()
     with pytest.raises(BadRequest):

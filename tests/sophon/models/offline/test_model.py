@@ -8,6 +8,7 @@ import pytest
 from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.models.offline import OfflineModel
+from sophon_middlewares.guards.judgement import Judgement, format_block
 
 NOTE = "I am Sophon's offline model"
 
@@ -33,6 +34,14 @@ async def test_a_refused_command_is_told_as_refused_and_not_as_run(talk) -> None
     answer = await talk.say("Run the command: uname -a")
     assert "I did not run the command `uname -a`, because that was refused: not on my machine." in answer
     assert len(talk.rounds) == 1
+
+
+async def test_a_call_that_a_guard_blocked_is_told_as_refused_and_not_as_done(talk) -> None:
+    judgement = Judgement("block", "protected_read_only", "SOUL.md is fixed")
+    talk.refuse["files.write"] = format_block("Protection", judgement)
+    answer = await talk.say("Write hello to SOUL.md")
+    assert "because that was refused: blocked by Protection (protected_read_only): SOUL.md is fixed." in answer
+    assert "I wrote" not in answer
 
 
 async def test_an_error_inside_a_fence_is_one_and_a_refusal_there_is_none(talk, desk) -> None:

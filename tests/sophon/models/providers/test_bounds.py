@@ -1,4 +1,4 @@
-"""Replies that are too large, over real HTTP: they are refused while they are read, by both adapters."""
+"""Replies that are too large, over real HTTP: they are refused while they are read, by all adapters."""
 
 import gzip
 import zlib
@@ -144,7 +144,7 @@ async def test_a_compressed_reply_of_a_fair_size_is_read(adapters: Any, server: 
     model = await adapters.at(server)
 
     async def answer(_: web.Request) -> web.StreamResponse:
-        response = web.json_response(kit.whole({"role": "assistant", "content": "Good day"}))
+        response = web.json_response(server.dialect.whole(kit.whole({"role": "assistant", "content": "Good day"})))
         response.enable_compression()
         return response
 
@@ -220,7 +220,8 @@ async def test_more_tool_calls_than_a_reply_may_have_are_refused(adapters: Any, 
 
 async def test_a_stream_of_comments_is_refused_at_a_number_of_bytes(adapters: Any, server: Any, kit: Any) -> None:
     model = await adapters.at(server)
-    sent = endless(server, b"", b": keep-alive\n\n" * 4096, **{"Content-Type": "text/event-stream"})
+    silence = server.dialect.stream().feed(b": keep-alive\n\n") or b" \n"
+    sent = endless(server, b"", silence * 4096, **{"Content-Type": server.dialect.stream_type})
     await refused(server, model, kit.request(model, on_text=lambda _: None))
     await server.left()
     assert sent.total < max_stream_bytes(LIMIT) + 8 * MEGABYTE

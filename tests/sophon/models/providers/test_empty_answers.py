@@ -99,6 +99,8 @@ async def test_a_stream_without_an_answer_is_one_error(
         "content_filter": kit.chunk(finish="content_filter"),
         "error": kit.chunk(finish="error"),
     }
+    if adapters.kind == "ollama" and "content_filter" in chunks:
+        pytest.skip("Ollama has no content filter")
     model, heard = await adapters.at(server), []
     for _ in range(ATTEMPTS):
         server.streams(*[each if isinstance(each, bytes) else known[each] for each in chunks])
@@ -107,11 +109,13 @@ async def test_a_stream_without_an_answer_is_one_error(
 
 
 @pytest.mark.parametrize("finish", ["content_filter", "error"])
-async def test_a_whole_answer_that_was_withheld_is_one_error(adapters: Any, server: Any, kit: Any, finish: str) -> None:
-    model = await adapters.at(server)
+async def test_a_whole_answer_that_was_withheld_is_one_error(
+    filtered_adapters: Any, server: Any, kit: Any, finish: str
+) -> None:
+    model = await filtered_adapters.at(server)
     for _ in range(ATTEMPTS):
         server.answers(kit.whole({"role": "assistant", "content": None}, finish=finish))
-    if adapters.kind == "litellm" and finish == "error":
+    if filtered_adapters.kind == "litellm" and finish == "error":
         gateway = gateway_of(model)  # litellm reports `stop`: an empty reply, which the turn asks for again
         assert (await gateway.call(kit.request(model), gateway.candidates())).text == ""
     else:

@@ -9,14 +9,18 @@ from sophon.errors import SettingsError
 from sophon.models.catalog import lookup_model_info
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
+from sophon.models.providers.anthropic.model import AnthropicModel
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.discovery import discover_providers
 from sophon.models.providers.factory import create_providers, select_providers
 from sophon.models.providers.litellm.model import LiteLLMModel
+from sophon.models.providers.ollama.model import OllamaModel
+from sophon.models.providers.ollama_discovery import OllamaModel as DiscoveredOllamaModel
 from sophon.models.providers.openai.model import OpenAIModel
 from sophon.models.providers.provider_types import list_provider_types
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
+from tests.sophon.models.dialects import Anthropic, Ollama
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 """An environment in which no Ollama is found, whatever runs on this machine."""
@@ -85,13 +89,15 @@ def test_the_catalog_is_asked_and_the_settings_win() -> None:
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
-        ({"Type": "anthropic", "Models": ["claude-haiku-4-5"], "Keys": ["k"]}, LiteLLMModel),
+        ({"Type": "anthropic", "Models": ["claude-haiku-4-5"], "Keys": ["k"]}, AnthropicModel),
+        ({"Type": "litellm", "Models": ["anthropic/claude-haiku-4-5"], "Keys": ["k"]}, LiteLLMModel),
         ({"Type": "Groq", "Models": ["llama"], "Keys": ["k"]}, LiteLLMModel),
         ({"Type": "bedrock", "Models": ["anthropic.claude"]}, LiteLLMModel),
         ({"Type": "litellm", "Models": ["groq/llama"], "Keys": ["k"]}, LiteLLMModel),
         ({"Type": "google", "Models": ["gemini-flash-latest"], "Keys": ["k"]}, LiteLLMModel),
         ({"Type": "openai_compatible", "Models": ["m"], "BaseUrl": "http://box/v1"}, OpenAIModel),
-        ({"Type": "ollama", "Models": ["m"]}, OpenAIModel),
+        ({"Type": "ollama", "Models": ["m"]}, OllamaModel),
+        ({"Type": "ollama_chat", "Models": ["m"]}, LiteLLMModel),
         ({"Type": "offline"}, OfflineModel),
     ],
 )
@@ -253,14 +259,59 @@ async def test_another_address_for_openai_is_taken_from_the_environment(server: 
     assert server.seen[0].path == "/proxy/chat/completions"
 
 
-async def test_ollama_is_spoken_to_as_to_openai(server: Any, kit: Any) -> None:
-    (found,) = providers({"Id": "x", "Type": "ollama", "Models": ["qwen:7b"], "BaseUrl": server.url})
+async def asked_over(found: Provider, server: Any, kit: Any, dialect: Any) -> Any:
+    """The request that the server of a provider has seen."""
+    server.dialect = dialect
     server.says("Good day")
-    (model,) = found.models
-    assert isinstance(model, OpenAIModel)
-    await model.complete(kit.request(model, key=None))
+    model: Any = found.models[0]
+    assert (await model.complete(kit.request(model))).text == "Good day"
     await model.aclose()
-    assert (server.seen[0].path, server.seen[0].body["model"]) == ("/v1/chat/completions", "qwen:7b")
+    return server.seen[0]
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/", "/api"])
+async def test_ollama_is_spoken_to_natively_under_every_address_it_had(server: Any, kit: Any, suffix: str) -> None:
+    (found,) = providers({"Id": "x", "Type": "ollama", "Models": ["qwen:7b"], "BaseUrl": server.url + suffix})
+    seen = await asked_over(found, server, kit, Ollama())
+    assert (seen.path, seen.body["model"]) == ("/api/chat", "qwen:7b")
+    assert not {"num_ctx", "keep_alive"} & (seen.body["options"].keys() | seen.body.keys())
+
+
+async def test_ollama_loads_a_model_as_the_settings_say(server: Any, kit: Any) -> None:
+    told = {"ContextWindow": 16384, "KeepAlive": "00:30:00"}
+    (found,) = providers({"Id": "x", "Type": "ollama", "Models": ["qwen:7b"], "BaseUrl": server.url, **told})
+    seen = await asked_over(found, server, kit, Ollama())
+    assert (seen.body["options"]["num_ctx"], seen.body["keep_alive"]) == (16384, "1800s")
+    assert found.models[0].info.context_window == 16384
+
+
+@pytest.mark.parametrize(("length", "num_ctx"), [("16384", 16384), ("", None), ("many", None), ("0", None)])
+def test_a_window_that_was_discovered_is_not_demanded_of_ollama(
+    monkeypatch: pytest.MonkeyPatch, length: str, num_ctx: int | None
+) -> None:
+    listed = [DiscoveredOllamaModel("qwen:7b", function_calling=True, context_window=262_144)]
+    monkeypatch.setattr("sophon.models.providers.discovery.list_ollama_models", lambda _: listed)
+    (found,) = providers(environment={"OLLAMA_CONTEXT_LENGTH": length})
+    (model,) = found.models
+    assert isinstance(model, OllamaModel)
+    assert model.options.num_ctx == num_ctx
+    assert model.info.context_window == (num_ctx or 262_144)
+
+
+async def test_another_address_for_anthropic_is_taken_from_the_environment(server: Any, kit: Any) -> None:
+    (found,) = providers(environment={"ANTHROPIC_API_KEY": "o", "ANTHROPIC_BASE_URL": f"{server.url}/proxy"})
+    seen = await asked_over(found, server, kit, Anthropic())
+    assert (seen.path, seen.body["model"]) == ("/proxy/v1/messages", "claude-sonnet-4-6")
+
+
+def test_a_model_of_anthropic_has_the_facts_of_the_catalog_and_its_price_of_writing() -> None:
+    (found,) = providers({"Id": "x", "Type": "anthropic", "Models": ["claude-sonnet-4-6"], "Keys": ["k"]})
+    info = found.models[0].info
+    known = lookup_model_info("anthropic", "claude-sonnet-4-6")
+    assert (info.max_output_tokens, info.cached_input_price) == (known.max_output_tokens, known.cached_input_price)
+    assert info.cached_input_price is not None
+    assert info.prices is not None
+    assert info.worst_cost_micros(1_000_000, 0) == round(info.prices[0] * 1.25 * 1e6)
 
 
 def test_what_was_found_is_told_with_its_reason() -> None:
@@ -319,5 +370,5 @@ def test_tags_are_read_where_local_models_write_them(kind: str, given: dict[str,
     url = {"BaseUrl": "http://127.0.0.1:9/v1"}
     [provider] = providers({"Id": "p", "Type": kind, "Models": ["m"], **url, **given})
     [model] = provider.models
-    assert isinstance(model, OpenAIModel)
+    assert isinstance(model, OpenAIModel | OllamaModel)
     assert model.has_think_tags is reads_tags

@@ -8,9 +8,11 @@ import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import InputError, NotFound, SessionTaken
-from sophon.messages import Message, ToolCall
+from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
 from sophon.stores.runs.contract import PendingRun
+from sophon.stores.runs.staged_writes import LogWrite
+from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 
@@ -184,6 +186,48 @@ async def test_a_checkpoint_is_replaced_by_the_next(store: Store):
     assert (await store.runs.get("r")).checkpoint == STATE
 
 
+async def test_the_logs_of_checkpoints_grow_and_are_replaced_from_an_entry_on(store: Store):
+    await accepted(store, "r", "other")
+    await store.runs.begin("r", NOON)
+    assert await store.runs.load_logs("r") == {}
+    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, [{"a": 1}, "two \ud83d"]), LogWrite(0, 0, ["x"])])
+    await store.runs.checkpoint("r", STATE, [LogWrite(1, 2, [3])])
+    assert await store.runs.load_logs("r") == {0: ["x"], 1: [{"a": 1}, "two \ud83d", 3]}
+
+    await store.runs.checkpoint("r", {"n": 1}, [LogWrite(1, 1, ["new"]), LogWrite(0, 0)])
+    assert await store.runs.load_logs("r") == {1: [{"a": 1}, "new"]}
+    await store.runs.checkpoint("r", {"n": 1}, [LogWrite(1, 1, ["new"])])  # nobody knew that it was stored
+    assert await store.runs.load_logs("r") == {1: [{"a": 1}, "new"]}
+    assert (await store.runs.get("r")).checkpoint == {"n": 1}
+    assert await store.runs.load_logs("other") == {}
+
+
+async def test_a_suspended_run_has_its_logs_until_its_outcome(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    await store.runs.suspend("r", STATE, ["apr_1"], [LogWrite(1, 1, ["b"])])
+    assert await store.runs.load_logs("r") == {1: ["a", "b"]}
+    await store.runs.begin("r", NOON)
+    await store.runs.suspend("r", STATE, ["apr_1"])
+    assert await store.runs.load_logs("r") == {1: ["a", "b"]}
+    await store.runs.change_owner("r", "bob")
+    assert await store.runs.load_logs("r") == {1: ["a", "b"]}
+    await store.runs.finish("r", COMPLETED)
+    assert await store.runs.load_logs("r") == {}
+
+
+async def test_the_logs_of_a_run_go_with_its_session(store: Store):
+    await accepted(store, "r")
+    await store.runs.begin("r", NOON)
+    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    await store.sessions.delete("s")
+    with pytest.raises(NotFound):
+        await store.runs.load_logs("r")
+    await accepted(store, "r")
+    assert await store.runs.load_logs("r") == {}
+
+
 async def begin(store: Store) -> None:
     await store.runs.begin("r", NOON)
 
@@ -208,9 +252,10 @@ async def test_only_a_running_run_is_written_down_or_suspended(
     await accepted(store, "r")
     await before(store)
     was = await store.runs.get("r")
-    assert not await store.runs.checkpoint("r", STATE)
-    assert await store.runs.suspend("r", STATE, ["apr_2"]) == was
+    assert not await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    assert await store.runs.suspend("r", STATE, ["apr_2"], [LogWrite(1, 0, ["a"])]) == was
     assert await store.runs.get("r") == was
+    assert await store.runs.load_logs("r") == {}
 
 
 async def test_a_request_to_cancel_is_seen_by_who_suspends(store: Store):
@@ -267,6 +312,17 @@ async def test_finishing_twice_changes_nothing_and_says_so(store: Store):
     assert await store.runs.get("r") == before
     assert (await store.sessions.load_history("s")).messages == []
     assert (await store.outbox.list(), await store.events.last_seq("s")) == ([], 1)
+
+
+async def test_the_usage_of_a_turn_is_kept_with_its_outcome_and_that_of_a_late_one_too(store: Store):
+    await accepted(store, "r")
+    used = UsageRow("p", "m", "reply", "s", "r", Usage(20, 5), Period("2026-01-31", "2026-01"), NOON, 2)
+    with pytest.raises(ValueError, match="needs a message"):
+        await store.runs.finish("r", COMPLETED, records=[SessionRecord("message", "r")], usage=[used])
+    assert await store.usage.list_totals() == []
+    for outcome in (COMPLETED, CANCELLED):
+        await store.runs.finish("r", outcome, usage=[used])
+    assert [(total.calls, total.usage) for total in await store.usage.list_totals()] == [(4, Usage(40, 10))]
 
 
 async def test_of_twenty_outcomes_at_once_one_is_seen(store: Store):
@@ -441,6 +497,7 @@ async def test_unknown_runs_are_not_found(store: Store):
         runs.finish("x", CANCELLED),
         runs.request_cancel("x"),
         runs.count_ahead("x"),
+        runs.load_logs("x"),
     ):
         with pytest.raises(NotFound):
             await call

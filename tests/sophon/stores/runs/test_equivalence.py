@@ -18,6 +18,7 @@ from sophon.stores import (
     InboundKey,
     InMemoryStore,
     LoggedEvent,
+    LogWrite,
     OutboundEntry,
     Run,
     RunError,
@@ -33,6 +34,7 @@ names = st.sampled_from(["a", "b", "ü \ud83d"])
 ids = st.sampled_from([f"r{n}" for n in range(6)])
 moments = st.integers(0, 3).map(lambda minutes: datetime(2026, 1, 1, 0, minutes, tzinfo=UTC))
 states = st.dictionaries(names, st.none() | st.integers() | st.text(max_size=3), max_size=2)
+logs, starts, entries = st.integers(0, 1), st.integers(0, 3), st.lists(names | states, max_size=2)
 outcomes = st.sampled_from(
     [RunOutcome("completed", {"text": "x"}), RunOutcome("failed", error=RunError("c", "m")), RunOutcome("cancelled")]
 )
@@ -92,16 +94,28 @@ class TwoHosts(RuleBasedStateMachine):
         self.same(lambda store: store.runs.count_ahead(run))
         self.same(lambda store: store.runs.find_by_key(known or InboundKey("telegram", "bot", "unknown")))
 
-    @rule(run=ids, at=moments, state=states)
-    def begin(self, run: str, at: datetime, state: dict[str, Any]) -> None:
-        self.same(lambda store: store.runs.begin(run, at))
-        self.same(lambda store: store.runs.checkpoint(run, state))
+    def writes(self, run: str, log: int, start: int, entries: list[Any]) -> list[LogWrite]:
+        """A write to a log of a run, from an entry on that it has, or at its end."""
+        try:
+            known = self.runner.run(self.stores[0].runs.load_logs(run)).get(log, [])
+        except SophonError:
+            known = []
+        return [LogWrite(log, min(start, len(known)), entries)]
 
-    @rule(run=ids, state=states, waiting=st.lists(names, max_size=2), cancel=st.booleans())
-    def pause(self, run: str, state: dict[str, Any], waiting: list[str], cancel: bool) -> None:
+    @rule(run=ids, at=moments, state=states, log=logs, start=starts, entries=entries)
+    def begin(self, run: str, at: datetime, state: dict[str, Any], log: int, start: int, entries: list[Any]) -> None:
+        self.same(lambda store: store.runs.begin(run, at))
+        new = self.writes(run, log, start, entries)
+        self.same(lambda store: store.runs.checkpoint(run, state, new))
+        self.same(lambda store: store.runs.load_logs(run))
+
+    @rule(run=ids, state=states, waiting=st.lists(names, max_size=2), cancel=st.booleans(), entries=entries)
+    def pause(self, run: str, state: dict[str, Any], waiting: list[str], cancel: bool, entries: list[Any]) -> None:
         if cancel:
             self.same(lambda store: store.runs.request_cancel(run))
-        self.same(lambda store: store.runs.suspend(run, state, waiting))
+        new = self.writes(run, 1, 9, entries)
+        self.same(lambda store: store.runs.suspend(run, state, waiting, new))
+        self.same(lambda store: store.runs.load_logs(run))
 
     @rule(
         run=ids,
@@ -122,6 +136,7 @@ class TwoHosts(RuleBasedStateMachine):
             lambda store: store.runs.finish(run, outcome, records=said, outbound=outbound, events=lambda _: events)
         )
         self.same(lambda store: store.runs.get(run))
+        self.same(lambda store: store.runs.load_logs(run))
 
     @rule(session=st.none() | names, owner=st.none() | names, status=statuses, limit=limits)
     def read(self, session: str | None, owner: str | None, status: Any, limit: int) -> None:

@@ -9,6 +9,7 @@ from sophon.errors import StoreError, StoreUnavailable
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql.sqlite_integrity import NOT_A_DATABASE
 from sophon.stores.sql_store import SqlStore
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import limit_pages
@@ -55,8 +56,10 @@ async def test_a_truncated_file_is_found(file: Path, keep: int) -> None:
 
 async def test_a_file_of_another_kind_is_found(file: Path) -> None:
     file.write_bytes(b"x" * 5000)
-    with pytest.raises(StoreError, match="not a database"):
+    with pytest.raises(StoreError, match=r"it is no SQLite database.*; choose another file in Store\.Url"):
         await store_at(file).maintenance.verify()
+    assert await store_at(file).maintenance.find_damage() == [NOT_A_DATABASE]
+    assert file.read_bytes() == b"x" * 5000
 
 
 async def test_a_log_of_garbage_is_not_taken_for_an_empty_one(file: Path) -> None:

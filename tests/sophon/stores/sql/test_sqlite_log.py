@@ -90,9 +90,12 @@ def test_every_changed_byte_of_the_header_is_found(copy: Path, mask: int) -> Non
         change(copy, position, mask)
 
 
-def test_every_changed_byte_of_the_first_frames_is_found(copy: Path) -> None:
+def test_a_changed_byte_anywhere_in_the_first_frames_is_found(copy: Path) -> None:
+    """Each byte of their headers, and every seventh of their pages, whose checksum is made of words of four bytes."""
     rng = random.Random(20)
     for position in range(HEADER_BYTES, HEADER_BYTES + 3 * FRAME_BYTES):
+        if (position - HEADER_BYTES) % FRAME_BYTES >= FRAME_HEADER_BYTES and position % 7:
+            continue
         mask = rng.randrange(1, 256)
         change(copy, position, mask)
         problem = find_log_problem(copy)

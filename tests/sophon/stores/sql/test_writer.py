@@ -27,7 +27,7 @@ async def test_a_writer_that_waits_holds_neither_the_work_nor_its_result() -> No
     future, reference = write()
     await future
     del future
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while reference() is not None:  # the thread is on its way back to its queue
             await asyncio.sleep(0)
     await writer.close()

@@ -7,6 +7,7 @@ from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import Run, RunOutcome
+from sophon.stores.runs.staged_writes import LogWrite
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock
@@ -113,6 +114,15 @@ async def test_a_text_of_an_unknown_session_is_refused(store: Store) -> None:
 async def test_records_are_paged_by_number_and_size(store: Store, options: dict[str, int], seqs: list[int]) -> None:
     await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "x" * 40_000)) for _ in range(5)])
     assert [each.seq for each in await store.sessions.list_records("s", **options)] == seqs
+
+
+async def test_the_log_of_a_checkpoint_keeps_its_texts_when_events_are_dropped(store: Store) -> None:
+    await store.runs.accept(Run(id="r", session_id="s"))
+    await store.runs.begin("r", VirtualClock().now())
+    await store.runs.checkpoint("r", {}, [LogWrite(0, 0, [ODD]), LogWrite(1, 0, [{"role": "tool", "content": LONG}])])
+    await store.events.append("s", [LoggedEvent("message", {}, "r")])
+    await store.events.trim("s", 0)
+    assert await store.runs.load_logs("r") == {0: [ODD], 1: [{"role": "tool", "content": LONG}]}
 
 
 @pytest.mark.parametrize("text", [LONG, ODD, "é" * 40_000])

@@ -49,6 +49,15 @@ async def test_usage_without_a_claim_is_counted_all_the_same(store: Store):
     assert await store.usage.list_totals() == [UsageTotal("2026-01-31", "p", "m", 1, Usage(10, 5, 70))]
 
 
+async def test_a_row_stands_for_all_the_calls_that_it_counts(store: Store):
+    await store.usage.record([row(Usage(10, 5, 70), calls=3), row(Usage(1, 1), model="other")])
+    await store.usage.record([])
+    totals = [("m", 3, Usage(10, 5, 70)), ("other", 1, Usage(1, 1))]
+    for found in (await store.usage.list_totals(), await store.usage.list_totals(session_id="s")):
+        assert [(total.model, total.calls, total.usage) for total in found] == totals
+    assert await store.usage.get_spending("p", TODAY) == Spending(17, 70)
+
+
 async def test_tokens_of_unknown_price_are_summed_apart(store: Store):
     for _ in range(2):
         await store.usage.settle(None, row(Usage(10, 5, 0, 0, 15)))

@@ -10,6 +10,7 @@ from sophon.tools.http.request_headers import drop_body_headers, keep_cross_orig
     "name",
     [
         *("Authorization", "COOKIE", "host", "Proxy-Authorization"),
+        *("Set-Cookie", "X-Api-Key", "x_api_key", "X-Auth-Token", "PRIVATE-TOKEN", "X-Goog-Api-Key", "Api-Key"),
         *("proxy-connection", "X-Forwarded-For", "Forwarded"),
         *("X_Forwarded_Host", "X-Real-IP", "Content-Length", "Transfer-Encoding", "transfer_encoding", "Connection"),
         *("Upgrade", "Accept-Encoding", "Metadata", "Metadata-Flavor"),
@@ -34,9 +35,9 @@ def test_a_malformed_value_is_refused(value: str) -> None:
 
 
 def test_other_headers_pass_in_lower_case() -> None:
-    assert validate_headers({"Accept": "a/b", "X-Api-Key": "k", "Hostess": "h"}) == {
+    assert validate_headers({"Accept": "a/b", "X-Request-Id": "k", "Hostess": "h"}) == {
         "accept": "a/b",
-        "x-api-key": "k",
+        "x-request-id": "k",
         "hostess": "h",
     }
 

@@ -7,6 +7,7 @@ from sophon.events import (
     ApprovalResolved,
     BudgetAlert,
     ContextCompacted,
+    GuardVerdict,
     LoopWarning,
     PlanStepChanged,
     Progress,
@@ -38,15 +39,25 @@ OUTCOME_SYMBOLS: Mapping[ToolCallOutcome, str] = {
     "discarded": "–",
     "interrupted": "?",
 }
+BLOCKED_SYMBOL = "⊘"
 STEP_SYMBOLS = {"running": "▸", "completed": "✓", "failed": "✗", "skipped": "–", "cancelled": "–", "pending": "·"}
 
 
-def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any]) -> str:
-    """Format a finished tool call: `✓ calculator (17 * 23) → 391 · 2 ms`; otherwise its outcome and the reason."""
+def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any], block: GuardVerdict | None = None) -> str:
+    """Format a finished tool call: `✓ calculator (17 * 23) → 391 · 2 ms`; otherwise its outcome and the reason.
+
+    `block` is the verdict of the guard that has blocked it: `⊘ files.write (SOUL.md) blocked by Protection: SOUL.md can
+    only be read (protected_read_only)`.
+    """
     tool = to_single_line(event.tool, ARGUMENTS_CHARACTERS)
-    head = f"{OUTCOME_SYMBOLS[event.outcome]} {format_step_prefix(event.run_id)}{tool}"
+    symbol = BLOCKED_SYMBOL if block is not None else OUTCOME_SYMBOLS[event.outcome]
+    head = f"{symbol} {format_step_prefix(event.run_id)}{tool}"
+    arguments = arguments or (block.arguments if block is not None else {})
     if arguments:
         head += f" ({format_arguments(arguments)})"
+    if block is not None:
+        reason = to_single_line(f"{block.reason} ({block.rule})", REASON_CHARACTERS)
+        return f"{head} blocked by {to_single_line(block.guard, STEP_CHARACTERS)}: {reason}"
     text = unfence_text(event.result)  # a host of an earlier version sends the fence
     if event.outcome == "completed":
         result = to_single_line(text, RESULT_CHARACTERS)
@@ -81,7 +92,9 @@ def format_decision(event: ApprovalResolved) -> str:
     if event.decided_by == DECIDED_BY_TIMEOUT:
         return f"✗ the approval expired: {to_single_line(event.reason, REASON_CHARACTERS)}"
     who = f" by {event.decided_by}" if event.decided_by else ""
-    return to_single_line(f"· {event.decision}{who}{': ' if event.reason else ''}{event.reason}", REASON_CHARACTERS)
+    edited = f" ({format_arguments(event.arguments)})" if event.arguments is not None else ""
+    text = f"· {event.decision}{who}{edited}{': ' if event.reason else ''}{event.reason}"
+    return to_single_line(text, REASON_CHARACTERS)
 
 
 def format_compaction(event: ContextCompacted) -> str:

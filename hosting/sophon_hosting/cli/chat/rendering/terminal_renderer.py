@@ -12,6 +12,7 @@ from sophon.events import (
     BudgetAlert,
     ContextCompacted,
     Event,
+    GuardVerdict,
     LoopWarning,
     Message,
     ModelAttempt,
@@ -61,6 +62,8 @@ class TerminalRenderer(TerminalWriter):
         """Id of the reasoning that was written last."""
         self._sent = SentText()
         self._arguments: dict[str, Mapping[str, Any]] = {}
+        self._blocks: dict[str, GuardVerdict] = {}
+        """By run and call: the verdict of the guard that has blocked it."""
         self._plans: dict[str, Mapping[str, Any]] = {}
         self._steps: dict[str, str] = {}
         self._model = ""
@@ -71,6 +74,7 @@ class TerminalRenderer(TerminalWriter):
             AgentStatus: self._on_status,
             ToolCallStarted: self._on_tool_started,
             ToolCallCompleted: self._on_tool_completed,
+            GuardVerdict: self._on_verdict,
             PlanProposed: self._on_plan,
             PlanStepChanged: self._on_step,
             ApprovalRequested: self._on_approval_requested,
@@ -90,7 +94,7 @@ class TerminalRenderer(TerminalWriter):
     def start_turn(self) -> None:
         """Clear the state of the turn before."""
         self.in_answer, self._sent, self._reasoning_id = False, SentText(), ""
-        for state in (self._arguments, self._plans, self._steps):
+        for state in (self._arguments, self._blocks, self._plans, self._steps):
             state.clear()
         self._model = ""
 
@@ -165,7 +169,13 @@ class TerminalRenderer(TerminalWriter):
         self.show_status(f"running {event.tool} {format_arguments(event.arguments)}")
 
     def _on_tool_completed(self, event: ToolCallCompleted) -> None:
-        self.write_dim_line(format_tool_call(event, self._arguments.pop(event.run_id + event.call_id, {})))
+        key = event.run_id + event.call_id
+        self.write_dim_line(format_tool_call(event, self._arguments.pop(key, {}), self._blocks.pop(key, None)))
+
+    def _on_verdict(self, event: GuardVerdict) -> None:
+        # Shown with the call, whose end follows; why a guard asks is in the approval prompt.
+        if event.verdict == "block":
+            self._blocks[event.run_id + event.call_id] = event
 
     def _on_plan(self, event: PlanProposed) -> None:
         # The plan is written when its first step starts, unless an approval prompt has shown it.

@@ -6,6 +6,7 @@ from sophon.events import (
     ApprovalResolved,
     BudgetAlert,
     ContextCompacted,
+    GuardVerdict,
     LoopWarning,
     PlanStepChanged,
     ProviderExcluded,
@@ -121,3 +122,21 @@ def test_the_footer_names_model_tokens_cost_and_session() -> None:
     usage = Usage(1000, 234, 12_300)
     line = format_turn_footer("openai/gpt", usage, milliseconds=1400, session_id="main")
     assert line == "openai/gpt · 1,234 tokens · $0.0123 · 1.4 s · session main"
+
+
+def test_a_blocked_call_names_the_guard_its_reason_and_the_rule() -> None:
+    block = GuardVerdict(
+        call_id="1",
+        guard="Protection",
+        verdict="block",
+        rule="protected_read_only",
+        reason="SOUL.md can only\nbe read",
+        arguments={"path": "SOUL.md"},
+    )
+    line = "⊘ calculator (SOUL.md) blocked by Protection: SOUL.md can only be read (protected_read_only)"
+    assert format_tool_call(ended("denied", "blocked by Protection (protected_read_only)"), {}, block) == line
+
+
+def test_a_decision_elsewhere_shows_edited_arguments() -> None:
+    edited = ApprovalResolved(approval_id="a", decision="edit", decided_by="ada", arguments={"to": "Ada", "amount": 7})
+    assert format_decision(edited) == "· edit by ada (to=Ada, amount=7)"

@@ -192,7 +192,7 @@ async def main():
     await model.aclose()
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and "serve" not in repr(task)]
     # What it still writes down of the call ends by itself.
-    _, pending = await asyncio.wait(left, timeout=10) if left else ((), ())
+    _, pending = await asyncio.wait(left, timeout=30) if left else ((), ())
     print(len(pending), *pending)
     server.close()
 

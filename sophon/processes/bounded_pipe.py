@@ -1,21 +1,9 @@
-"""Subprocess runner for one shell command: bounded output, and the process group is killed when the call ends."""
+"""Pipe that a program writes to and the host reads: bounded memory, whatever is written."""
 
 import asyncio
-import contextlib
 import os
-import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
-import anyio
-import anyio.to_thread
-
-from sophon.errors import ToolError
-from sophon.private_files import make_private_folder
-
-SHELL = "/bin/sh"
 STDOUT_LIMIT = 5000
 STDERR_LIMIT = 2000
 """Bytes kept of each stream, half from the start and half from the end; both together fit into a tool result."""
@@ -24,43 +12,13 @@ DRAIN_SECONDS = 1.0
 """Time to wait for open streams after the group is killed; only a process that left the group keeps one open."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """Result of a command: `code` is the exit code, or minus the number of the signal that ended it."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-async def run_command(command: str, folder: Path, environment: Mapping[str, str]) -> CommandResult:
-    """Run `command` with the shell in `folder`, which is created if missing, and wait for its end.
-
-    The command has its own session, no input, no open file of this process, and exactly the variables of
-    `environment`; no process in between inherits more. At the end of the call, also at a timeout or cancellation, every
-    process of the group is killed, including background processes, and reaped. A process that starts its own session is
-    not killed. Raises ToolError if the command cannot be started.
-    """
-    try:
-        await anyio.to_thread.run_sync(make_private_folder, folder)
-        stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
-        try:
-            code = await _run_process(command, folder, environment, stdout, stderr)
-            await _wait_until_closed(stdout, stderr)
-        finally:
-            stdout.close()
-            stderr.close()
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise ToolError(f"the command could not be started: {error}") from error
-    return CommandResult(code, stdout.text(), stderr.text())
-
-
 class BoundedPipeReader(asyncio.Protocol):
     """Read end of a pipe that keeps the start and the end of the data, at most `limit` bytes."""
 
     def __init__(self, limit: int, write_end: int) -> None:
         self.write_end: int | None = write_end
         self.closed = asyncio.get_running_loop().create_future()
+        self.total_bytes = 0
         self._half_limit = limit // 2
         self._head = bytearray()
         self._tail = bytearray()
@@ -81,6 +39,7 @@ class BoundedPipeReader(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        self.total_bytes += len(data)
         head_part = data[: self._half_limit - len(self._head)]
         self._head += head_part
         self._tail += data[len(head_part) :]
@@ -112,39 +71,6 @@ class BoundedPipeReader(asyncio.Protocol):
             self._transport.close()
 
 
-async def _run_process(
-    command: str,
-    folder: Path,
-    environment: Mapping[str, str],
-    stdout: BoundedPipeReader,
-    stderr: BoundedPipeReader,
-) -> int:
-    process = await asyncio.create_subprocess_exec(
-        SHELL,
-        "-c",
-        command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=stdout.write_end,
-        stderr=stderr.write_end,
-        cwd=folder,
-        env=dict(environment),
-        close_fds=True,
-        start_new_session=True,
-    )
-    try:
-        stdout.close_write_end()
-        stderr.close_write_end()
-        return await process.wait()
-    finally:
-        _kill_group(process.pid)
-        with anyio.CancelScope(shield=True):
-            await process.wait()
-
-
-def _kill_group(leader: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-
-
-async def _wait_until_closed(*listeners: BoundedPipeReader) -> None:
+async def wait_until_closed(*listeners: BoundedPipeReader) -> None:
+    """Wait until every pipe has ended, at most `DRAIN_SECONDS`."""
     await asyncio.wait([listener.closed for listener in listeners], timeout=DRAIN_SECONDS)

@@ -1,0 +1,96 @@
+"""Rights of a client: what the permission level of its user and the scopes of its token let it use."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, TypeAlias, get_args
+
+from sophon.errors import SophonError
+from sophon.lazy_dataclass import dataclass
+from sophon.security.permission_levels import Feature, Level
+from sophon.settings.sections.permissions import LevelsSettings, PermissionsSettings
+
+Scope: TypeAlias = Literal["Read", "Operator"] | Feature
+"""What an API token may be used for: to read, for one feature, or for what operators may do."""
+
+SCOPES: Final[tuple[str, ...]] = ("Read", *get_args(Feature), "Operator")
+
+OPERATOR_SCOPE: Final = "Operator"
+
+IMPLIED_SCOPES: Final[Mapping[str, Collection[str]]] = {
+    "Chat": ("Read",),
+    "Approvals": ("Read",),
+    "Export": ("Read",),
+    "OpenAiApi": ("Chat", "Read"),
+    "Operator": ("Read",),
+}
+"""Scopes that another one contains, because it is of no use without them."""
+
+
+class LevelNeeded(SophonError):
+    """Error: the permission level of the user is too low for a feature (code `level_needed`).
+
+    `level` is the lowest level that may use it, None if no level may.
+    """
+
+    code = "level_needed"
+
+    def __init__(self, feature: str, level: Level | None, own: Level) -> None:
+        self.feature, self.level = feature, level.label if level is not None else None
+        needed = f"needs the level {level.label}" if level is not None else "is open to no level"
+        super().__init__(f"{feature} {needed}; yours is {own.label}")
+
+
+class ScopeNeeded(SophonError):
+    """Error: the token of the client lacks a scope (code `scope_needed`)."""
+
+    code = "scope_needed"
+
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+        super().__init__(f"this needs a token with the scope {scope}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRights:
+    """What a client may use; `scopes` are those of its API token, None for a client without one."""
+
+    level: Level
+    levels: LevelsSettings
+    scopes: frozenset[str] | None = None
+
+    @classmethod
+    def resolve(
+        cls,
+        permissions: PermissionsSettings,
+        principal: str,
+        *,
+        channel: str,
+        is_operator: bool,
+        scopes: Collection[str] | None,
+    ) -> "ClientRights":
+        """Return the rights of a principal on a channel, limited by the scopes of a token."""
+        level = permissions.level_of(principal, channel=channel, is_operator=is_operator)
+        return cls(level, permissions.levels, None if scopes is None else expand_scopes(scopes))
+
+    def has_scope(self, scope: Scope) -> bool:
+        """Return whether the client's token has a scope; a client without a token has every scope."""
+        return self.scopes is None or scope in self.scopes
+
+    def require_scope(self, scope: Scope) -> None:
+        """Raise ScopeNeeded if the client's token lacks a scope."""
+        if not self.has_scope(scope):
+            raise ScopeNeeded(scope)
+
+    def allows(self, feature: Feature) -> bool:
+        """Return whether level and token let the client use a feature."""
+        return self.levels.allows(self.level, feature) and self.has_scope(feature)
+
+    def require(self, feature: Feature) -> None:
+        """Raise LevelNeeded, or ScopeNeeded, if the client may not use a feature."""
+        if not self.levels.allows(self.level, feature):
+            raise LevelNeeded(feature, self.levels.find_needed_level(feature), self.level)
+        self.require_scope(feature)
+
+
+def expand_scopes(scopes: Collection[str]) -> frozenset[str]:
+    """Return the scopes with those that they contain."""
+    return frozenset(scopes).union(*(IMPLIED_SCOPES.get(scope, ()) for scope in scopes))

@@ -1,0 +1,111 @@
+"""Staging area of one session: what running turns store in the next transaction of the session."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Set
+from typing import TypeAlias
+
+from sophon.errors import StoreUnavailable
+from sophon.failure_log import log_failure
+from sophon.lazy_dataclass import dataclass
+from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.data_labels.contract import LabelWrite
+from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
+from sophon.stores.snapshots.contract import SnapshotEvent
+
+log = logging.getLogger("sophon")
+
+StagedWrite: TypeAlias = (
+    CheckpointWrite | CallWrite | ApprovalWrite | AuditEvent | RateEvent | LabelWrite | SnapshotEvent
+)
+
+OnSettled: TypeAlias = Callable[[BaseException | None], None]
+"""Called once a part is stored, with None, or refused for good, with the error."""
+
+
+@dataclass(slots=True, eq=False)
+class StagedPart:
+    """Part of a later transaction. `error` is the error for which the store has refused it for good.
+
+    Somebody may wait for it: then the transaction follows at once, and a store that is unavailable refuses it.
+    """
+
+    write: StagedWrite | None
+    waiter: asyncio.Future[None] | None = None
+    on_settled: OnSettled | None = None
+    error: BaseException | None = None
+
+    def settle(self, error: BaseException | None = None) -> None:
+        """Tell who waits that it is stored or refused; the part itself is not needed any more."""
+        self.write, self.error = None, error
+        if self.on_settled is not None:
+            self.on_settled(error)
+            self.on_settled = None
+        if self.waiter is not None and not self.waiter.done():
+            if error is None:
+                self.waiter.set_result(None)
+            else:
+                self.waiter.set_exception(error)
+
+
+class StagingArea:
+    """Staged parts in the order in which they were staged; a transaction takes them all."""
+
+    def __init__(self) -> None:
+        self._parts: list[StagedPart] = []
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def add(self, part: StagedPart) -> None:
+        """Stage a part."""
+        self._parts.append(part)
+
+    def take(self) -> list[StagedPart]:
+        """Return all parts, which are then staged no longer."""
+        taken, self._parts = self._parts, []
+        return taken
+
+    def give_back(self, parts: list[StagedPart], error: BaseException) -> None:
+        """Handle a failed transaction: while the store is unavailable, what nobody waits for stays staged."""
+        waits = isinstance(error, StoreUnavailable | asyncio.CancelledError)
+        stays = [part for part in parts if waits and part.waiter is None]
+        self._parts[:0] = stays
+        refused = {part.write.run_id for part in parts if part not in stays and isinstance(part.write, CheckpointWrite)}
+        if refused:
+            # A later checkpoint builds on the refused one: alone it would refer to entries that no log has.
+            parts = [*parts, *self._take_checkpoints(refused)]
+        for part in parts:
+            if part not in stays:
+                if part.waiter is None:
+                    log_failure(log, error, "the store refused %s of a turn", type(part.write).__name__)
+                part.settle(error)
+
+    def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedPart]:
+        taken = [
+            part for part in self._parts if isinstance(part.write, CheckpointWrite) and part.write.run_id in run_ids
+        ]
+        self._parts = [part for part in self._parts if part not in taken]
+        return taken
+
+    def clear(self, error: BaseException) -> None:
+        """Refuse all parts."""
+        for part in self.take():
+            part.settle(error)
+
+
+def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
+    """Return what one transaction stores of these parts."""
+    if not parts:
+        return NOTHING_STAGED
+    writes = [part.write for part in parts]
+    return StagedWrites(
+        [write for write in writes if isinstance(write, CheckpointWrite)],
+        [write for write in writes if isinstance(write, CallWrite)],
+        [write for write in writes if isinstance(write, ApprovalWrite)],
+        [write for write in writes if isinstance(write, AuditEvent)],
+        [write for write in writes if isinstance(write, RateEvent)],
+        [write for write in writes if isinstance(write, LabelWrite)],
+        [write for write in writes if isinstance(write, SnapshotEvent)],
+    )

@@ -1,0 +1,48 @@
+"""`/api/grants`: list and revoke approvals in advance; users see their own, operators all."""
+
+from dataclasses import replace
+
+from aiohttp import web
+
+from sophon.errors import NotFound
+from sophon_hosting.client_api.serialization import grant_to_json
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+
+
+class GrantListQuery(RequestQuery):
+    """Query of the list of grants; `everything` (all users') is for operators."""
+
+    everything: bool = False
+
+
+def grant_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [web.get("/api/grants", list_grants), web.delete("/api/grants/{grant_id}", revoke_grant)]
+
+
+async def list_grants(request: web.Request) -> web.Response:
+    """List the grants that are neither revoked nor expired, oldest first."""
+    query, authorized_host = parse_query(request, GrantListQuery), get_authorized_host(request)
+    if query.everything:
+        authorized_host.require_operator()
+    services = get_host(request).services
+    principal = None if query.everything else authorized_host.user.id
+    to_client_id = authorized_host.sessions.to_client_id
+    found = await services.store.grants.list_active(services.clock.now(), principal=principal)
+    return json_response(
+        {"items": [grant_to_json(replace(each, session_id=to_client_id(each.session_id))) for each in found]}
+    )
+
+
+async def revoke_grant(request: web.Request) -> web.Response:
+    """Revoke a grant: calls that it covers are asked about again, also in turns that run. Raises NotFound."""
+    authorized_host, services = get_authorized_host(request), get_host(request).services
+    grant_id, now = request.match_info["grant_id"], services.clock.now()
+    grant = await services.store.grants.find(grant_id)
+    if grant is None or not grant.is_active(now):
+        raise NotFound("grant", grant_id)
+    if grant.principal != authorized_host.user.id and not authorized_host.user.operator:
+        raise NotFound("grant", grant_id)
+    await services.store.grants.revoke(grant_id, now)
+    session_id = authorized_host.sessions.to_client_id(grant.session_id)
+    return json_response({"ok": True, **grant_to_json(replace(grant, session_id=session_id))})

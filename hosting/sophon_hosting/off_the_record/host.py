@@ -1,0 +1,134 @@
+"""Host of the conversations off the record: the chain, worker and queue of a host over a store in memory."""
+
+import asyncio
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from copy import copy
+from datetime import timedelta
+from typing import Final
+
+from sophon.errors import NotFound, SophonError, TryLater
+from sophon.events import EventSink, NullEventSink
+from sophon.security.off_the_record import is_offered_off_the_record
+from sophon.services import Services
+from sophon.tools.registry import ToolRegistry
+from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host import Host
+from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
+from sophon_hosting.off_the_record.store import build_off_the_record_store
+from sophon_hosting.runs.session_deletion import Busy
+from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_middlewares.guards.insertion import add_off_the_record
+
+INSTRUCTIONS: Final = (
+    "This conversation is off the record: nothing of it is stored, and it is gone when it ends. You can read with "
+    "tools, and not write, send, remember or run anything; do not promise to do so later, or to remember."
+)
+"""System prompt of the turns, after the host's own."""
+
+MAX_SESSIONS = 64
+"""Conversations off the record at the same time."""
+
+MAX_SESSIONS_PER_USER = 8
+
+MAX_TASKS_PER_SESSION = 200
+"""Messages to one of them: all of its texts are in memory."""
+
+IDLE_TIME: Final = timedelta(hours=1)
+"""Time without a message or answer after which one ends."""
+
+SWEEP_INTERVAL_SECONDS = 60
+
+_GENERATED_ID = re.compile(r"otr-[0-9a-f]{20}")
+
+
+class OffTheRecordFull(TryLater):
+    """Error: there are as many conversations off the record, or messages in one, as may be (code `otr_full`)."""
+
+    code = "otr_full"
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.retry_after_seconds = SWEEP_INTERVAL_SECONDS
+        SophonError.__init__(self, f"{what}; {remedy}")
+
+
+class OffTheRecordHost(Host):
+    """Host whose conversations are in memory only; ends them when they are idle. Restart, and they are gone.
+
+    `services` are those of the host, of which a view is used: another store, the tools that only read, a further
+    instruction, no memory extraction and titles. Create it before the host, which changes its services. Not bound to
+    the host's queue: a full one does not stop it, and it runs `MaxConcurrentTasks` turns of its own.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        approvers: Collection[str] = (),
+        several_users: bool = False,
+        events: EventSink | None = None,
+    ) -> None:
+        view = copy(services)
+        view.store = build_off_the_record_store(services.store, services.clock)
+        view.registry = ToolRegistry(tool for tool in services.registry if is_offered_off_the_record(tool.name))
+        view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
+        view.set_event_sink(events if events is not None else NullEventSink())
+        chain = add_off_the_record(build_configured_chain(view))
+        super().__init__(view, chain, approvers=approvers, several_users=several_users)
+        self._sweep: asyncio.Task[None] | None = None
+
+    def new_session_id(self) -> str:
+        """Return the id of a new session; `is_generated_id` knows it after a restart, too."""
+        return f"otr-{self.services.clock.new_id()}"
+
+    async def start(self) -> None:
+        """Start the worker, whose tasks log no details, and the sweep of idle sessions."""
+        with log_context(**{OFF_THE_RECORD: "yes"}):
+            await super().start()
+            self._sweep = asyncio.create_task(self._end_idle_sessions_forever())
+
+    async def shutdown(self, *, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
+        """Shut down: running turns have `grace_seconds` to end; all conversations end with the process."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweep
+            self._sweep = None
+        await super().shutdown(grace_seconds=grace_seconds)
+
+    async def check_room(self, owner: str) -> None:
+        """Raise OffTheRecordFull if the owner, or everybody together, has as many sessions as may be."""
+        sessions = await self.services.store.sessions.list()
+        if len(sessions) >= MAX_SESSIONS or sum(each.owner == owner for each in sessions) >= MAX_SESSIONS_PER_USER:
+            raise OffTheRecordFull(
+                "there are too many conversations off the record", "delete one, or wait until one has been idle"
+            )
+
+    async def check_length(self, session_id: str) -> None:
+        """Raise OffTheRecordFull if a session has had as many messages as may be."""
+        runs = await self.services.store.runs.list(session_id=session_id, limit=MAX_TASKS_PER_SESSION, whole=False)
+        if len(runs) >= MAX_TASKS_PER_SESSION:
+            raise OffTheRecordFull(
+                f"this conversation off the record has had {len(runs)} messages", "go on in a new one"
+            )
+
+    async def end_idle_sessions(self) -> int:
+        """Delete the sessions that have been idle for `IDLE_TIME`; return how many."""
+        ended, before = 0, self.services.clock.now() - IDLE_TIME
+        for session in await self.services.store.sessions.list():
+            if session.updated_at <= before and not await self.services.store.runs.list_unfinished(session.id):
+                with suppress(NotFound, Busy):  # deleted meanwhile, or a message has just come
+                    await self.delete_session(session.id)
+                    ended += 1
+        return ended
+
+    async def _end_idle_sessions_forever(self) -> None:
+        while True:
+            await self.services.clock.sleep(SWEEP_INTERVAL_SECONDS)
+            await self.end_idle_sessions()
+
+
+def is_generated_id(session_id: str) -> bool:
+    """Return whether a host made this id for a conversation off the record, in this process or an earlier one."""
+    return _GENERATED_ID.fullmatch(session_id) is not None

@@ -1,0 +1,118 @@
+"""Store of conversations off the record: in memory, except for usage without names, and memories that are only read."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sophon.clock import Clock
+from sophon.errors import InputError, StoreError
+from sophon.failure_log import log_failure
+from sophon.messages import Usage
+from sophon.stores.contract import Store
+from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.memories.contract import MemoryEntry, MemoryStore
+from sophon.stores.usage.contract import (
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    UsageRow,
+    UsageStore,
+    UsageTotal,
+)
+
+log = logging.getLogger("sophon")
+
+NO_SESSION = "off the record"
+"""Session and run of the usage that is stored: it counts in budgets and totals, and names no conversation."""
+
+
+def build_off_the_record_store(durable: Store, clock: Clock) -> InMemoryStore:
+    """Return an in-memory store that shares the usage and, to read, the memories of the host's store."""
+    return InMemoryStore(clock=clock, usage=NamelessUsage(durable.usage), memories=ReadOnlyMemories(durable.memories))
+
+
+class NamelessUsage:
+    """Usage store whose rows name neither session nor run; see `UsageStore`. Budgets hold for the host as a whole."""
+
+    def __init__(self, usage: UsageStore) -> None:
+        self._usage = usage
+
+    async def reserve(
+        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
+    ) -> Reservation | Spending:
+        """See `UsageStore.reserve`."""
+        return await self._usage.reserve(provider, period, worst_case, limits)
+
+    async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
+        """See `UsageStore.settle`."""
+        return await self._usage.settle(reservation, _without_names(row))
+
+    async def release(self, reservation: Reservation) -> None:
+        """See `UsageStore.release`."""
+        await self._usage.release(reservation)
+
+    async def record(self, rows: Sequence[UsageRow]) -> None:
+        """See `UsageStore.record`. An unavailable store loses the rows: the outcome of the run does not wait for it."""
+        if not rows:
+            return
+        try:
+            await self._usage.record([_without_names(row) for row in rows])
+        except StoreError as error:
+            log_failure(log, error, "the usage of a turn off the record was not stored")
+
+    async def get_spending(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_spending`."""
+        return await self._usage.get_spending(provider, period)
+
+    async def get_reserved(self, provider: str, period: Period) -> Spending:
+        """See `UsageStore.get_reserved`."""
+        return await self._usage.get_reserved(provider, period)
+
+    async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
+        """See `UsageStore.mark_alerted`."""
+        return await self._usage.mark_alerted(provider, period, name)
+
+    async def reserved(self) -> int:
+        """See `UsageStore.reserved`."""
+        return await self._usage.reserved()
+
+    async def list_totals(self, *, since: str = "", session_id: str | None = None) -> list[UsageTotal]:
+        """See `UsageStore.list_totals`; nothing is known of single sessions."""
+        return [] if session_id is not None else await self._usage.list_totals(since=since)
+
+    async def expire(self, before: str) -> int:
+        """Do nothing: the host's retention deletes old usage."""
+        return 0
+
+
+class ReadOnlyMemories:
+    """Memories that are searched and not changed; see `MemoryStore`."""
+
+    def __init__(self, memories: MemoryStore) -> None:
+        self._memories = memories
+
+    async def write(self, entry: MemoryEntry) -> None:
+        """Raise InputError."""
+        raise InputError("nothing is remembered from a conversation off the record")
+
+    async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
+        """See `MemoryStore.search`."""
+        return await self._memories.search(query, scope=scope, limit=limit)
+
+    async def delete(self, entry_id: str) -> None:
+        """Raise InputError."""
+        raise InputError("nothing is forgotten in a conversation off the record")
+
+    async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
+        """See `MemoryStore.list_all`."""
+        return await self._memories.list_all(scope=scope)
+
+    async def expire(self, before: datetime) -> int:
+        """Do nothing."""
+        return 0
+
+
+def _without_names(row: UsageRow) -> UsageRow:
+    return replace(row, session_id=NO_SESSION, run_id=NO_SESSION)

@@ -1,0 +1,159 @@
+"""Overview of what is allowed to whom: guards, approvals, tools, policy; and the trial of a call, which runs nothing.
+
+The web page, HTTP and `sophon policy` show the same.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sophon.chain.pipeline import Pipeline
+from sophon.lazy_dataclass import dataclass
+from sophon.principals import files_folder
+from sophon.security.action_assessment import Assessment, assess_action, find_strictest
+from sophon.security.policy import Policy
+from sophon.services import Services, load_shield_policy
+from sophon.settings import Settings
+from sophon.tools.tool import Risk
+from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
+from sophon_middlewares.inner.approval import requires_approval
+from sophon_middlewares.inner.call_risk import find_tool_risk
+
+Access: TypeAlias = Literal["runs", "asks", "operator"]
+"""What happens to a call by its risk: it runs, a person is asked, or an operator is."""
+
+ACCESS_TEXTS: Mapping[Access, str] = {
+    "runs": "runs, nobody is asked",
+    "asks": "a person is asked",
+    "operator": "an operator must approve it",
+}
+
+ENFORCING_GUARDS: Mapping[str, str] = {
+    "protection": "Protection",
+    "policy": "Shield",
+    "heuristics": "Shield",
+}
+"""Rule set of an assessment -> the guard that applies it to tool calls. Approval, no guard, applies the risk."""
+
+MAX_SHOWN_PATHS = 40
+"""Paths of a policy rule that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTrial:
+    """What the rule sets say about a call. `enforced` names those that a guard applies."""
+
+    assessments: Sequence[Assessment]
+    enforced: Collection[str]
+
+    @property
+    def strictest(self) -> Assessment:
+        """The assessment that decides."""
+        return find_strictest(list(self.assessments))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON-serialisable data: the assessment that decides, and all of them."""
+        rows = [{**asdict(each), "enforced": each.source in self.enforced} for each in self.assessments]
+        return {**asdict(self.strictest), "assessments": rows}
+
+
+def try_call(
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    settings: Settings,
+    folder: Path,
+    principal: str = "",
+    policy: Policy | None = None,
+) -> CallTrial:
+    """Judge a call without running it. `folder` is that of the host; paths are those of the principal's files.
+
+    `policy` replaces that of the settings. Raises SettingsError for one that cannot be read.
+    """
+    root = folder.absolute()
+    assessments = assess_action(
+        tool,
+        arguments,
+        policy=policy or load_shield_policy(settings, folder),
+        folder=str(root / settings.tools.files_root / files_folder(principal)),
+        roots=[str(root)],
+    )
+    guards = settings.guards.model_dump(by_alias=True)
+    enforced = {rules for rules, guard in ENFORCING_GUARDS.items() if guards.get(guard, {}).get("Enabled", False)}
+    return CallTrial(assessments, {*enforced, "risk"})
+
+
+def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_operator: bool) -> dict[str, Any]:
+    """Return the overview as JSON. Rules and settings, which may name others, are for operators only."""
+    approval = services.settings.approval
+    overview: dict[str, Any] = {
+        "guards": [guard_to_json(each, is_operator=is_operator) for each in describe_guards(chain, services)],
+        "approval": approval.model_dump(mode="json", by_alias=True),
+        "tools": [
+            {
+                "tool": each.name,
+                "risk": each.risk.label,
+                "access": find_access(services, find_tool_risk(each, approval), principal),
+            }
+            for each in services.registry
+        ],
+    }
+    if is_operator:
+        overview["operators"] = sorted(services.operator_policy.operators)
+        overview["policy"] = policy_table(services.policy).to_json()
+    return overview
+
+
+def find_access(services: Services, risk: Risk, principal: str) -> Access:
+    """Return what happens to a call of this risk in a turn of the principal, if no guard blocks it."""
+    if services.operator_policy.needs_operator(risk, principal):
+        return "operator"
+    return "asks" if requires_approval(risk, services.settings.approval, None) else "runs"
+
+
+def describe_access(services: Services, tool: str, principal: str) -> dict[str, Any]:
+    """Return the risk of a tool and what happens to a call of it, both None for a name that is no tool, as JSON."""
+    known = services.registry.get(tool)
+    if known is None:
+        return {"tool": tool, "risk": None, "access": None}
+    return {"tool": tool, "risk": known.risk.label, "access": find_access(services, known.risk, principal)}
+
+
+def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, Any]:
+    """Return a guard as JSON; its settings and rules for operators only."""
+    data: dict[str, Any] = {
+        "name": guard.name,
+        "setting": guard.setting,
+        "enabled": guard.enabled,
+        "enabled_by_default": guard.enabled_by_default,
+        "position": guard.position,
+        "does": guard.does,
+    }
+    if is_operator:
+        data |= {"settings": dict(guard.options), "rules": [each.to_json() for each in guard.tables]}
+    return data
+
+
+def policy_table(policy: Policy) -> RuleTable:
+    """Return the rules of a policy as a table."""
+    rows = [
+        (
+            each.group,
+            each.name,
+            _list(sorted(each.action_types or ()), "any"),
+            _list(each.globs, "any"),
+            _tier(each.tier),
+        )
+        for each in policy.rules
+    ]
+    return RuleTable("Policy", ("verdict", "rule", "actions", "paths", "tier"), rows)
+
+
+def _list(texts: Sequence[str], otherwise: str) -> str:
+    shown = ", ".join(texts[:MAX_SHOWN_PATHS])
+    return (f"{shown}, …" if len(texts) > MAX_SHOWN_PATHS else shown) or otherwise
+
+
+def _tier(tier: int) -> str:
+    return str(tier) if tier else ""

@@ -1,0 +1,190 @@
+"""Parts of the store as a turn on a host sees it: writes that share the transactions of the turn's session."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sophon.approvals import ApprovalRequest
+from sophon.messages import ToolResult
+from sophon.security.taint import Taint
+from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+from sophon.stores.audit.contract import AuditEvent, AuditStore
+from sophon.stores.contract import Store
+from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
+from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
+from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
+from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
+from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.staging import StagedPart, StagedWrite
+from sophon_hosting.runs.active_runs import ActiveRun
+
+
+class TurnStore:
+    """The store of one turn, which stages journal, audit log, rate windows, data labels, snapshots and approvals."""
+
+    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store) -> None:
+        self._store = store
+        writes = StagedCallWrites(session_id, event_bus)
+        self.audit = TurnAudit(active_run, writes, store.audit)
+        self.rate_windows = TurnRateWindows(writes, store.rate_windows)
+        self.data_labels = TurnDataLabels(writes, store.data_labels)
+        self.snapshots = TurnSnapshots(writes, store.snapshots)
+        self.journal = TurnJournal(active_run, session_id, event_bus, store.journal, writes)
+        self.approvals = TurnApprovals(active_run, session_id, event_bus, store.approvals)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+class StagedCallWrites:
+    """What guards store about calls: staged, and stored with the journal entry of the call that they are about.
+
+    Once the store has refused one of them for good, no further call may run.
+    """
+
+    def __init__(self, session_id: str, event_bus: EventBus) -> None:
+        self._session_id, self._event_bus = session_id, event_bus
+        self._parts: list[StagedPart] = []
+
+    def stage(self, writes: Iterable[StagedWrite]) -> None:
+        """Stage writes. Raises the error for which the store has refused an earlier one."""
+        self.check()
+        self._parts += [self._event_bus.stage(self._session_id, write) for write in writes]
+
+    def check(self) -> None:
+        """Raise the error for which the store has refused a write for good."""
+        for part in self._parts:
+            check_checkpoint(part)
+        self._parts = [part for part in self._parts if part.write is not None]
+
+
+class TurnJournal:
+    """Journal whose writes take with them what is staged: the checkpoint before the call, and the events about it.
+
+    So a call starts only when the checkpoint that contains it and what the guards store about it are stored. `journal`
+    reads. Raises StoreUnavailable, and then nothing of the call is stored.
+    """
+
+    def __init__(
+        self, active_run: ActiveRun, session_id: str, event_bus: EventBus, journal: Journal, writes: StagedCallWrites
+    ) -> None:
+        self._active_run, self._session_id, self._event_bus, self._journal = active_run, session_id, event_bus, journal
+        self._writes = writes
+
+    async def start(self, run_id: str, call_id: str, tool: str) -> None:
+        """See `Journal.start`."""
+        check_checkpoint(self._active_run.checkpoint)
+        await self._store(run_id, JournalEntry(call_id, tool))
+        check_checkpoint(self._active_run.checkpoint)
+        self._writes.check()
+
+    async def finish(self, run_id: str, result: ToolResult) -> None:
+        """See `Journal.finish`."""
+        await self._store(run_id, JournalEntry(result.call_id, result.tool, result))
+
+    async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
+        """See `Journal.load_entries`."""
+        return await self._journal.load_entries(run_id)
+
+    async def delete(self, run_id: str) -> None:
+        """See `Journal.delete`. The journal of a turn that has its outcome was deleted with it."""
+        if not self._active_run.has_outcome:
+            await self._journal.delete(run_id)
+
+    async def expire(self, before: datetime) -> int:
+        """See `Journal.expire`."""
+        return await self._journal.expire(before)
+
+    async def _store(self, run_id: str, entry: JournalEntry) -> None:
+        await self._event_bus.store(self._session_id, CallWrite(run_id, entry))
+
+
+class TurnAudit:
+    """Audit log of a turn, whose entries are staged. Their chat is that of the run."""
+
+    def __init__(self, active_run: ActiveRun, writes: StagedCallWrites, audit: AuditStore) -> None:
+        self._active_run, self._writes, self._audit = active_run, writes, audit
+
+    async def append(self, events: Sequence[AuditEvent]) -> None:
+        """See `AuditStore.append`. Raises the error for which the store has refused an earlier entry."""
+        run = self._active_run.run
+        chat = str(run.origin.get("chat") or "") if run is not None else ""
+        self._writes.stage(replace(event, chat=chat) for event in events)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._audit, name)
+
+
+class TurnRateWindows:
+    """Rate windows of a turn, whose events are staged."""
+
+    def __init__(self, writes: StagedCallWrites, rate_windows: RateWindowStore) -> None:
+        self._writes, self._rate_windows = writes, rate_windows
+
+    async def add(self, events: Sequence[RateEvent]) -> None:
+        """See `RateWindowStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(events)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rate_windows, name)
+
+
+class TurnDataLabels:
+    """Data labels of a turn, whose writes are staged."""
+
+    def __init__(self, writes: StagedCallWrites, data_labels: DataLabelStore) -> None:
+        self._writes, self._data_labels = writes, data_labels
+
+    async def write(self, writes: Sequence[LabelWrite]) -> None:
+        """See `DataLabelStore.write`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(writes)
+
+    async def find(self, keys: Sequence[str]) -> dict[str, Taint]:
+        """See `DataLabelStore.find`."""
+        return await self._data_labels.find(keys)
+
+
+class TurnSnapshots:
+    """Snapshots of a turn, whose metadata is staged."""
+
+    def __init__(self, writes: StagedCallWrites, snapshots: SnapshotStore) -> None:
+        self._writes, self._snapshots = writes, snapshots
+
+    async def add(self, events: Sequence[SnapshotEvent]) -> None:
+        """See `SnapshotStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(events)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._snapshots, name)
+
+
+class TurnApprovals:
+    """Approval store that stores a request with the checkpoint and the event that announces it.
+
+    After a kill, the same call must be asked about; and whoever answers the event at once must find the request.
+    """
+
+    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, approvals: ApprovalStore) -> None:
+        self._active_run, self._session_id = active_run, session_id
+        self._event_bus, self._approvals = event_bus, approvals
+
+    async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
+        """See `ApprovalStore.get_or_create`."""
+        found = await self._approvals.find(request.id)
+        if found is not None:
+            return found
+        check_checkpoint(self._active_run.checkpoint)
+        await self._event_bus.store(self._session_id, ApprovalWrite(request, at))
+        check_checkpoint(self._active_run.checkpoint)
+        return await self._approvals.get(request.id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._approvals, name)
+
+
+def check_checkpoint(checkpoint: StagedPart | None) -> None:
+    """Raise the error for which the store has refused a checkpoint: nothing may follow that needs it."""
+    if checkpoint is not None and checkpoint.error is not None:
+        raise checkpoint.error

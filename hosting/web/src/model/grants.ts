@@ -1,0 +1,19 @@
+// Approvals in advance: list and revoke them.
+import { getJson, sendJson } from "../wire/http-api";
+import type { GrantInfo } from "../wire/protocol";
+import { notice, reportErrors } from "./app-state";
+
+/** Returns the grants of the user, or of all users; none if the host cannot list them. */
+export async function loadGrants(everything: boolean): Promise<readonly GrantInfo[]> {
+  try {
+    return (await getJson<{ items: GrantInfo[] }>("/api/grants", { everything })).items;
+  } catch {
+    return []; // The connection status reports an unreachable host.
+  }
+}
+
+/** Revoke a grant: the calls that it covers are asked about again. */
+export async function revokeGrant(id: string): Promise<void> {
+  const done = await reportErrors(() => sendJson("DELETE", `/api/grants/${encodeURIComponent(id)}`));
+  if (done) notice.value = { text: "It is revoked: such calls are asked about again.", isError: false };
+}

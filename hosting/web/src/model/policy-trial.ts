@@ -1,0 +1,14 @@
+// Arguments of a trial on the policy page.
+import type { Arguments } from "../wire/protocol";
+
+/** Returns the arguments of a call, or what is wrong with the text. */
+export function parseTrialArguments(text: string): Arguments | string {
+  let value: unknown;
+  try {
+    value = text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    return "The arguments are not valid JSON.";
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return 'The arguments must be a JSON object, such as {"path": "notes.txt"}.';
+  return value as Arguments;
+}

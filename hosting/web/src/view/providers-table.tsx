@@ -1,0 +1,60 @@
+// Providers with their models and health; operators see what pauses a provider, until when, and can reset it.
+import type { JSX } from "preact";
+import { currentUser, providers } from "../model/app-state";
+import { resetProvider } from "../model/operator-actions";
+import { toOneLine } from "../text/escape-controls";
+import { describePause } from "../text/provider-state";
+import type { ProviderInfo } from "../wire/protocol";
+import { ActionButton, StatusLight } from "./controls";
+
+export function ProvidersTable(): JSX.Element {
+  return (
+    <table class="plain">
+      <thead>
+        <tr>
+          <th>Provider</th>
+          <th>Models, and what they are good at</th>
+          <th>Health</th>
+        </tr>
+      </thead>
+      <tbody>
+        {providers.value.map((each) => (
+          <tr key={each.provider}>
+            <th scope="row">{toOneLine(each.provider, 40)}</th>
+            <td>
+              {each.models.map(({ model, capabilities }) => (
+                <p key={model}>
+                  {toOneLine(model, 60)} <span class="hint">{toOneLine(capabilities.join(", "), 200)}</span>
+                </p>
+              ))}
+            </td>
+            <td>
+              <StatusLight good={each.health === "active"} label={each.health} />
+              {each.last_error ? <p class="hint">{toOneLine(each.last_error, 200)}</p> : null}
+              <ProviderPause provider={each} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function ProviderPause({ provider }: { provider: ProviderInfo }): JSX.Element | null {
+  const lines = describePause(provider);
+  if (lines.length === 0) return null;
+  return (
+    <>
+      {lines.map((line) => (
+        <p key={line} class="hint">
+          {line}
+        </p>
+      ))}
+      {currentUser.value?.operator && (
+        <ActionButton label={`Reset ${toOneLine(provider.provider, 40)}`} action={() => resetProvider(provider.provider)}>
+          Reset
+        </ActionButton>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,219 @@
+"""Audit: what became of each tool call, in the audit log of the store."""
+
+import logging
+from collections.abc import Sequence
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.extensions import Key
+from sophon.messages import ToolCall, ToolResult
+from sophon.security import describe_error
+from sophon.security.action_types import find_action_type
+from sophon.security.redaction import redact_and_cut
+from sophon.stores.audit.contract import AuditEvent, AuditKind
+from sophon.tools.untrusted_text import unfence_text
+from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_judgement
+from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
+from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.round_calls import forget_earlier_rounds
+
+log = logging.getLogger("sophon.guards")
+
+MAX_SUMMARY_CHARACTERS = 200
+"""Maximum length of the summaries of arguments and results. Source: reference/wasp.md 4.11."""
+
+_APPENDED: Key[dict[str, list[str]]] = Key(
+    "audit.appended",
+    dump=lambda calls: {call_id: list(verdicts) for call_id, verdicts in calls.items()},
+    load=lambda data: {call_id: list(verdicts) for call_id, verdicts in data.items()},
+)
+"""Call id -> identities of the verdicts that the log has; a call that is in it was appended as proposed."""
+
+
+class Audit:
+    """Appends an entry for each tool call that is proposed, each verdict on it, and its outcome.
+
+    `proposed` and `evaluated` are appended before the call runs: if that fails, it is blocked. `executed` and `failed`
+    are appended before its result is journaled. A host stores each with the journal entry, so a kill loses none. What a
+    call says is redacted, and cut after `MAX_SUMMARY_CHARACTERS`.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = (
+        *("Redaction", "Authorization", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield"),
+        *("Snapshot", "Sandbox", "Simulation", "Approval", "ToolExecution", "LlmInvoker"),
+    )
+    requires = ("ToolExecution",)
+    acts = {"tool call": "appends what is proposed, judged and executed to the audit log; blocks what it cannot append"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if not ctx.settling:
+            await next(ctx)
+            return
+        collect_verdicts(ctx)
+        calls = list(ctx.pending)
+        ended = {call.id for call in calls if not await _propose(ctx, call)}
+        recorder = _OutcomeRecorder(ended)
+        with ctx.tool_check(_append_evaluations), ctx.result_hook(recorder.record):
+            try:
+                await next(ctx)
+            except BaseException:
+                await _try_to_append(ctx, calls, recorder)
+                raise
+        await recorder.record_rest(ctx, calls)
+
+
+class _OutcomeRecorder:
+    """Appends the outcome of each call once; `ended` holds the ids of the calls whose outcome the log has."""
+
+    def __init__(self, ended: set[str]) -> None:
+        self._ended = ended
+
+    async def record(self, ctx: Context, call: ToolCall, result: ToolResult) -> None:
+        """Append the outcome of a call, after the verdicts on it."""
+        self._ended.add(call.id)
+        verdicts = take_verdicts(ctx, call.id)
+        block = next((each for each in verdicts if each.decision == "block"), None)
+        outcome = build_outcome(ctx, call, result, block)
+        await ctx.services.store.audit.append([*_build_evaluations(ctx, call, verdicts), outcome])
+
+    async def record_rest(self, ctx: Context, calls: Sequence[ToolCall]) -> None:
+        """Append the outcomes of the calls that did not run, and the verdicts on those that wait for a person."""
+        for call in calls:
+            result = ctx.results.get(call.id)
+            if call.id in self._ended:
+                continue
+            if result is not None:
+                await self.record(ctx, call, result)
+            else:
+                await _append_evaluations(ctx, call)
+
+
+async def _propose(ctx: Context, call: ToolCall) -> bool:
+    """Append a call as proposed, once; return whether its outcome is still to come."""
+    earlier = await find_earlier_run(ctx, call)
+    if earlier is not None:
+        return earlier.result is None
+    appended = _get_appended(ctx)
+    if call.id in appended:
+        return True
+    try:
+        await ctx.services.store.audit.append([build_event(ctx, call, "proposed", input=_format_arguments(call))])
+    except Exception as error:
+        log.exception("a call of %s could not be audited, and is blocked", call.name)
+        reason = f"it could not be written to the audit log: {describe_error(error)}"
+        apply_judgement(ctx, call, "Audit", Judgement("block", GUARD_FAILED, reason))
+        take_verdicts(ctx, call.id)
+        return False
+    forget_earlier_rounds(ctx, appended)
+    appended[call.id] = []
+    return True
+
+
+async def _append_evaluations(ctx: Context, call: ToolCall) -> None:
+    """Append the verdicts on a call, and the decision of a person; the check immediately before the call runs."""
+    verdicts = take_verdicts(ctx, call.id)
+    events = _build_evaluations(ctx, call, verdicts)
+    grant = ctx.grants.get(call.id)
+    if grant is not None and grant.decided_by and call.id not in ctx.awaiting_approval:
+        rule = grant.standing or ("edited" if grant.edited else "approved")
+        by_person = Verdict("Approval", "allow", rule, grant.decided_by)
+        events += _build_evaluations(ctx, call, [by_person], input=_format_arguments(call) if grant.edited else "")
+    if events:
+        await ctx.services.store.audit.append(events)
+
+
+async def _try_to_append(ctx: Context, calls: Sequence[ToolCall], recorder: _OutcomeRecorder) -> None:
+    try:
+        await recorder.record_rest(ctx, calls)
+    except Exception:
+        log.exception("the outcome of a call that raised could not be audited")  # its own error goes on
+
+
+def _build_evaluations(
+    ctx: Context, call: ToolCall, verdicts: Sequence[Verdict], *, input: str = ""
+) -> list[AuditEvent]:
+    """Return the entries of the verdicts that the log does not have yet."""
+    known = _get_appended(ctx).setdefault(call.id, [])
+    new = [each for each in verdicts if each.identity not in known]
+    known += [each.identity for each in new]
+    return [
+        build_event(
+            ctx,
+            call,
+            "evaluated",
+            guard=each.guard,
+            rule=each.rule,
+            outcome=each.decision,
+            reason=each.reason,
+            input=input,
+        )
+        for each in new
+    ]
+
+
+def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdict | None) -> AuditEvent:
+    """Return the entry of a call that has its result; `block` is the verdict that kept it from running."""
+    return build_event(
+        ctx,
+        call,
+        find_kind(result),
+        guard=block.guard if block else "",
+        rule=block.rule if block else "",
+        outcome=result.outcome,
+        duration_ms=result.duration_ms,
+        output=unfence_text(result.text),
+    )
+
+
+def find_kind(result: ToolResult) -> AuditKind:
+    """Return what became of a call: an outcome other than `completed` and `denied` is a failure."""
+    if result.outcome == "completed":
+        return "executed"
+    return "blocked" if result.outcome == "denied" else "failed"
+
+
+def build_event(
+    ctx: Context,
+    call: ToolCall,
+    kind: AuditKind,
+    *,
+    guard: str = "",
+    rule: str = "",
+    outcome: str = "",
+    duration_ms: int = 0,
+    **texts: str,
+) -> AuditEvent:
+    """Return an entry about a call; `texts` are redacted and cut, and an empty one is left out."""
+    tool = ctx.services.registry.get(call.name)
+    return AuditEvent(
+        at=ctx.services.clock.now(),
+        event=kind,
+        session_id=ctx.session_id,
+        run_id=ctx.run_id,
+        call_id=call.id,
+        principal=ctx.principal,
+        tool=call.name,
+        capability=find_action_type(call.name),
+        risk=tool.risk.label if tool is not None else "",
+        guard=guard,
+        rule=rule,
+        outcome=outcome,
+        duration_ms=duration_ms,
+        texts={name: redact_and_cut(text, MAX_SUMMARY_CHARACTERS) for name, text in texts.items() if text},
+    )
+
+
+def _format_arguments(call: ToolCall) -> str:
+    return call.canonical_arguments().decode("utf-8", "replace")
+
+
+def _get_appended(ctx: Context) -> dict[str, list[str]]:
+    appended = ctx.get(_APPENDED)
+    if appended is None:
+        appended = dict[str, list[str]]()
+        ctx.put(_APPENDED, appended)
+    return appended

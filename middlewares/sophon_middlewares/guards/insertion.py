@@ -1,0 +1,80 @@
+"""Insertion of the guards that the settings enable, around the tool call of any chain."""
+
+from collections.abc import Callable, Sequence
+
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.pipeline import Middleware, Pipeline
+from sophon.settings import GuardsSettings
+from sophon_middlewares.guards.audit import Audit
+from sophon_middlewares.guards.authorization import Authorization
+from sophon_middlewares.guards.information_flow import InformationFlow
+from sophon_middlewares.guards.integrity import Integrity
+from sophon_middlewares.guards.off_the_record import OffTheRecord
+from sophon_middlewares.guards.protection import Protection
+from sophon_middlewares.guards.rate_limit import RateLimit
+from sophon_middlewares.guards.redaction import Redaction
+from sophon_middlewares.guards.reply_redaction import ReplyRedaction
+from sophon_middlewares.guards.sandbox import Sandbox
+from sophon_middlewares.guards.shield import Shield
+from sophon_middlewares.guards.simulation import Simulation
+from sophon_middlewares.guards.snapshot import Snapshot
+
+_GUARDS: Sequence[tuple[Callable[[GuardsSettings], bool], Callable[[], Middleware]]] = (
+    (lambda guards: guards.audit.enabled, Audit),
+    (lambda guards: guards.redaction.enabled, Redaction),
+    (lambda guards: guards.authorization.enabled, Authorization),
+    (lambda guards: guards.rate_limit.enabled, RateLimit),
+    (lambda guards: guards.integrity.enabled, Integrity),
+    (lambda guards: guards.information_flow.enabled, InformationFlow),
+    (lambda guards: guards.protection.enabled, Protection),
+    (lambda guards: guards.shield.enabled, Shield),
+    (lambda guards: guards.snapshot.enabled, Snapshot),
+    (lambda guards: guards.sandbox.enabled, Sandbox),
+    (lambda guards: guards.simulation.enabled, Simulation),
+)
+"""The guards in their order, outermost first; each stands in front of Approval."""
+
+_GUARDED = ("Approval", "ToolExecution")
+_ASKS_MODELS = ("PromptToolBridge", "Planning")
+"""Middlewares in front of the guards that ask models themselves, or change what is asked."""
+
+
+def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
+    """Return the chain with the enabled guards in front of its Approval, or of ToolExecution without one.
+
+    A guard that the chain already has is not added. A chain without tool execution is returned as it is. Raises
+    CompositionError.
+    """
+    names = [get_middleware_name(each) for each in chain]
+    if not any(name in names for name in _GUARDED):
+        return chain
+    guarded = list(chain)
+    inner: list[str] = list(_GUARDED)
+    for is_enabled, create in reversed(_GUARDS):
+        guard = create()
+        name = get_middleware_name(guard)
+        if is_enabled(settings) and name not in names:
+            # In front of the chain's own guards that come after it, too.
+            position = min(names.index(each) for each in inner if each in names)
+            guarded.insert(position, guard)
+            names.insert(position, name)
+        inner.append(name)
+    if settings.redaction.enabled and any(name in names for name in _ASKS_MODELS):
+        guarded.insert(min(names.index(each) for each in _ASKS_MODELS if each in names), ReplyRedaction())
+    # The chain may be of a class of its own.
+    return chain if len(guarded) == len(chain) else type(chain).compose(*guarded)
+
+
+def add_off_the_record(chain: Pipeline) -> Pipeline:
+    """Return the chain with OffTheRecord in front of its other guards, Approval and ToolExecution.
+
+    A chain without tool execution is returned as it is. Raises CompositionError.
+    """
+    names = [get_middleware_name(each) for each in chain]
+    if not any(name in names for name in _GUARDED) or "OffTheRecord" in names:
+        return chain
+    judges = ("Integrity", "Protection", "Shield", *_GUARDED)
+    position = min(names.index(each) for each in judges if each in names)
+    guarded = list(chain)
+    guarded.insert(position, OffTheRecord())
+    return type(chain).compose(*guarded)

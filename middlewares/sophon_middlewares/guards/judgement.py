@@ -1,0 +1,123 @@
+"""Judgement of the pending calls by one guard: what every guard does with a verdict, and with its own failure."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from functools import partial
+from typing import TypeAlias
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.events import GuardDecision, GuardVerdict
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import ToolCall
+from sophon.security import describe_error
+from sophon_middlewares.guards.verdicts import Verdict, note_verdict
+from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.escalations import Escalation, escalate
+
+log = logging.getLogger("sophon.guards")
+
+GUARD_FAILED = "guard_failed"
+"""Rule of a verdict that a guard's own failure caused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Verdict of a guard on a call. `rule` names what decided, `reason` is a sentence for the model and for people.
+
+    `tier` is that of Shield, 0 for other guards.
+    """
+
+    verdict: GuardDecision
+    rule: str
+    reason: str
+    tier: int = 0
+
+
+Judge: TypeAlias = Callable[[Context, ToolCall], Awaitable[Judgement | None]]
+"""Judges one call; None if the guard has nothing to say about it."""
+
+
+async def judge_pending(ctx: Context, guard: str, judge: Judge) -> None:
+    """Let a guard judge each pending call: a blocked call is settled as denied, an escalated one waits for a person.
+
+    A guard that fails blocks the call: nothing fails open. A call that an earlier process has run is not judged again.
+    """
+    for call in list(ctx.pending):
+        if await find_earlier_run(ctx, call) is not None:
+            continue
+        judgement = await _judge_safely(ctx, call, guard, judge)
+        if judgement is not None:
+            apply_judgement(ctx, call, guard, judgement)
+
+
+async def judge_round(ctx: Context, next: Next, guard: str, judge: Judge) -> None:
+    """Let a guard judge the pending calls, and run the rest of the chain.
+
+    A call that a person edits meanwhile is judged again, immediately before it runs: who may edit a call may not do by
+    that what the guard forbids. What the guard would ask about has been decided by whoever edited it.
+    """
+    if not ctx.settling:
+        await next(ctx)
+        return
+    await judge_pending(ctx, guard, judge)
+    with ctx.tool_check(partial(_check_edited, guard=guard, judge=judge)):
+        await next(ctx)
+
+
+async def _check_edited(ctx: Context, call: ToolCall, *, guard: str, judge: Judge) -> str | None:
+    grant = ctx.grants.get(call.id)
+    if grant is None or not grant.edited:
+        return None
+    judgement = await _judge_safely(ctx, call, guard, judge)
+    if judgement is None or judgement.verdict != "block":
+        return None
+    return block_at_execution(ctx, call, guard, judgement)
+
+
+async def _judge_safely(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Judgement | None:
+    """Return the judgement of a guard, which blocks the call if it fails."""
+    try:
+        return await judge(ctx, call)
+    except Exception as error:
+        log.exception("%s failed on a call of %s, which is blocked", guard, call.name)
+        return Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
+
+
+def apply_judgement(ctx: Context, call: ToolCall, guard: str, judgement: Judgement) -> None:
+    """Announce a verdict and carry it out."""
+    announce_judgement(ctx, call, guard, judgement)
+    if judgement.verdict == "block":
+        ctx.settle(call, format_block(guard, judgement), "denied")
+    elif judgement.verdict == "escalate":
+        escalate(ctx, call, Escalation(guard, judgement.rule, judgement.reason))
+
+
+def block_at_execution(ctx: Context, call: ToolCall, guard: str, judgement: Judgement) -> str:
+    """Announce a block by a check immediately before the call runs, and return the result of the call."""
+    announce_judgement(ctx, call, guard, judgement)
+    return format_block(guard, judgement)
+
+
+def announce_judgement(ctx: Context, call: ToolCall, guard: str, judgement: Judgement) -> None:
+    """Emit the event of a verdict and note it for the audit log."""
+    note_verdict(ctx, call, Verdict(guard, judgement.verdict, judgement.rule, judgement.reason))
+    if ctx.has_listeners:
+        ctx.emit(
+            GuardVerdict(
+                call_id=call.id,
+                guard=guard,
+                verdict=judgement.verdict,
+                rule=judgement.rule,
+                tier=judgement.tier,
+                reason=judgement.reason,
+                tool=call.name,
+                arguments=deepcopy(dict(call.arguments)) if judgement.verdict == "block" else {},
+            )
+        )
+
+
+def format_block(guard: str, judgement: Judgement) -> str:
+    """Return the result of a blocked call, which the model reads."""
+    return f"blocked by {guard} ({judgement.rule}): {judgement.reason}"

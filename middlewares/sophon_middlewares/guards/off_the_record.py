@@ -1,0 +1,35 @@
+"""Off-the-record guard: blocks calls that would leave something behind."""
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.messages import ToolCall
+from sophon.security.off_the_record import find_off_the_record_refusal
+from sophon_middlewares.guards.judgement import Judgement, judge_pending
+
+RULE = "off_the_record"
+
+
+class OffTheRecord:
+    """Blocks every call that is not on the list of `sophon.security.off_the_record`.
+
+    A host puts it into the chain of its conversations off the record, in front of the guards that judge a call's
+    arguments and behind RateLimit; no setting turns it off there.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = ("Integrity", "Protection", "Shield", "Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    acts = {"tool call": "refuses calls that would leave something behind, in conversations off the record"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if ctx.settling:
+            await judge_pending(ctx, "OffTheRecord", _judge)
+        await next(ctx)
+
+
+async def _judge(_ctx: Context, call: ToolCall) -> Judgement | None:
+    refusal = find_off_the_record_refusal(call.name, call.arguments)
+    return None if refusal is None else Judgement("block", RULE, refusal)

@@ -1,0 +1,114 @@
+"""RateLimit: limits how often tools are used, by capability level, by tool, and over all."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.messages import ToolCall
+from sophon.risk import Risk
+from sophon.security.action_types import find_action_type
+from sophon.security.capability_levels import find_capability_level
+from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_seconds
+from sophon.security.sliding_windows import RateLimit as Limit
+from sophon.settings.sections.guards.rate_limit import RateLimitSettings
+from sophon.stores.rate_windows.contract import RateEvent
+from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_pending
+
+HOUR_SECONDS = 3600.0
+MINUTE_SECONDS = 60.0
+
+OVERALL_SCOPE = "calls"
+"""Scope of the calls of all turns."""
+
+
+class RateLimit:
+    """Blocks a call beyond a limit of `Guards.RateLimit`: of all calls, of the tool's level or its own, its cool-down.
+
+    The limits of a tool are per person. A call reserves its slot when it is judged, counts from the moment it runs,
+    and gives the slot back if it does not run. Sliding windows; a new process starts with those of the earlier one
+    (`sophon.security.sliding_windows`). The numbers by level are those of reference/wasp.md 4.5.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    acts = {"tool call": "blocks a call beyond the limits per level, per tool and over all"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if not ctx.settling:
+            await next(ctx)
+            return
+        reservations: dict[str, Reservation] = {}
+        try:
+            await judge_pending(ctx, "RateLimit", partial(_judge, reservations))
+            with ctx.tool_check(partial(_count, reservations)):
+                await next(ctx)
+        finally:
+            for reservation in reservations.values():
+                reservation.release()
+
+
+async def _judge(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> Judgement | None:
+    tool = ctx.services.registry.get(call.name)
+    risk = tool.risk if tool is not None else Risk.NONE  # an unknown tool does not run
+    limits = find_limits(ctx.settings.guards.rate_limit, call.name, risk, ctx.principal)
+    services = ctx.services
+    reserved = await services.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
+    if isinstance(reserved, RateExceeded):
+        return judge_exceeded(reserved, services.clock.now())
+    reservations[call.id] = reserved
+    return None
+
+
+async def _count(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> str | None:
+    """Count a call immediately before it runs; a host stores that with the journal entry of the call."""
+    reservation = reservations.pop(call.id, None)
+    if reservation is None:
+        return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
+    reservation.use(ctx.services.clock.monotonic())
+    if reservation.limits:
+        now = ctx.services.clock.now()
+        await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in reservation.limits])
+    return None
+
+
+def find_limits(settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:
+    """Return the limits of a call, that of all calls first. An own limit of the tool replaces that of its level."""
+    level = find_capability_level(find_action_type(tool), risk)
+    own = settings.tools.get(tool)
+    per_hour: int | None = getattr(settings.levels, level)
+    limits: list[Limit] = []
+    if settings.calls_per_minute is not None and level != "safe":
+        limits.append(
+            Limit("all_calls", OVERALL_SCOPE, settings.calls_per_minute, MINUTE_SECONDS, "all tools together")
+        )
+    if own is not None and own.per_hour is not None:
+        limits.append(Limit("tool_limit", f"tool/{tool}/{principal}", own.per_hour, HOUR_SECONDS, tool))
+    elif per_hour is not None:
+        what = f"{tool}, a tool of the level {level},"
+        limits.append(Limit(f"level_{level}", f"tool/{tool}/{principal}", per_hour, HOUR_SECONDS, what))
+    if own is not None and own.cooldown is not None:
+        limits.append(Limit("cooldown", f"cooldown/{tool}/{principal}", 1, own.cooldown.total_seconds(), tool))
+    return limits
+
+
+def judge_exceeded(exceeded: RateExceeded, now: datetime) -> Judgement:
+    """Return the verdict on a call beyond a limit: the limit, and when the call is possible again."""
+    limit = exceeded.limit
+    times = "once" if limit.count == 1 else f"{limit.count} times"
+    period = {HOUR_SECONDS: "per hour", MINUTE_SECONDS: "per minute"}.get(
+        limit.seconds, f"in {limit.seconds:g} seconds"
+    )
+    if exceeded.retry_after_seconds is None:
+        again = "once a call that is waiting or running has ended"
+    else:
+        seconds = round_up_seconds(exceeded.retry_after_seconds)
+        at = now + timedelta(seconds=seconds)
+        again = f"in {seconds} {'second' if seconds == 1 else 'seconds'}, at {at:%H:%M:%S} UTC"
+    reason = f"{limit.what} may be used {times} {period}, and that is reached; possible again {again}"
+    return Judgement("block", limit.rule, reason)

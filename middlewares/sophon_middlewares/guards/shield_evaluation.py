@@ -1,0 +1,120 @@
+"""Tier 2 of Shield on a tool call: asks the evaluator's model, within the daily budget, once a minute per action."""
+
+import hashlib
+import logging
+
+from sophon.context import Context
+from sophon.extensions import Key
+from sophon.messages import Message, ToolCall, to_canonical_json
+from sophon.models.gateway.provider import Candidate
+from sophon.security import describe_error, redact_and_cut
+from sophon.security.shield.evaluation import (
+    MAX_PAYLOAD_CHARACTERS,
+    MAX_TOKENS,
+    TIMEOUT_SECONDS,
+    Evaluation,
+    InvalidEvaluation,
+    build_evaluation_texts,
+    create_canary,
+    read_evaluation,
+    render_action,
+)
+from sophon.security.shield.evaluation_budget import find_start_of_day
+from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict
+from sophon.security.shield.verdict_cache import VerdictCache
+from sophon.visible_text import escape_invisible
+from sophon_middlewares.inner.round_calls import forget_earlier_rounds
+
+log = logging.getLogger("sophon.guards")
+
+QUOTA = "shield.evaluations"
+"""Quota of the evaluations of all users in a day."""
+
+MAX_REASON_CHARACTERS = 300
+
+_EVALUATED: Key[dict[str, tuple[str, TierVerdict]]] = Key(
+    "shield.evaluated",
+    dump=lambda calls: {
+        call_id: [key, each.verdict, each.tier, each.rule, each.reason] for call_id, (key, each) in calls.items()
+    },
+    load=lambda data: {call_id: (key, TierVerdict(*verdict)) for call_id, (key, *verdict) in data.items()},
+)
+"""Call id -> digest of the action and the evaluator's verdict: a resumed turn does not pay for it again."""
+
+
+async def evaluate(ctx: Context, call: ToolCall, action: Action, cache: VerdictCache) -> TierVerdict:
+    """Return the verdict of the evaluator: allow or block in tier 2, or escalate to a person."""
+    rendered = render_action(action.action_type, action.arguments)
+    if len(rendered) > MAX_PAYLOAD_CHARACTERS:
+        return TierVerdict("escalate", 3, "oversized_action", "it is too long to be evaluated")
+    model = ctx.services.settings.guards.shield.evaluator_model or ""
+    key = hashlib.sha256(to_canonical_json([model, rendered])).hexdigest()
+    evaluated = ctx.get(_EVALUATED)
+    if evaluated is None:
+        evaluated = dict[str, tuple[str, TierVerdict]]()
+        ctx.put(_EVALUATED, evaluated)
+    earlier = evaluated.get(call.id)
+    if earlier is not None and earlier[0] == key:
+        return earlier[1]
+    evaluation = cache.find(key, ctx.services.clock.monotonic())
+    if evaluation is None:
+        found = await _try_to_evaluate(ctx, rendered)
+        if isinstance(found, TierVerdict):
+            return found
+        cache.add(key, found, ctx.services.clock.monotonic())
+        evaluation = found
+    forget_earlier_rounds(ctx, evaluated)
+    verdict = to_verdict(evaluation)
+    evaluated[call.id] = (key, verdict)
+    return verdict
+
+
+def to_verdict(evaluation: Evaluation) -> TierVerdict:
+    """Return the verdict of an evaluation; the reasoning is cut, and nothing in it is invisible."""
+    reasoning = redact_and_cut(escape_invisible(" ".join(evaluation.reasoning.split())), MAX_REASON_CHARACTERS)
+    if evaluation.decision == "ALLOW":
+        return TierVerdict("allow", EVALUATOR, "evaluator", reasoning)
+    if evaluation.decision == "BLOCK":
+        return TierVerdict("block", EVALUATOR, "evaluator", f"the evaluator blocks it: {reasoning}")
+    return TierVerdict("escalate", 3, "evaluator", f"the evaluator wants a person to decide: {reasoning}")
+
+
+async def _try_to_evaluate(ctx: Context, action: str) -> Evaluation | TierVerdict:
+    """Return the evaluation, or the verdict if there is none."""
+    now, settings = ctx.services.clock.now(), ctx.services.settings
+    since = find_start_of_day(now, settings.budget.time_zone)
+    limit = settings.guards.shield.daily_budget
+    try:
+        if not await ctx.services.store.quotas.take(QUOTA, at=now, since=since, limit=limit):
+            return _decide_without(ctx, "evaluation_budget", f"the {limit} evaluations of this day are used up")
+        async with ctx.services.clock.timeout(TIMEOUT_SECONDS):
+            return await _ask(ctx, action)
+    except InvalidEvaluation as error:
+        return TierVerdict("block", EVALUATOR, f"evaluator_{error.rule}", str(error))
+    except TimeoutError:
+        return _decide_without(ctx, "evaluation_timeout", f"the evaluator did not answer in {TIMEOUT_SECONDS:g} s")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call is not evaluated
+        log.warning("an evaluation failed: %s", describe_error(error))
+        return _decide_without(ctx, "evaluation_failed", f"the evaluation failed: {describe_error(error)}")
+
+
+def _decide_without(ctx: Context, rule: str, reason: str) -> TierVerdict:
+    """Return the verdict where the evaluator cannot be asked: block, or a person by `FailClosed: false`."""
+    if ctx.services.settings.guards.shield.fail_closed:
+        return TierVerdict("block", EVALUATOR, rule, reason)
+    return TierVerdict("escalate", 3, rule, reason)
+
+
+async def _ask(ctx: Context, action: str) -> Evaluation:
+    canary = create_canary()
+    system, user = build_evaluation_texts(action, canary)
+    messages = [Message("system", system), Message("user", user)]
+    request = ctx.request(messages, purpose="evaluation", max_tokens=MAX_TOKENS, temperature=0.0)
+    response = await ctx.complete(request, route=_find_route(ctx))
+    return read_evaluation(response.text, canary)
+
+
+def _find_route(ctx: Context) -> list[Candidate] | None:
+    """Return the route to the evaluator's model; None is the route of the turn."""
+    model = ctx.services.settings.guards.shield.evaluator_model
+    return None if model is None else [ctx.services.gateway.find(model)]

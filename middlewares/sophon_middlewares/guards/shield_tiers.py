@@ -1,0 +1,73 @@
+"""Tiers of Shield on a tool call: policy, heuristics and classifier, then the evaluator or a person."""
+
+from typing import cast
+
+from sophon.builtin_tools.files import resolve_files_root
+from sophon.context import Context
+from sophon.messages import ToolCall
+from sophon.plugins.import_paths import import_user_object
+from sophon.security.action_assessment import resolve_paths
+from sophon.security.action_types import find_action_type
+from sophon.security.heuristics import Finding, evaluate_heuristics
+from sophon.security.policy import Policy
+from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, find_stricter, read_classification
+from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict, apply_finding, apply_policy
+from sophon.security.shield.verdict_cache import VerdictCache
+from sophon_middlewares.guards.judgement import Judgement
+from sophon_middlewares.guards.shield_evaluation import evaluate
+from sophon_middlewares.guards.shield_questions import ask_person
+from sophon_middlewares.inner.escalations import find_escalation
+
+
+async def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Judgement | None:
+    """Return the judgement of a call; None if the tiers 0 and 1 let it pass, which most calls do.
+
+    Raises whatever the classifier raises, and TimeoutError.
+    """
+    action = build_action(ctx, call)
+    verdict = await judge_by_rules(ctx, action)
+    if verdict.verdict == "allow":
+        return None
+    if verdict.verdict == "escalate" and verdict.tier == EVALUATOR:
+        verdict = await evaluate(ctx, call, action, cache)
+    if verdict.verdict == "escalate":
+        return await ask_person(ctx, call, verdict)
+    return Judgement(verdict.verdict, verdict.rule, verdict.reason, verdict.tier)
+
+
+async def judge_by_rules(ctx: Context, action: Action) -> TierVerdict:
+    """Return the verdict of the tiers 0 and 1."""
+    policy, has_evaluator = ctx.services.policy, ctx.services.settings.guards.shield.has_evaluator
+    verdict = apply_policy(action, policy, has_evaluator=has_evaluator, is_shipped=policy is Policy.default())
+    if verdict.verdict != "escalate":
+        return verdict
+    finding = evaluate_heuristics(action.action_type, action.arguments)
+    if finding.severity != "block":
+        finding = await _classify(ctx, action, finding)
+    return apply_finding(finding, verdict, has_evaluator=has_evaluator)
+
+
+def build_action(ctx: Context, call: ToolCall) -> Action:
+    """Return the action that a call is."""
+    resolved = resolve_paths(call.arguments, str(resolve_files_root(ctx).absolute()))
+    return Action(find_action_type(call.name), call.arguments, resolved, find_minimum_tier(ctx, call))
+
+
+def find_minimum_tier(ctx: Context, call: ToolCall) -> int:
+    """Return the lowest tier that may allow the call, as a guard before Shield demands."""
+    escalation = find_escalation(ctx, call)
+    if escalation is None or escalation.guard == "Shield":  # its own, of before the turn was suspended
+        return 0
+    return 1 if escalation.rule == "protected_tier1" else EVALUATOR
+
+
+async def _classify(ctx: Context, action: Action, finding: Finding) -> Finding:
+    """Return the stricter of a finding and the classifier's, if there is one."""
+    path = ctx.services.settings.guards.shield.classifier
+    if path is None:
+        return finding
+    found = import_user_object(path, setting="Guards.Shield.Classifier", folder=ctx.services.folder)
+    classifier = cast(Classifier, found)
+    async with ctx.services.clock.timeout(TIMEOUT_SECONDS):
+        answer = await classifier(action.action_type, action.resolved)
+    return find_stricter(finding, read_classification(answer))

@@ -1,0 +1,135 @@
+"""Snapshot: copies files before a tool call writes, moves or deletes them."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from sophon.builtin_tools.files import resolve_files_root
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.extensions import Key
+from sophon.messages import ToolCall
+from sophon.principals import LOCAL_USER
+from sophon.risk import Risk
+from sophon.security import describe_error
+from sophon.security.action_types import find_action_type
+from sophon.snapshots.archive import SnapshotArchive, find_excess
+from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
+from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
+from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_pending
+from sophon_middlewares.inner.round_calls import forget_earlier_rounds
+
+log = logging.getLogger("sophon.guards")
+
+TOO_LARGE = "too_large"
+FAILED = "snapshot_failed"
+
+_ESCALATED: Key[dict[str, bool]] = Key("snapshot.escalated", dump=dict, load=dict)
+"""Ids of the calls that a person was asked about because their files are too large to be copied."""
+
+
+class Snapshot:
+    """Copies the files in the files folder that a call is about to write, move or delete, immediately before it runs.
+
+    A person decides on a call whose files are too large to be copied (`Guards.Snapshot.MaxFileBytes`): nothing could be
+    restored. A copy that fails blocks the call. The files of a shell command are found by parsing it; what a program
+    writes by itself, and files outside the files folder, are not copied. `sophon snapshots` lists and restores.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution", "Protection")
+    before = ("Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    acts = {"tool call": "copies the files that a call is about to change; blocks the call if that fails"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if not ctx.settling:
+            await next(ctx)
+            return
+        await judge_pending(ctx, "Snapshot", _judge)
+        with ctx.tool_check(_take):
+            await next(ctx)
+
+
+async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+    excess = await _find_excess(ctx, await _find_paths(ctx, call))
+    if excess is None:
+        return None
+    escalated = ctx.get(_ESCALATED)
+    if escalated is None:
+        escalated = dict[str, bool]()
+        ctx.put(_ESCALATED, escalated)
+    forget_earlier_rounds(ctx, escalated)
+    escalated[call.id] = True
+    return Judgement("escalate", TOO_LARGE, f"it cannot be undone: {excess}")
+
+
+async def _take(ctx: Context, call: ToolCall) -> str | None:
+    """Copy the files; a host stores the metadata with the journal entry of the call."""
+    try:
+        paths = await _find_paths(ctx, call)
+        if not paths:
+            return None
+        excess = await _find_excess(ctx, paths)
+        if excess is None:
+            await _copy(ctx, call, paths)
+        elif call.id not in (ctx.get(_ESCALATED) or {}) or call.id not in ctx.grants:
+            return block_at_execution(ctx, call, "Snapshot", Judgement("block", TOO_LARGE, excess))
+    except Exception as error:
+        log.exception("the files of a call of %s could not be copied, and it is blocked", call.name)
+        reason = f"the files that it changes could not be copied: {describe_error(error)}"
+        return block_at_execution(ctx, call, "Snapshot", Judgement("block", FAILED, reason))
+    return None
+
+
+async def _find_paths(ctx: Context, call: ToolCall) -> Sequence[str]:
+    tool = ctx.services.registry.get(call.name)
+    action_type, risk = find_action_type(call.name), tool.risk if tool is not None else Risk.NONE
+    if not may_write_file(action_type, risk, call.arguments):
+        return ()
+    root = _find_root(ctx)
+    accesses, removes = find_written_accesses(action_type, call.arguments, str(root))
+    if not accesses:
+        return ()
+    excluded = str(SnapshotArchive(ctx.services.folder).folder.parent)
+    return await ctx.services.clock.run_in_thread(
+        lambda: find_target_paths(accesses, str(root), removes=removes, excluded=excluded)
+    )
+
+
+async def _find_excess(ctx: Context, paths: Sequence[str]) -> str | None:
+    if not paths:
+        return None
+    root, max_bytes = _find_root(ctx), ctx.settings.guards.snapshot.max_file_bytes
+    return await ctx.services.clock.run_in_thread(lambda: find_excess(root, paths, max_bytes))
+
+
+async def _copy(ctx: Context, call: ToolCall, paths: Sequence[str]) -> None:
+    services, root = ctx.services, _find_root(ctx)
+    snapshot_id, max_bytes = services.clock.new_id(), ctx.settings.guards.snapshot.max_file_bytes
+    archive = SnapshotArchive(services.folder)
+    files = await services.clock.run_in_thread(lambda: archive.take(root, snapshot_id, paths, max_bytes))
+    if any(is_uncopied(file) for file in files):
+        raise OSError("a file has grown meanwhile")
+    event = SnapshotEvent(
+        id=snapshot_id,
+        owner=ctx.data_owner or LOCAL_USER,
+        at=services.clock.now(),
+        session_id=ctx.session_id,
+        run_id=ctx.run_id,
+        call_id=call.id,
+        tool=call.name,
+        files=files,
+    )
+    await services.store.snapshots.add([event])
+
+
+def is_uncopied(file: SnapshotFile) -> bool:
+    """Return whether a file that existed has no copy."""
+    return file.existed and not file.copy
+
+
+def _find_root(ctx: Context) -> Path:
+    return resolve_files_root(ctx).absolute()

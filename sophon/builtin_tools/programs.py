@@ -1,0 +1,105 @@
+"""Programs that a tool runs for a turn: in the sandbox of `Guards.Sandbox`, or with the rights of the host without it.
+
+A tool that uses this declares `sandboxed=True`, so that the guard Sandbox asks a person where there is no sandbox.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import anyio.to_thread
+
+from sophon.builtin_tools.command_environment import build_command_environment
+from sophon.builtin_tools.files import resolve_files_root
+from sophon.context import Context
+from sophon.errors import ToolError
+from sophon.extensions import Key
+from sophon.principals import PRINCIPALS_FOLDER, owns_files_root
+from sophon.private_files import make_private_folder
+from sophon.processes.command_result import CommandResult
+from sophon.processes.command_runner import run_unconfined
+from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy, find_exposed_files
+from sophon.processes.sandbox_probe import probe_sandbox
+from sophon.processes.sandbox_runner import run_in_sandbox
+from sophon.settings import Settings
+from sophon.settings.host_files import find_host_files
+
+SANDBOX_GUARDED: Key[bool] = Key("sandbox.guarded")
+"""Whether the guard Sandbox has judged the calls of this turn: it asks a person about each that would run outside."""
+
+SANDBOX_HOME = "/tmp"  # noqa: S108 - a path in the sandbox
+"""Home folder of a program in a sandbox; it is empty."""
+
+
+async def run_program(ctx: Context, program: Sequence[str]) -> CommandResult:
+    """Run a program with its arguments in the files folder of the turn's data owner.
+
+    With `Guards.Sandbox` it runs in the sandbox; where there is none, with the rights of the host, if the guard stands
+    in the chain. Raises ToolError if it cannot be started, and if the sandbox would show files of the host.
+    """
+    settings, folder = ctx.settings, resolve_files_root(ctx)
+    environment = build_command_environment(os.environ, settings)
+    if not settings.guards.sandbox.enabled:
+        return await run_unconfined(program, folder, environment)
+    sandbox = await probe_sandbox(settings.guards.sandbox.program)
+    if not sandbox.problem:
+        policy = await anyio.to_thread.run_sync(_prepare, ctx)
+        return await run_in_sandbox(sandbox, program, policy, build_sandbox_environment(environment))
+    if not ctx.get(SANDBOX_GUARDED):
+        raise ToolError(f"{describe_missing(sandbox)}, and the guard that would ask a person is not in this chain")
+    return await run_unconfined(program, folder, environment)
+
+
+def describe_missing(sandbox: Sandbox) -> str:
+    """Return the sentence that there is no sandbox, and why."""
+    return f"there is no sandbox: {sandbox.problem}"
+
+
+def build_sandbox_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a program in a sandbox, whose home and temporary folder are its own."""
+    return {**environment, "HOME": SANDBOX_HOME, "TMPDIR": SANDBOX_HOME}
+
+
+def build_policy(settings: Settings, host_folder: Path, folder: Path, *, owns_root: bool) -> SandboxPolicy:
+    """Return the policy of programs whose working folder is `folder`, by `Guards.Sandbox`.
+
+    Who owns the root of all files does not see the folders of the other principals in it.
+    """
+    chosen = settings.guards.sandbox
+    return SandboxPolicy(
+        folder=folder,
+        limits=SandboxLimits(
+            memory_bytes=chosen.memory_mb * 1024 * 1024,
+            processes=chosen.processes,
+            seconds=chosen.seconds,
+            output_bytes=chosen.output_kb * 1024,
+        ),
+        readable=tuple((host_folder / path.expanduser()).absolute() for path in chosen.readable),
+        writable=tuple((host_folder / path.expanduser()).absolute() for path in chosen.writable),
+        hidden=(folder / PRINCIPALS_FOLDER,) if owns_root else (),
+        network=chosen.network,
+    )
+
+
+def describe_exposed(policy: SandboxPolicy, settings: Settings, host_folder: Path) -> str:
+    """Return the sentence on the host's own files that programs would see, "" if they see none."""
+    host_files = find_host_files(settings, host_folder, os.environ)
+    exposed = find_exposed_files(policy.mounted, host_files)
+    if not exposed:
+        return ""
+    return (
+        f"programs in the sandbox would see {exposed[0]}, a file of the host; "
+        "choose another Tools.FilesRoot, or another folder in Guards.Sandbox.Readable and Writable"
+    )
+
+
+def _prepare(ctx: Context) -> SandboxPolicy:
+    """Create the folders of a policy and check it; blocks, as it reads and makes folders."""
+    folder, owns_root = resolve_files_root(ctx).absolute(), owns_files_root(ctx.data_owner)
+    policy = build_policy(ctx.settings, ctx.services.folder, folder, owns_root=owns_root)
+    exposed = describe_exposed(policy, ctx.settings, ctx.services.folder)
+    if exposed:
+        raise ToolError(exposed)
+    for each in (policy.folder, *policy.hidden):
+        make_private_folder(each)
+    return policy

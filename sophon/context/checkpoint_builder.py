@@ -1,0 +1,120 @@
+"""Checkpoint builder: splits the state of a turn into a small part, which is replaced, and logs, which only grow."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sophon.context.checkpoint_logs import TEXT_LOG, MessageLog, TextLog
+from sophon.context.message_list import MessageList
+from sophon.context.state_serialization import MAX_SNAPSHOT_DEPTH, Snapshot
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import Message
+from sophon.stores.runs.staged_writes import LogWrite
+
+LONG_TEXT_CHARACTERS = 1000
+"""Length from which a text of the state is written to the log of texts, once, instead of in each checkpoint."""
+
+MESSAGE_REFERENCES = "logs"
+"""Key of the message lists that were taken out: `[path, log, entries]` each, the turn's own first."""
+
+TEXT_REFERENCES = "texts"
+"""Key of the texts that were taken out: `[path, position in the log]` each."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointWrite:
+    """A checkpoint: the small part of the state, and what is to be written to its logs."""
+
+    state: dict[str, Any]
+    logs: Sequence[LogWrite]
+
+
+class CheckpointBuilder:
+    """Builds the checkpoints of one run, in the order in which they are stored.
+
+    The run's turn and each unfinished step of its plan have a log of messages. What a store did not take is given back
+    by `revert` before the next one is built.
+    """
+
+    def __init__(self, message_logs: Sequence[MessageLog] = (), text_log: TextLog | None = None) -> None:
+        self._logs = {id(log.messages): log for log in message_logs}
+        self._texts = text_log or TextLog()
+        self._copies: dict[str, MessageList] = {}
+        """By run id, the messages of the turns whose list a middleware has replaced by a plain one."""
+        self._last_number = max((log.number for log in message_logs), default=TEXT_LOG)
+
+    def build(self, snapshot: Snapshot, history: Sequence[Message] = ()) -> CheckpointWrite:
+        """Return the checkpoint for a state. `history` is the session's, as the turn loaded it."""
+        split = _Split(self, history)
+        state = split.turn(snapshot, ())
+        state[MESSAGE_REFERENCES], state[TEXT_REFERENCES] = split.message_references, split.text_references
+        texts = self._texts.take_new()
+        ended = [log for key, log in self._logs.items() if key not in split.logs]
+        writes = [*split.writes, *([texts] if texts is not None else ()), *(LogWrite(log.number, 0) for log in ended)]
+        self._logs = split.logs
+        self._copies = {run_id: copy for run_id, copy in self._copies.items() if id(copy) in self._logs}
+        return CheckpointWrite(state, writes)
+
+    def revert(self, write: CheckpointWrite) -> None:
+        """Count the last checkpoint as not written; the store may have taken it all the same."""
+        starts = {each.log: each.start for each in write.logs}
+        if TEXT_LOG in starts:
+            self._texts.forget_from(starts[TEXT_LOG])
+        for log in self._logs.values():
+            if log.number in starts:
+                log.forget_from(starts[log.number])
+
+    def log_of(self, snapshot: Snapshot) -> MessageLog:
+        """Return the log of a turn's messages, a new one if it has none."""
+        messages = snapshot["messages"]
+        if not isinstance(messages, MessageList):
+            copy = self._copies.setdefault(snapshot["run_id"], MessageList())
+            copy.assign(messages)
+            messages = copy
+        log = self._logs.get(id(messages))
+        if log is None:
+            self._last_number += 1
+            log = MessageLog(self._last_number, messages)
+        return log
+
+    def add_text(self, text: str) -> int:
+        """Return the position of a text in the log of texts."""
+        return self._texts.add(text)
+
+
+class _Split:
+    """One walk through a state, which takes the message lists and the long texts out of it."""
+
+    def __init__(self, builder: CheckpointBuilder, history: Sequence[Message]) -> None:
+        self._builder, self._history = builder, history
+        self.logs: dict[int, MessageLog] = {}
+        self.writes: list[LogWrite] = []
+        self.message_references: list[list[Any]] = []
+        self.text_references: list[list[Any]] = []
+
+    def turn(self, turn: Snapshot, path: tuple[str | int, ...]) -> dict[str, Any]:
+        log = self._builder.log_of(turn)
+        self.logs[id(log.messages)] = log
+        write = log.take_new(self._history, turn["recorded"])
+        if write is not None:
+            self.writes.append(write)
+        self.message_references.append([list(path), log.number, len(log)])
+        rest = {
+            name: self.value(turn[name], (*path, name)) for name in ("text", "compaction", "extensions") if name in turn
+        }
+        return {**turn, "messages": None, **rest}
+
+    def value(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        if isinstance(value, Snapshot):
+            return self.turn(value, path)
+        if type(value) is str and len(value) >= LONG_TEXT_CHARACTERS:
+            self.text_references.append([list(path), self._builder.add_text(value)])
+            return None
+        if len(path) >= MAX_SNAPSHOT_DEPTH:
+            return value
+        if type(value) is dict:
+            items = cast(Mapping[Any, Any], value).items()
+            # Another key comes back from JSON as a string, and the path would not find it.
+            return {key: self.value(each, (*path, key)) if type(key) is str else each for key, each in items}
+        if type(value) is list:
+            return [self.value(each, (*path, index)) for index, each in enumerate(cast(Sequence[Any], value))]
+        return value

@@ -1,0 +1,70 @@
+"""Keyword classifier: the task type of a message, by the first group of keywords that it contains."""
+
+import re
+from functools import cache
+from typing import Final, Literal, TypeAlias, get_args
+
+from sophon.lazy_dataclass import dataclass
+
+TaskType: TypeAlias = Literal["code_generation", "code_review", "research", "creative", "analysis", "tool_use", "chat"]
+
+TASK_TYPES: Final[tuple[TaskType, ...]] = get_args(TaskType)
+
+KEYWORDS: Final[tuple[tuple[TaskType, tuple[str, ...]], ...]] = (
+    (
+        "code_generation",
+        (
+            *("code", "function", "implement", "debug", "fix", "program", "script", "compile", "refactor", "class"),
+            *("struct", "module"),
+        ),
+    ),
+    ("code_review", ("review", "check", "audit", "lint", "inspect")),
+    ("research", ("search", "find", "research", "look up", "lookup", "discover")),
+    ("creative", ("write", "story", "poem", "creative", "compose", "draft", "narrative")),
+    ("analysis", ("analyze", "explain", "summarize", "compare", "evaluate", "assess")),
+    ("tool_use", ("use tool", "run tool", "execute", "call function")),
+)
+"""The groups of keywords, the first with the highest priority. Source: reference/clawft.md 3.2 and its document."""
+
+MIN_COMPLEXITY: Final = 0.1
+MAX_COMPLEXITY: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """Task type of a message, its keywords in the order of the groups, and a complexity, 0.1 to 0.9."""
+
+    task_type: TaskType
+    keywords: tuple[str, ...]
+    complexity: float
+
+
+def classify(text: str, *, whole_words: bool = True, complexity_boost: float = 0.0) -> Classified:
+    """Return the task type of the first group with a keyword in the text, or `chat`; upper and lower case are the same.
+
+    Keywords of later groups are listed too. The complexity is the number of keywords per word, plus the boost. With
+    `whole_words=False` a keyword matches anywhere, as published: "class" in "classify", "fix" in "prefix".
+    """
+    lowered = text.lower()
+    found: list[tuple[TaskType, str]] = [
+        (kind, word) for kind, words in KEYWORDS for word in words if _contains(lowered, word, whole_words)
+    ]
+    share = len(found) / max(len(lowered.split()), 1)
+    return Classified(
+        task_type=found[0][0] if found else "chat",
+        keywords=tuple(word for _, word in found),
+        complexity=min(max(share + complexity_boost, MIN_COMPLEXITY), MAX_COMPLEXITY),
+    )
+
+
+def _contains(lowered: str, keyword: str, whole_words: bool) -> bool:
+    # Most keywords are not in a text at all, and a plain search is a tenth of the cost of a pattern.
+    if not whole_words:
+        return keyword in lowered
+    first = keyword.split(" ", 1)[0]
+    return first in lowered and _pattern(keyword).search(lowered) is not None
+
+
+@cache
+def _pattern(keyword: str) -> re.Pattern[str]:
+    return re.compile(r"\b" + r"\s+".join(map(re.escape, keyword.split())) + r"\b")

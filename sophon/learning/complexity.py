@@ -1,0 +1,47 @@
+"""Complexity score of a prompt, and the tier that it is routed to."""
+
+import math
+from collections.abc import Collection
+from typing import Final, Literal
+
+BOOSTER_TAG: Final = "AGENT_BOOSTER_AVAILABLE"
+"""Tag of a prompt that a booster can answer without any model: tier 1."""
+
+TIER_BORDER: Final = 0.30
+"""Complexity from which a prompt belongs to tier 3."""
+
+LOW_CONFIDENCE: Final = 0.5
+"""Confidence below which a prompt goes one tier up."""
+
+_REASONING: Final = ("analyze", "design", "architect", "explain", "compare")
+_STEPS: Final = ("first", "then", "finally", "step 1")
+
+
+def complexity(text: str) -> float:
+    """Return 0 to 1, in fact at most 0.8. Source: reference/clawft.md 3.8, the first formula.
+
+    Words per 1,000, at most 0.3; 0.2 for a code fence, 0.1 for a word of reasoning, 0.2 for a word of several steps. As
+    published, a word matches anywhere: "then" in "strengthen".
+    """
+    lowered = text.lower()
+    score = min(len(text.split()) / 1000, 0.3)
+    if "```" in text:
+        score += 0.2
+    if any(word in lowered for word in _REASONING):
+        score += 0.1
+    if any(word in lowered for word in _STEPS):
+        score += 0.2
+    return min(score, 1.0)
+
+
+def compute_tier(complexity: float, *, tags: Collection[str] = (), confidence: float = 1.0) -> Literal[1, 2, 3]:
+    """Return the tier for a complexity: 1 with the booster's tag, 2 below 0.30, else 3.
+
+    With a confidence below `LOW_CONFIDENCE` a prompt of tier 2 goes to tier 3, and so does one whose complexity or
+    confidence is not a number: a model that is too good costs less than a wrong answer.
+    """
+    if BOOSTER_TAG in tags:
+        return 1
+    if math.isnan(complexity) or math.isnan(confidence) or confidence < LOW_CONFIDENCE:
+        return 3
+    return 2 if complexity < TIER_BORDER else 3

@@ -1,0 +1,1 @@
+"""Adapter for Ollama's native chat API."""

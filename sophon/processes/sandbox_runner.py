@@ -1,0 +1,199 @@
+"""Runner for a program in a sandbox: bubblewrap with limits on memory, processes, time and output."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+
+import anyio
+import anyio.to_thread
+
+from sophon.errors import ToolError
+from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
+from sophon.processes.command_result import CommandResult
+from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
+from sophon.processes.process_tree import TreeUsage, measure_tree
+from sophon.processes.sandbox_policy import (
+    Sandbox,
+    SandboxLimits,
+    SandboxPolicy,
+    build_arguments,
+    read_system_links,
+)
+from sophon.processes.sandbox_status import SandboxStatus
+
+POLL_SECONDS = 0.05
+"""Time between two measurements of what a program uses."""
+
+START_SECONDS = 1.0
+"""Time in which a first process that takes no limits must prove to have ended."""
+
+END_SECONDS = 5.0
+"""Time to wait for the end of the processes of a sandbox that was killed; the kernel ends them at once."""
+
+
+async def run_in_sandbox(
+    sandbox: Sandbox, program: Sequence[str], policy: SandboxPolicy, environment: Mapping[str, str]
+) -> CommandResult:
+    """Run a program with its arguments in a sandbox, and wait for its end.
+
+    It has no input, no open file of this process, and exactly the variables of `environment`. At its end, at a limit, a
+    timeout or a cancellation all processes that it started are killed, whatever they did to detach themselves; the
+    result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox cannot be set
+    up: nothing runs without it.
+    """
+    try:
+        stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
+        status = await SandboxStatus.open()
+        try:
+            run = _SandboxRun(policy.limits, stdout, stderr, status)
+            stopped = await run.start(sandbox, program, policy, environment)
+            await wait_until_closed(stdout, stderr)
+        finally:
+            for each in (stdout, stderr, status):
+                each.close()
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise ToolError(f"the sandbox could not be started: {error}") from error
+    code = status.exit_code
+    if code is None and not stopped:
+        raise ToolError(f"the sandbox could not be started: {stderr.text().strip() or 'it ended without a reason'}")
+    return CommandResult(-signal.SIGKILL if code is None else code, stdout.text(), stderr.text(), stopped)
+
+
+class _SandboxRun:
+    """One run of bubblewrap: its pipes, and the limits that are watched while it runs."""
+
+    def __init__(
+        self, limits: SandboxLimits, stdout: BoundedPipeReader, stderr: BoundedPipeReader, status: SandboxStatus
+    ) -> None:
+        self._limits, self._stdout, self._stderr, self._status = limits, stdout, stderr, status
+
+    async def start(
+        self, sandbox: Sandbox, program: Sequence[str], policy: SandboxPolicy, environment: Mapping[str, str]
+    ) -> str:
+        """Start the program once its limits are set, wait for its end, and return which limit it has reached, or ""."""
+        blocked, release = os.pipe()
+        process, child, group = None, None, None
+        try:
+            status_end = self._status.write_end
+            arguments = build_arguments(policy, read_system_links(), sandbox.options)
+            arguments += ["--json-status-fd", str(status_end), "--block-fd", str(blocked), "--", *program]
+            process = await asyncio.create_subprocess_exec(
+                sandbox.program,
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=self._stdout.write_end,
+                stderr=self._stderr.write_end,
+                env=dict(environment),
+                pass_fds=[blocked, *([] if status_end is None else [status_end])],
+                start_new_session=True,
+            )
+            for each in (self._stdout, self._stderr, self._status):
+                each.close_write_end()
+            first = await self._status.child
+            if first is not None:
+                with contextlib.suppress(ProcessLookupError):  # it has failed before it waits for `release`
+                    child = os.pidfd_open(first)
+            if first is not None and child is not None:
+                if sandbox.group_folder is not None:
+                    group = ProcessGroup(sandbox.group_folder, self._limits.processes + SPARE_PROCESSES)
+                if await _set_limits(first, child, self._limits, group):
+                    os.write(release, b"x")
+            return await self._watch(process)
+        finally:
+            os.close(blocked)
+            os.close(release)
+            with anyio.CancelScope(shield=True):
+                await _end(process, child)
+                if group is not None:
+                    await anyio.to_thread.run_sync(group.remove)
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> str:
+        started, ended = time.monotonic(), asyncio.ensure_future(process.wait())
+        try:
+            while not ended.done():
+                await asyncio.wait([ended], timeout=POLL_SECONDS)
+                usage = await anyio.to_thread.run_sync(measure_usage, process.pid, self._limits)
+                stopped = find_excess(self._limits, usage, time.monotonic() - started)
+                if stopped and not ended.done():
+                    return stopped
+                if self._find_output_excess():
+                    break
+            return self._find_output_excess()
+        finally:
+            ended.cancel()
+
+    def _find_output_excess(self) -> str:
+        written, limit = self._stdout.total_bytes + self._stderr.total_bytes, self._limits.output_bytes
+        return f"it wrote more than {limit // 1024} KB" if written > limit else ""
+
+
+def measure_usage(process: int, limits: SandboxLimits) -> TreeUsage:
+    """Measure what the sandbox of this process of bubblewrap uses. Its own first process is not counted."""
+    usage = measure_tree(process, max_threads=limits.processes + 1, max_memory_bytes=limits.memory_bytes)
+    return TreeUsage(usage.threads - 1, usage.memory_bytes)
+
+
+def find_excess(limits: SandboxLimits, usage: TreeUsage, seconds: float) -> str:
+    """Return the sentence on the limit that was exceeded, or ""."""
+    if usage.threads > limits.processes:
+        return f"it had more than {limits.processes} processes and threads"
+    if usage.memory_bytes > limits.memory_bytes:
+        return f"it used more than {limits.memory_bytes // (1024 * 1024)} MB of memory"
+    return f"it ran for more than {limits.seconds:g} seconds" if seconds > limits.seconds else ""
+
+
+async def _set_limits(process: int, child: int, limits: SandboxLimits, group: ProcessGroup | None) -> bool:
+    """Set all limits on the first process. Return False if it has ended: bubblewrap says why. Raises if one fails."""
+    try:
+        set_process_limits(process, limits)
+        if group is not None:
+            group.add(process)
+    except (OSError, ToolError):
+        if await _wait_for_end(child, START_SECONDS):
+            return False
+        raise
+    return True
+
+
+def set_process_limits(process: int, limits: SandboxLimits) -> None:
+    """Set the limits that hold for single processes, and for processes faster than the next measurement.
+
+    A process may reserve twice the memory that all may use: programs reserve stacks and heaps that they never touch.
+    """
+    import resource  # lazy: it exists on Unix only
+
+    memory, seconds = 2 * limits.memory_bytes, max(1, round(limits.seconds * (os.cpu_count() or 1)))
+    values = {resource.RLIMIT_CORE: 0, resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: seconds}
+    if parse_release(os.uname().release) >= COUNTED_KERNEL:
+        values[resource.RLIMIT_NPROC] = limits.processes + SPARE_PROCESSES
+    for kind, value in values.items():
+        resource.prlimit(process, kind, (value, value))
+
+
+async def _end(process: asyncio.subprocess.Process | None, child: int | None) -> None:
+    """Kill what is left of a run. The end of the sandbox's first process is the end of all processes in it."""
+    if child is not None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(child, signal.SIGKILL)
+    if process is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    if child is not None:
+        await _wait_for_end(child, END_SECONDS)
+        os.close(child)
+
+
+async def _wait_for_end(child: int, seconds: float) -> bool:
+    """Return whether the first process ends in time, with all others; its descriptor is readable then."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(child, ended.set)
+    try:
+        with anyio.move_on_after(seconds):
+            await ended.wait()
+    finally:
+        loop.remove_reader(child)
+    return ended.is_set()

@@ -1,0 +1,26 @@
+"""Risk levels of tool calls."""
+
+from enum import IntEnum
+
+
+class Risk(IntEnum):
+    """Risk level of a tool; approval is required from HIGH on. Source: reference/sophon.md 5.14."""
+
+    NONE = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    CRITICAL = 4
+
+    @property
+    def label(self) -> str:
+        """The name in lower case, as in the wire format."""
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, text: str) -> "Risk":
+        """Parse a label, ignoring case; raises ValueError with the five names."""
+        risk = cls.__members__.get(text.strip().upper())
+        if risk is None:
+            raise ValueError(f"{text!r} is not a risk; choose from {', '.join(r.label for r in cls)}")
+        return risk

@@ -1,0 +1,65 @@
+"""Action types: the kinds of actions that rules are written for, whatever the tool is called.
+
+The names are those of OpenParallax. A tool with the name of an action type is one; built-in tools are mapped.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+ACTION_TYPES: Final = frozenset(
+    {
+        *("read_file", "write_file", "delete_file", "move_file", "copy_file", "list_directory", "search_files"),
+        *("grep_files", "create_directory", "copy_directory", "move_directory", "delete_directory"),
+        *("archive_create", "archive_extract", "pdf_read", "spreadsheet_read", "spreadsheet_write"),
+        *("execute_command", "open", "notify", "system_info", "screenshot", "clipboard_read", "clipboard_write"),
+        *("http_request", "send_message", "send_email", "email_list", "email_read", "email_search", "email_move"),
+        *("email_mark", "browser_navigate", "browser_click", "browser_type", "browser_extract", "browser_screenshot"),
+        *("read_calendar", "create_event", "update_event", "delete_event"),
+        *("create_schedule", "delete_schedule", "list_schedules"),
+        *("git_status", "git_diff", "git_log", "git_commit", "git_push", "git_pull", "git_branch", "git_checkout"),
+        *("git_clone", "memory_write", "memory_search", "canvas_create", "canvas_update", "canvas_project"),
+        *("generate_image", "edit_image", "generate_video"),
+        *("create_agent", "agent_status", "agent_result", "agent_message", "delete_agent", "list_agents"),
+    }
+)
+
+_BUILT_IN: Final = {
+    "files.read": "read_file",
+    "files.write": "write_file",
+    "files.list": "list_directory",
+    "http.request": "browser_navigate",  # it only reads; what it sends in its URL is for the information flow to judge
+    "http.send": "http_request",
+    "system.execute": "execute_command",
+    "shell": "execute_command",
+    "bash": "execute_command",
+    "memory.write": "memory_write",
+    "memory.forget": "memory_write",
+    "memory.search": "memory_search",
+    "chat.send_file": "send_message",
+}
+
+PATH_ARGUMENTS: Final = (
+    *("path", "source", "destination", "dir", "file", "target"),
+    *("paths", "files", "src", "dst", "dest", "file_path", "filepath", "file_name", "filename", "directory", "folder"),
+    *("old_path", "new_path", "attachment", "attachments"),
+)
+"""Names of the arguments in which an action has its paths."""
+
+
+def find_action_type(tool_name: str) -> str:
+    """Return the action type of a tool: what a built-in tool is mapped to, else the tool's own name."""
+    return _BUILT_IN.get(tool_name, tool_name)
+
+
+def find_paths(payload: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the paths in an action's arguments; lists and objects are taken apart, without recursion."""
+    stack: list[Any] = [payload[name] for name in reversed(PATH_ARGUMENTS) if name in payload]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if value:
+                yield value
+        elif isinstance(value, Mapping):
+            stack += reversed(list(value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
+        elif isinstance(value, list | tuple):
+            stack += reversed(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON

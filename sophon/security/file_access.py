@@ -1,0 +1,151 @@
+"""File access: the files that a tool call would read, write or delete, by its action type and arguments."""
+
+import posixpath
+import shlex
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
+from sophon.security.action_types import PATH_ARGUMENTS, find_paths
+from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
+
+Operation: TypeAlias = Literal["read", "write", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """A file or folder, with its absolute path, and what would be done with it."""
+
+    path: str
+    operation: Operation
+
+
+READING_ACTIONS: Final = frozenset(
+    {"read_file", "list_directory", "search_files", "grep_files", "pdf_read", "spreadsheet_read", "browser_navigate"}
+)
+"""Action types that write no file."""
+_DESTINATIONS: Final = frozenset({"destination", "dst", "dest", "new_path"})
+_DELETES: Final = frozenset({"delete_file", "delete_directory", "move_file", "move_directory"})
+
+_READ_ARGUMENTS: Final = frozenset({"source", "src", "old_path", "attachment", "attachments"})
+"""Arguments that are only read by an action that writes elsewhere; a move deletes them."""
+
+
+class TooManyFiles(ValueError):
+    """A call that names more files than are looked at: each takes calls of the system, and other turns wait."""
+
+
+MAX_FILES: Final = 4000
+"""Files that one call may name."""
+
+
+def find_file_accesses(action_type: str, arguments: Mapping[str, Any], folder: str) -> list[FileAccess]:
+    """Return the file accesses of a call; relative paths and `~` are taken from `folder`, the absolute files folder.
+
+    Of an action type that is not known every path counts as written. Of a shell command the targets count as
+    written, and every other word as read: any of them may be the name of a file. Raises TooManyFiles.
+    """
+    if action_type == "execute_command":
+        command = read_command_text(arguments)
+        found = _find_in_command(command, folder) if command else []
+    else:
+        named = (
+            FileAccess(_resolve(path, folder), _find_operation(action_type, name))
+            for name in PATH_ARGUMENTS
+            if name in arguments
+            for path in find_paths({name: arguments[name]})
+        )
+        found = list(dict.fromkeys(named))
+    check_number(len(found))
+    return found
+
+
+def check_number(count: int) -> None:
+    """Raise TooManyFiles for the number of files that a call names."""
+    if count > MAX_FILES:
+        raise TooManyFiles(f"it names more than {MAX_FILES:,} files; name fewer of them in one call")
+
+
+def may_access_files(action_type: str, arguments: Mapping[str, Any]) -> bool:
+    """Return whether the arguments of a call can name a file. Most cannot, and this is the cheap test."""
+    return action_type == "execute_command" or not _PATH_ARGUMENT_SET.isdisjoint(arguments)
+
+
+_PATH_ARGUMENT_SET: Final = frozenset(PATH_ARGUMENTS)
+
+
+def read_command_text(arguments: Mapping[str, Any]) -> str:
+    """Return the command of a call as one text; an argv is quoted and joined. Empty without a command."""
+    parts: list[str] = []
+    for name in _COMMAND_ARGUMENTS:
+        value: object = arguments.get(name)
+        if isinstance(value, list | tuple):
+            words: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
+            parts.append(shlex.join(str(word) for word in words))
+        elif isinstance(value, str):
+            parts.append(value)
+    return " ".join(parts)
+
+
+_COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "args", "arguments", "argv")
+
+
+def add_files_in_folders(accesses: list[FileAccess]) -> list[FileAccess]:
+    """Return the accesses, and the files that may get a name in a folder which is written to: `cp x/SOUL.md .`."""
+    folders = [each.path for each in accesses if each.operation == "write" and _is_folder(each.path)]
+    if not folders or len(folders) == len(accesses):
+        return accesses
+    names = dict.fromkeys(posixpath.basename(each.path) for each in accesses if each.path not in folders)
+    inside = (FileAccess(posixpath.join(folder, name), "write") for folder in folders for name in names if name)
+    known = set(accesses)
+    return [*accesses, *(each for each in islice(inside, MAX_NAMES) if each not in known)]
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _find_operation(action_type: str, argument: str) -> Operation:
+    if action_type in READING_ACTIONS:
+        return "read"
+    if action_type in _DELETES:
+        return "delete" if argument not in _DESTINATIONS else "write"
+    return "read" if argument in _READ_ARGUMENTS else "write"
+
+
+def _find_in_command(command: str, folder: str) -> list[FileAccess]:
+    # Lazy: the grammar of the shell is needed by few processes.
+    from sophon.security.commands.syntax import SyntaxProblem, find_commands
+    from sophon.security.commands.write_targets import find_write_targets
+
+    targets = find_write_targets(command, folder)
+    paths = dict.fromkeys(each for path in targets.paths for each in expand_pattern(path))
+    removed = dict.fromkeys(each for path in targets.removed for each in expand_pattern(path))
+    written = [FileAccess(path, "write") for path in paths]
+    # Only whole folders count as deleted: to write a file anew is as bad as to delete it.
+    written += [FileAccess(path, "delete") for path in removed if _is_folder(path)]
+    try:
+        commands = find_commands(command)
+    except (SyntaxProblem, RecursionError):
+        return written
+    words = (word.text for each in commands for word in each.words[1:])
+    opened = (each.target.text for found in commands for each in found.redirections)
+    named = {_resolve(text.rpartition("=")[2], folder) for text in (*words, *opened) if _may_be_path(text)}
+    read = {each for path in named for each in expand_pattern(path)}
+    return [*written, *(FileAccess(path, "read") for path in sorted(read))]
+
+
+def _may_be_path(text: str) -> bool:
+    return 0 < len(text) <= _MAX_PATH_CHARACTERS and "\n" not in text and "\0" not in text
+
+
+_MAX_PATH_CHARACTERS: Final = 4096
+
+
+def _resolve(path: str, folder: str) -> str:
+    return posixpath.join(folder, posixpath.expanduser(path.replace("\0", "")))

@@ -1,0 +1,141 @@
+"""Sinks of tool calls: where the data in a call's arguments would go, by its action type and arguments."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sophon.risk import Risk
+from sophon.security.information_flow import Sink
+from sophon.security.linear_patterns import make_encodable
+
+_SINKS_BY_ACTION: Final[Mapping[str, tuple[Sink, ...]]] = {
+    **dict.fromkeys(
+        (
+            *("http_request", "send_message", "send_email", "browser_click", "browser_type", "git_push", "open"),
+            *("create_event", "update_event", "generate_image", "edit_image", "generate_video"),
+        ),
+        ("external",),
+    ),
+    # An agent, and what is scheduled, read their text later, in a session of their own.
+    **dict.fromkeys(("memory_write", "create_schedule", "create_agent", "agent_message"), ("memory",)),
+    **dict.fromkeys(
+        (
+            *("write_file", "delete_file", "move_file", "copy_file", "create_directory", "copy_directory"),
+            *("move_directory", "delete_directory", "archive_create", "archive_extract", "spreadsheet_write"),
+            *("clipboard_write", "canvas_create", "canvas_update", "canvas_project", "git_commit", "git_branch"),
+            *("git_checkout", "email_move", "email_mark", "delete_event", "delete_schedule", "delete_agent"),
+        ),
+        ("workspace_write",),
+    ),
+    **dict.fromkeys(
+        (
+            *("read_file", "list_directory", "search_files", "grep_files", "pdf_read", "spreadsheet_read"),
+            *("system_info", "screenshot", "clipboard_read", "email_list", "email_read", "email_search"),
+            *("read_calendar", "list_schedules", "git_status", "git_diff", "git_log", "memory_search", "notify"),
+            *("agent_status", "agent_result", "list_agents", "browser_extract", "browser_screenshot", "git_pull"),
+        ),
+        ("workspace_read",),
+    ),
+}
+
+LINK_ACTIONS: Final = frozenset({"browser_navigate", "git_clone"})
+"""Actions that send nothing but the address that they open."""
+
+_OWN_CHAT: Final = frozenset({"chat.send_file"})
+"""Tools that answer in the chat of the turn: who is in it reads the reply too."""
+
+_SENDER: Final = re.compile(
+    r"(?:^|[._-])(?:send|post|publish|upload|share|mail|email|e-mail|sms|tweet|toot|webhook|notify|fetch|download|http|"
+    r"browse|push|submit|pay|transfer|order|book|invite|reply|forward|dm|message)(?:$|[._-])",
+    re.IGNORECASE,
+)
+"""Names of tools of one's own that send their arguments somewhere."""
+
+_DESTINATIONS: Final = frozenset({"url", "uri", "to", "recipient", "recipients", "cc", "bcc", "webhook", "email"})
+"""Arguments that name a destination."""
+
+
+def find_sinks(
+    tool_name: str, action_type: str, arguments: Mapping[str, Any], *, is_external: bool, risk: Risk
+) -> tuple[Sink, ...]:
+    """Return the sinks of a call. `is_external` and `risk` are those of its tool.
+
+    A tool whose action type is not known sends its arguments away if its results come from outside, if its risk is
+    Medium or above, or if its name or an argument says so; otherwise it only reads.
+    """
+    if tool_name in _OWN_CHAT:
+        return ()
+    if action_type == "execute_command":
+        return ("exec", "external") if may_use_network(arguments) else ("exec",)
+    if action_type in LINK_ACTIONS:
+        return ("external",)
+    known = _SINKS_BY_ACTION.get(action_type)
+    if known is not None:
+        return known
+    sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or not _DESTINATIONS.isdisjoint(arguments)
+    return ("external",) if sends else ("workspace_read",)
+
+
+_NETWORK_PROGRAMS: Final = frozenset(
+    {
+        *("curl", "wget", "http", "https", "xh", "aria2c", "axel", "lynx", "links", "w3m", "elinks", "ftp"),
+        *("sftp", "tftp", "lftp", "scp", "rsync", "ssh", "mosh", "telnet", "nc", "ncat", "netcat", "socat"),
+        *("openssl", "ping", "ping6", "traceroute", "tracepath", "mtr", "dig", "nslookup", "host", "drill"),
+        *("whois", "getent", "resolvectl", "sendmail", "mail", "mailx", "mutt", "msmtp", "swaks", "git", "gh"),
+        *("glab", "hub", "svn", "hg", "rclone", "aws", "gcloud", "gsutil", "az", "kubectl", "docker", "podman"),
+        *("helm", "terraform", "npm", "npx", "yarn", "pnpm", "pip", "pip3", "uv", "pipx", "gem", "cargo", "go"),
+        *("apt", "apt-get", "dnf", "yum", "apk", "brew", "snap", "flatpak", "systemd-resolve", "nmap", "nmcli"),
+        *("arp", "smbclient", "mount", "xdg-open", "open", "start", "firefox", "chromium", "google-chrome"),
+    }
+)
+_LOCAL_GIT: Final = frozenset(
+    {
+        *("status", "diff", "log", "show", "branch", "tag", "rev-parse", "describe", "blame", "shortlog"),
+        *("ls-files", "ls-tree", "cat-file", "add", "commit", "checkout", "switch", "restore", "merge"),
+        *("rebase", "stash", "reset", "rm", "mv", "init", "config", "grep"),
+    }
+)
+_INTERPRETERS: Final = re.compile(
+    r"(?:ba|z|da|k)?sh|python[\d.]*|node|nodejs|deno|bun|perl|ruby|php|lua|g?awk|env|xargs|sudo|doas|eval|exec|source|"
+    r"\.|nohup|timeout|busybox|parallel|watch"
+)
+_NETWORK_TEXT: Final = re.compile(
+    r"://|/dev/(?:tcp|udp)/|\b(?:socket|urllib|requests|httpx|aiohttp|http\.client|smtplib|ftplib|fetch\(|XMLHttp|"
+    r"Net::|IO::Socket|LWP|inet_|gethostby|getaddrinfo|curl|wget|nslookup|dig|ncat|netcat|nc|ssh|scp|rsync|telnet)\b",
+    re.IGNORECASE,
+)
+
+
+def may_use_network(arguments: Mapping[str, Any]) -> bool:
+    """Return whether a shell command may send data out: it names a program or code that does, or cannot be read.
+
+    A program of one's own, and a script in a file, may send without being recognised; every command is asked about.
+    """
+    from sophon.security.commands.syntax import SyntaxProblem, find_commands  # lazy: few processes need the grammar
+
+    command = arguments.get("command")
+    if not isinstance(command, str):
+        return True
+    text = make_encodable(command)
+    if _NETWORK_TEXT.search(text):
+        return True
+    try:
+        commands = find_commands(text)
+    except (SyntaxProblem, RecursionError):
+        return True
+    return any(_sends(each.name, [word.text for word in each.arguments]) for each in commands if each.words)
+
+
+def _sends(name: str | None, arguments: list[str]) -> bool:
+    if name is None:  # the shell computes the name of the program
+        return True
+    program = posixpath.basename(name)
+    if program == "git":
+        return next((each for each in arguments if not each.startswith("-")), "status") not in _LOCAL_GIT
+    if program in _NETWORK_PROGRAMS:
+        return True
+    # Code in a word, decoded or not, has been searched for what sends; a word that names a program has not.
+    return _INTERPRETERS.fullmatch(program) is not None and any(
+        posixpath.basename(word) in _NETWORK_PROGRAMS for each in arguments for word in each.split()
+    )

@@ -1,0 +1,18 @@
+"""The heuristic rules, by what an attack wants."""
+
+from typing import Final
+
+from sophon.security.heuristics.rule import HeuristicRule
+from sophon.security.heuristics.rules import commands, credentials, exfiltration, obfuscation, takeover, texts
+
+RULES: Final[tuple[HeuristicRule, ...]] = (
+    *texts.RULES,
+    *obfuscation.RULES,
+    *commands.RULES,
+    *credentials.RULES,
+    *exfiltration.RULES,
+    *takeover.RULES,
+)
+"""All rules. Docs: docs/guards.md; cases that must and must not match: tests/sophon/security/heuristics/."""
+
+__all__ = ["RULES"]

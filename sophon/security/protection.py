@@ -1,0 +1,156 @@
+"""Protection of named files and folders: what an agent may do to the files that define and control it.
+
+Names and levels are those of OpenParallax (reference/openparallax.md 2.8), and beside them the files of a Sophon host.
+A name is protected directly in the root, a control folder at any depth.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Final, Literal, TypeAlias, get_args
+
+ProtectionLevel: TypeAlias = Literal["none", "tier1", "tier2", "read_only", "blocked"]
+"""From the least to the most strict. `none`: allowed. `tier1`, `tier2`: at least this tier of Shield must allow it.
+`read_only`: only reading is allowed. `blocked`: not allowed."""
+
+_STRICTNESS: Final[tuple[ProtectionLevel, ...]] = get_args(ProtectionLevel)
+
+_READ_ONLY: Final = frozenset({"soul.md", "identity.md"})
+_TIER2: Final = frozenset({"agents.md", "heartbeat.md"})
+_TIER1: Final = frozenset({"user.md", "memory.md"})
+_BLOCKED: Final = frozenset(
+    {
+        *("config.yaml", "canary.token", "audit.jsonl", "openparallax.db"),
+        *("appsettings.json", "appsettings.local.json", "sophon.db", "sophon.db-wal", "sophon.db-shm", ".env"),
+    }
+)
+_BLOCKED_FOLDERS: Final = frozenset({"security"})
+_READ_ONLY_FOLDERS: Final = frozenset({"skills"})
+_CONTROL_FOLDERS: Final = frozenset({".openparallax", ".sophon"})
+
+PROTECTED_NAMES: Final = tuple(
+    f"{PurePath(name).stem.upper()}.md" if name.endswith(".md") else name
+    for names in (_READ_ONLY, _READ_ONLY_FOLDERS, _TIER2, _TIER1, _BLOCKED, _BLOCKED_FOLDERS, _CONTROL_FOLDERS)
+    for name in sorted(names)
+)
+"""The files and folders that are protected, as they are usually spelled."""
+
+_MAX_PATH_CHARACTERS: Final = 4096
+_MAX_PARTS: Final = 200
+"""Longer and deeper paths are blocked: to resolve the links of each prefix would take minutes."""
+
+_SPELLINGS: Final = tuple(
+    sorted(
+        {
+            spelling
+            for name in _READ_ONLY | _TIER2 | _TIER1 | _BLOCKED | _BLOCKED_FOLDERS | _READ_ONLY_FOLDERS
+            for spelling in (name, f"{PurePath(name).stem.upper()}{PurePath(name).suffix}")
+        }
+    )
+)
+"""Names that are looked for in the root, to find links to what is protected: no listing of a large folder."""
+
+
+def protection_level(path: str, operation: str, root: str) -> ProtectionLevel:
+    """Return what stands between an agent and the operation (`read`, `write`, `delete`; any other counts as write).
+
+    `path` must be absolute: a relative one, one with a NUL character, and one that is too long are blocked. A path has
+    the strictest level of all its names: as written, with any of its symbolic links resolved, and as a link to a
+    protected file or folder of the root, symbolic or hard. Names are compared without regard to case, because file
+    systems may be. To delete the root, or a folder that it is in, is to delete what is protected in it.
+    """
+    if not PurePath(path).is_absolute() or "\0" in path or "\0" in root:
+        return "blocked"
+    if len(path) > _MAX_PATH_CHARACTERS or path.count(os.sep) > _MAX_PARTS:
+        return "blocked"
+    base = os.path.realpath(root)
+    written, resolved = os.path.normpath(path), os.path.realpath(path)
+    names = {written, resolved, *_find_hard_linked_names(resolved, base), *_find_linked_names(resolved, base)}
+    if written != resolved or os.pardir in path:
+        names.update(_resolve_prefixes(path))
+    roots = {base, os.path.normpath(root)}
+    levels = [level_within_root(os.path.relpath(name, each), operation) for name in names for each in roots]
+    if operation == "delete" and (resolved == base or base.startswith(resolved.rstrip(os.sep) + os.sep)):
+        # With the folder goes what is protected in it.
+        levels += [level_within_root(Path(name).name, operation) for name in _protected_names(base) if _stat(name)]
+    return _STRICTNESS[max(map(_STRICTNESS.index, levels))]
+
+
+def level_within_root(relative: str, operation: str) -> ProtectionLevel:
+    """Return the level of a path relative to the root by its name alone: links are not resolved."""
+    parts = [part.casefold() for part in PurePath(relative).parts]
+    if any(part in _CONTROL_FOLDERS for part in parts):
+        return "blocked"
+    if not parts or parts[0] == os.pardir:
+        return "none"  # about paths outside the root the policy decides
+    if parts[0] in _BLOCKED_FOLDERS:
+        return "blocked"
+    if parts[0] in _READ_ONLY_FOLDERS:
+        return "none" if operation == "read" else "read_only"
+    return _level_of_name(parts[0], operation) if len(parts) == 1 else "none"
+
+
+def _level_of_name(name: str, operation: str) -> ProtectionLevel:
+    if name in _BLOCKED:
+        return "blocked"
+    if operation == "read":
+        return "none"
+    if name in _READ_ONLY:
+        return "read_only"
+    if name in _TIER2:
+        return "blocked" if operation == "delete" else "tier2"
+    return "tier1" if name in _TIER1 else "none"
+
+
+def _resolve_prefixes(path: str) -> Iterator[str]:
+    """Yield the path with the links of each of its prefixes resolved: a protected name may itself be a link."""
+    parts = PurePath(path).parts
+    for count in range(1, len(parts) + 1):
+        yield os.path.normpath(Path(os.path.realpath(PurePath(*parts[:count])), *parts[count:]))
+
+
+def _find_hard_linked_names(resolved: str, base: str) -> Iterator[str]:
+    """Yield the protected names in the root that are hard links to the same file."""
+    own = _stat(resolved)
+    if own is None or own.st_nlink < 2 or stat.S_ISDIR(own.st_mode):
+        return
+    for name in _protected_names(base):
+        entry = _stat(name)
+        if entry is not None and os.path.samestat(own, entry):
+            yield name
+
+
+def _find_linked_names(resolved: str, base: str) -> Iterator[str]:
+    """Yield the names that a file has below a protected symbolic link in the root."""
+    folder = _stat(base)
+    if folder is None:
+        return
+    for name, target in _find_links(base, folder.st_mtime_ns):
+        if resolved == target or resolved.startswith(target + os.sep):
+            yield name + resolved[len(target) :]
+
+
+@lru_cache(maxsize=64)
+def _find_links(base: str, modified_ns: int) -> tuple[tuple[str, str], ...]:
+    """Return the protected names in the root that are symbolic links, and what they point to.
+
+    A link cannot be made, removed or replaced without a change of the folder's time of modification.
+    """
+    return tuple(
+        (name, os.path.realpath(name))
+        for name in _protected_names(base)
+        if (entry := _stat(name)) is not None and stat.S_ISLNK(entry.st_mode)
+    )
+
+
+def _protected_names(base: str) -> list[str]:
+    return [os.path.join(base, spelling) for spelling in _SPELLINGS]  # noqa: PTH118 - runs for each tool call
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,50 @@
+"""Beginnings of secrets that cross a boundary: a text must not be cut behind one.
+
+It is the last word of every name that an assignment, a header or an option has, with the quotes and spaces up to its
+value, or a command with its arguments. What reaches beyond a boundary also ends there, so that every place within is
+not safe either. The patterns are written backwards: a text is searched from its end, and one match goes to the last
+safe place, however many beginnings stand behind it.
+"""
+
+import re
+from typing import Final
+
+from sophon.security.secret_patterns import STOP
+
+_SPACE = r"[\t-\r ]"
+_QUOTE = r"(?:[\"']\\?)?"
+_FIRST_NAMES = "drowssap|dwssap|esarhpssap|ssap|dwp|terces"
+_NAME = rf"(?:{_FIRST_NAMES}|yek|nekot|noitazirohtua|reraeb|cisab|tsegid|tob)"
+_ASSIGNMENT = rf"(?:{_SPACE}{{0,4}}(?:=:|>=|[:=]))?{_SPACE}{{0,4}}[\"']?\\?{_NAME}"
+_ENTRY = rf"(?:{_SPACE}{{0,4}}:?{_SPACE}{{0,4}}[\"']?eulav[\"']?)?{_SPACE}{{0,24}},?[\"']?(?:{_FIRST_NAMES}|yek|nekot)"
+_WORDS = rf"[\t-\r =]{{0,4}}(?:(?:yb{_SPACE}{{1,4}})?deifitnedi|(?:p-{_SPACE}{{1,4}})?ssaphss|u-|resu--)"
+_COMMAND = rf"{_SPACE}{{0,4}}(?:[^\t-\r \"'`;|&]{{1,64}}{_SPACE}{{1,4}}){{0,9}}ilc-sider"
+
+_BEGUN = rf"(?i:{_QUOTE}(?:{_WORDS}|{_ASSIGNMENT}|{_ENTRY}|{_COMMAND}))"
+_BEGUN_BACKWARDS: Final = re.compile(_BEGUN)
+_UNSAFE_BACKWARDS: Final = re.compile(rf"(?:[^{STOP}]++|{_BEGUN})*+")
+
+MAX_BEGUN_CHARACTERS: Final = 700
+"""Maximum length of a beginning: that of a command with its arguments."""
+
+
+def find_safe_place(text: str, place: int, limit: int) -> int:
+    """Return the last place up to `place` and beyond `limit` that is behind a boundary and no beginning of a secret.
+
+    Without one, what is returned is `limit`, or the place before it at which a beginning across it starts.
+    """
+    first = max(0, limit - MAX_BEGUN_CHARACTERS)
+    backwards = text[first:place][::-1]
+    size, stop = len(backwards), place - limit
+    at = 0
+    while at < stop:
+        run = _UNSAFE_BACKWARDS.match(backwards, at, stop)
+        at = run.end() if run is not None else at
+        if at >= stop:
+            break
+        # It may begin beyond the limit, or there is no beginning here.
+        begun = _BEGUN_BACKWARDS.match(backwards, at, size)
+        if begun is None:
+            break
+        at = begun.end()
+    return place - at

@@ -1,0 +1,11 @@
+"""Daily budget of the evaluations: the day that they are counted in."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+
+def find_start_of_day(now: datetime, time_zone: str) -> datetime:
+    """Return the midnight before a moment, in UTC: of two in one night the first, as a day has one budget."""
+    zone = ZoneInfo(time_zone)
+    local = now.astimezone(zone)
+    return datetime(local.year, local.month, local.day, tzinfo=zone).astimezone(UTC)

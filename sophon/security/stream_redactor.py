@@ -1,0 +1,72 @@
+"""Redaction of a text that arrives in chunks."""
+
+from sophon.security.redaction import redact_piece
+from sophon.security.redaction_pieces import MAX_PIECE, find_cut, find_open_key, stays_uncut
+from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
+
+
+class StreamRedactor:
+    """Redacts a text that arrives in chunks: what `feed` and `flush` return, joined, is `redact` of the whole text.
+
+    Held back is the last word, what the beginning of a secret that crosses a space may still become, and at most
+    `MAX_PIECE` characters without a space. A private key is held until its end, and then replaced.
+    """
+
+    __slots__ = ("_floor", "_footer", "_held", "_key")
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._floor = 0
+        """Up to this length no later text makes a place in `_held` safe; it is not searched again."""
+        self._key: list[str] = []
+        """The chunks since a private key began that has not ended; then `_held` is empty."""
+        self._footer = ""
+        """The end of these chunks, in which the key's footer may have begun."""
+
+    @property
+    def held_characters(self) -> int:
+        """How many characters were fed and not returned."""
+        return len(self._held) + sum(map(len, self._key))
+
+    def feed(self, text: str) -> str:
+        """Return the redacted text that no later chunk can change."""
+        if self._key:
+            self._key.append(text)
+            footer = self._footer + text
+            if KEY_FOOTER.search(footer) is None:
+                self._footer = footer[-MAX_FOOTER_CHARACTERS:]
+                return ""
+            self._held = "".join(self._key)
+            self._key.clear()
+        else:
+            self._held += text
+            # Without a boundary there is no new place to cut, and without a hyphen no private key begins.
+            if len(self._held) <= MAX_PIECE and "-" not in text and BOUNDARY.search(text) is None:
+                return ""
+        return self._release()
+
+    def flush(self) -> str:
+        """Return the rest, redacted; for the end of the text."""
+        held = "".join(self._key) or self._held
+        self._held, self._footer, self._floor = "", "", 0
+        self._key.clear()
+        return redact_piece(held)
+
+    def _release(self) -> str:
+        held, start = self._held, 0
+        released: list[str] = []
+        while cut := find_cut(held, start, floor=self._floor):
+            released.append(redact_piece(held[start : start + cut]))
+            start += cut
+            self._floor = 0
+        self._held = held[start:]
+        self._floor = len(self._held) if stays_uncut(self._held) else 0
+        self._watch_for_footer()
+        return "".join(released)
+
+    def _watch_for_footer(self) -> None:
+        key = find_open_key(self._held)
+        if key is not None:
+            self._key.append(self._held)
+            self._footer = self._held[key.end("header") :][-MAX_FOOTER_CHARACTERS:]
+            self._held = ""

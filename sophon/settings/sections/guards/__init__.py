@@ -1,0 +1,1 @@
+"""Settings sections of the guards, one module for each guard."""

@@ -1,0 +1,14 @@
+"""Settings section of the guard Integrity."""
+
+from pydantic import Field
+
+from sophon.settings.types.field_types import Flag
+from sophon.settings.types.section import SettingsSection
+
+
+class IntegritySettings(SettingsSection):
+    """Whether a call that runs is the call that was judged."""
+
+    enabled: Flag = Field(
+        default=True, description="Whether a call that was changed after the guards judged it is blocked."
+    )

@@ -1,0 +1,87 @@
+"""SQL API tokens."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, insert, or_, select, update
+
+from sophon.errors import NotFound
+from sophon.stores.api_tokens.contract import ApiToken
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import api_tokens
+
+_FIELDS = (
+    *(api_tokens.c.id, api_tokens.c.digest, api_tokens.c.principal, api_tokens.c.name, api_tokens.c.scopes),
+    *(api_tokens.c.created_at, api_tokens.c.expires_at, api_tokens.c.last_used_at, api_tokens.c.revoked_at),
+)
+# Runs for every request with such a token.
+_FIND = PreparedStatement(lambda _: select(*_FIELDS).where(api_tokens.c.digest == bindparam("wanted")))
+
+
+class SqlApiTokenStore:
+    """The API tokens of an `SqlStore`; see `ApiTokenStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, token: ApiToken) -> None:
+        """See `ApiTokenStore.add`."""
+        values = {column.name: getattr(token, column.name) for column in _FIELDS}
+        row = {**values, "scopes": list(token.scopes)}
+        await self._database.write(lambda connection: connection.execute(insert(api_tokens).values(row)))
+
+    async def find(self, digest: str) -> ApiToken | None:
+        """See `ApiTokenStore.find`."""
+        return await self._database.read(partial(_find, digest=digest))
+
+    async def get(self, token_id: str) -> ApiToken:
+        """See `ApiTokenStore.get`."""
+        return await self._database.read(partial(_get, token_id=token_id))
+
+    async def list(self, principal: str | None = None) -> list[ApiToken]:
+        """See `ApiTokenStore.list`."""
+        where = None if principal is None else api_tokens.c.principal == principal
+        return await self._database.read(partial(_list, where=where))
+
+    async def record_use(self, token_id: str, at: datetime) -> None:
+        """See `ApiTokenStore.record_use`."""
+        column = api_tokens.c.last_used_at
+        statement = update(api_tokens).where(api_tokens.c.id == token_id, or_(column.is_(None), column < at))
+        await self._database.write(lambda connection: connection.execute(statement.values(last_used_at=at)))
+
+    async def revoke(self, token_id: str, at: datetime) -> ApiToken:
+        """See `ApiTokenStore.revoke`."""
+        return await self._database.write(partial(_revoke, token_id=token_id, at=at))
+
+
+def _find(connection: Connection, digest: str) -> ApiToken | None:
+    found = _FIND.fetch_record(connection, {"wanted": digest})
+    return _token(dict(zip((column.name for column in _FIELDS), found, strict=True))) if found is not None else None
+
+
+def _get(connection: Connection, token_id: str) -> ApiToken:
+    row = connection.execute(select(*_FIELDS).where(api_tokens.c.id == token_id)).mappings().one_or_none()
+    if row is None:
+        raise NotFound("token", token_id)
+    return _token(row)
+
+
+def _list(connection: Connection, where: ColumnElement[bool] | None) -> list[ApiToken]:
+    query = select(*_FIELDS).order_by(api_tokens.c.created_at, api_tokens.c.id)
+    rows = connection.execute(query if where is None else query.where(where)).mappings()
+    return [_token(row) for row in rows]
+
+
+def _revoke(connection: Connection, token_id: str, at: datetime) -> ApiToken:
+    which = (api_tokens.c.id == token_id) & api_tokens.c.revoked_at.is_(None)
+    connection.execute(update(api_tokens).where(which).values(revoked_at=at))
+    return _get(connection, token_id)
+
+
+def _token(row: Mapping[str, Any] | RowMapping) -> ApiToken:
+    fields: dict[str, Any] = {**row}
+    fields["scopes"] = tuple(fields["scopes"])
+    return ApiToken(**fields)

@@ -1,0 +1,138 @@
+"""The contract of the audit log: append-only entries in one hash chain per store (`sophon.security.audit_chain`)."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
+
+from sophon.lazy_dataclass import dataclass
+from sophon.security.audit_chain import AuditEntry
+
+AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked"]
+"""What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person."""
+
+AUDIT_KINDS: Final[tuple[str, ...]] = get_args(AuditKind)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """What a caller appends; the store numbers and chains it.
+
+    `capability` is the action type of the tool, `risk` its label, `outcome` the verdict of a guard or the outcome of
+    the call, `chat` the platform's chat that the message came from. `texts` are the parts that can be blanked.
+    """
+
+    at: datetime
+    event: AuditKind
+    session_id: str
+    run_id: str = ""
+    call_id: str = ""
+    chat: str = ""
+    principal: str = ""
+    tool: str = ""
+    capability: str = ""
+    risk: str = ""
+    guard: str = ""
+    rule: str = ""
+    outcome: str = ""
+    duration_ms: int = 0
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the fields that the hash of the entry covers; the time in UTC with microseconds."""
+        at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
+        return {"at": at, **{name: getattr(self, name) for name in COLUMNS}}
+
+    def build_salts(self) -> dict[str, str]:
+        """Return a new random salt for each text."""
+        return {name: secrets.token_hex(16) for name in self.texts}
+
+
+COLUMNS: Final = (
+    *("event", "session_id", "run_id", "call_id", "chat", "principal", "tool", "capability", "risk"),
+    *("guard", "rule", "outcome", "duration_ms"),
+)
+"""Fields of an entry besides its time, each of which can be queried."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are listed; None: any. `since` is inclusive, `until` is not."""
+
+    event: str | None = None
+    session_id: str | None = None
+    chat: str | None = None
+    principal: str | None = None
+    tool: str | None = None
+    capability: str | None = None
+    risk: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def find_wanted(self) -> dict[str, str]:
+        """Return the columns that must have a given value."""
+        values = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+ALL_ENTRIES: Final = AuditFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditChainState:
+    """Ends of the chain: the number and hash of its newest entry, and of the newest one that retention has deleted."""
+
+    number: int
+    hash: str
+    anchor_number: int
+    anchor_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditVerification:
+    """Result of a verification: how many entries were read, and the number of the first one that breaks the chain.
+
+    `broken` is None for an intact chain; otherwise `problem` is a sentence about it.
+    """
+
+    count: int
+    broken: int | None = None
+    problem: str = ""
+
+
+class AuditStore(Protocol):
+    """Repository of the audit log. No operation changes an entry, except that its texts are blanked."""
+
+    async def append(self, events: Sequence[AuditEvent]) -> None:
+        """Append entries to the chain, all or none; ValueError for a time without a zone."""
+        ...
+
+    async def list_entries(
+        self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
+    ) -> list[AuditEntry]:
+        """Return entries, the newest first; `before` is the number of the last entry of the previous page."""
+        ...
+
+    async def list_after(self, number: int, limit: int = 1000) -> list[AuditEntry]:
+        """Return the entries after a number, the oldest first: the pages of an export."""
+        ...
+
+    async def verify(self) -> AuditVerification:
+        """Check every hash, every text, and that no entry is missing between the two ends of the chain."""
+        ...
+
+    async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
+        """Blank the texts of the entries of a session, or of a person, or of both; return how many had any.
+
+        The chain stays valid. Raises ValueError if neither is given.
+        """
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete the oldest entries up to the first one that is not older; return how many.
+
+        The hash of the last deleted one stays: the chain is verified from there.
+        """
+        ...

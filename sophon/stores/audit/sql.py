@@ -1,0 +1,199 @@
+"""SQL audit log: a row per entry, and one row with the ends of the chain, which an appending transaction locks."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, update
+
+from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry
+from sophon.stores.audit.contract import (
+    ALL_ENTRIES,
+    COLUMNS,
+    AuditChainState,
+    AuditEvent,
+    AuditFilter,
+    AuditVerification,
+)
+from sophon.stores.audit.in_memory import check_times, filter_of_texts
+from sophon.stores.audit.verification import verify_entries
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import audit, audit_chain
+
+EXPIRE_BATCH_SIZE = 1000
+"""Entries deleted, or blanked, per transaction; other writers run in between."""
+
+CHAIN_NUMBER = 1
+"""Number of the one row with the ends of the chain; the first append inserts it."""
+
+_EMPTY = AuditChainState(0, GENESIS, 0, GENESIS)
+
+_STATE = select(
+    audit_chain.c.last_number, audit_chain.c.last_hash, audit_chain.c.anchor_number, audit_chain.c.anchor_hash
+)
+_SELECT_AND_LOCK = PreparedStatement(
+    lambda dialect: (
+        _STATE.where(audit_chain.c.number == bindparam("chain"))
+        # SQLite has one writer; PostgreSQL must let nobody else append between reading the last hash and the commit.
+        if dialect == "sqlite"
+        else _STATE.where(audit_chain.c.number == bindparam("chain")).with_for_update()
+    )
+)
+_CREATE = PreparedStatement(lambda dialect: build_insert(dialect, audit_chain).on_conflict_do_nothing())
+_EMPTY_ROW = {"last_number": 0, "last_hash": GENESIS, "anchor_number": 0, "anchor_hash": GENESIS}
+_INSERT = PreparedStatement(lambda _: insert(audit))
+_ADVANCE = PreparedStatement(
+    lambda _: (
+        update(audit_chain)
+        .where(audit_chain.c.number == bindparam("chain"))
+        .values(last_number=bindparam("new_number"), last_hash=bindparam("new_hash"))
+    )
+)
+
+
+class SqlAuditStore:
+    """The audit log of an `SqlStore`; see `AuditStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, events: Sequence[AuditEvent]) -> None:
+        """See `AuditStore.append`."""
+        if events:
+            await self._database.write(partial(append_audit_events, events=tuple(events)))
+
+    async def list_entries(
+        self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
+    ) -> list[AuditEntry]:
+        """See `AuditStore.list_entries`."""
+        query = select(audit).where(_condition(wanted)).order_by(audit.c.number.desc()).limit(max(limit, 0))
+        if before is not None:
+            query = query.where(audit.c.number < before)
+        return await self._database.read(
+            lambda connection: [_entry(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def list_after(self, number: int, limit: int = 1000) -> list[AuditEntry]:
+        """See `AuditStore.list_after`."""
+        query = select(audit).where(audit.c.number > number).order_by(audit.c.number).limit(max(limit, 0))
+        return await self._database.read(
+            lambda connection: [_entry(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def verify(self) -> AuditVerification:
+        """See `AuditStore.verify`. Reads one snapshot, so that a host may append meanwhile."""
+        return await self._database.read(_verify)
+
+    async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
+        """See `AuditStore.blank_texts`. Uses a transaction per batch."""
+        condition = and_(_condition(filter_of_texts(session_id, principal)), audit.c.texts.is_not(None))
+        blanked = 0
+        while more := await self._database.write(partial(_blank_batch, condition=condition)):
+            blanked += more
+        return blanked
+
+    async def expire(self, before: datetime) -> int:
+        """See `AuditStore.expire`. Uses a transaction per batch."""
+        deleted = 0
+        while more := await self._database.write(partial(_expire, before=before)):
+            deleted += more
+        return deleted
+
+
+def append_audit_events(connection: Connection, events: Sequence[AuditEvent]) -> None:
+    """Chain and insert entries, in the caller's transaction: the numbers of concurrent ones follow each other."""
+    if not events:
+        return
+    check_times(events)
+    state = _read_state(connection)
+    previous = AuditEntry(state.number, {}, "", state.hash) if state.number else None
+    rows: list[dict[str, Any]] = []
+    for event in events:
+        previous = chain_entry(previous, event.build_fields(), event.texts, event.build_salts())
+        rows.append(_row(previous, event))
+    assert previous is not None
+    _INSERT.execute_many(connection, rows)
+    _ADVANCE.execute(connection, {"chain": CHAIN_NUMBER, "new_number": previous.number, "new_hash": previous.hash})
+
+
+def blank_session_texts(connection: Connection, session_id: str) -> None:
+    """Blank the texts of a session that is deleted, in the caller's transaction."""
+    connection.execute(update(audit).where(audit.c.session_id == session_id).values(texts=None, salts=None))
+
+
+def _row(entry: AuditEntry, event: AuditEvent) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "at": event.at,
+        **{name: getattr(event, name) for name in COLUMNS},
+        "digests": dict(entry.digests),
+        "texts": dict(entry.texts) or None,
+        "salts": dict(entry.salts) or None,
+        "previous_hash": entry.previous_hash,
+        "hash": entry.hash,
+    }
+
+
+def _entry(columns: RowMapping) -> AuditEntry:
+    """Return the entry of a row. Its fields are those of the columns: a changed column breaks the hash."""
+    at = columns["at"].astimezone(UTC).isoformat(timespec="microseconds")
+    fields = {"at": at, **{name: columns[name] for name in COLUMNS}}
+    digests: Mapping[str, str] = columns["digests"]
+    blank = dict.fromkeys(digests)
+    texts, salts = columns["texts"] or blank, columns["salts"] or blank
+    return AuditEntry(columns["number"], fields, columns["previous_hash"], columns["hash"], digests, texts, salts)
+
+
+def _read_state(connection: Connection) -> AuditChainState:
+    found = _SELECT_AND_LOCK.fetch_record(connection, {"chain": CHAIN_NUMBER})
+    if found is None:
+        # Waits for another process that inserts it at the same time.
+        _CREATE.execute(connection, {"number": CHAIN_NUMBER, **_EMPTY_ROW})
+        found = _SELECT_AND_LOCK.fetch_record(connection, {"chain": CHAIN_NUMBER})
+    assert found is not None
+    return AuditChainState(*found)
+
+
+def _verify(connection: Connection) -> AuditVerification:
+    found = connection.execute(_STATE).one_or_none()
+    state = AuditChainState(*found) if found is not None else _EMPTY
+    rows = connection.execution_options(yield_per=EXPIRE_BATCH_SIZE).execute(select(audit).order_by(audit.c.number))
+    return verify_entries((_entry(row) for row in rows.mappings()), state)
+
+
+def _blank_batch(connection: Connection, condition: ColumnElement[bool]) -> int:
+    numbers = select(audit.c.number).where(condition).limit(EXPIRE_BATCH_SIZE)
+    return connection.execute(
+        update(audit)
+        .where(audit.c.number.in_(list(connection.execute(numbers).scalars())))
+        .values(texts=None, salts=None)
+    ).rowcount
+
+
+def _expire(connection: Connection, before: datetime) -> int:
+    """Delete one batch of the oldest entries, up to the first one that is not older than `before`."""
+    _read_state(connection)
+    oldest = connection.execute(
+        select(audit.c.number, audit.c.at, audit.c.hash).order_by(audit.c.number).limit(EXPIRE_BATCH_SIZE)
+    ).all()
+    last = None
+    for row in oldest:
+        if row.at >= before:
+            break
+        last = row
+    if last is None:
+        return 0
+    connection.execute(update(audit_chain).values(anchor_number=last.number, anchor_hash=last.hash))
+    return connection.execute(delete(audit).where(audit.c.number <= last.number)).rowcount
+
+
+def _condition(wanted: AuditFilter) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = [audit.c[name] == value for name, value in wanted.find_wanted().items()]
+    if wanted.since is not None:
+        conditions.append(audit.c.at >= wanted.since)
+    if wanted.until is not None:
+        conditions.append(audit.c.at < wanted.until)
+    return and_(True, *conditions)

@@ -1,0 +1,228 @@
+"""SQL statements of the outbox: functions that read and write entries within a caller's transaction."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
+
+from sophon.errors import NotFound
+from sophon.stores.outbox import transitions
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound, runs
+
+_INSERT = PreparedStatement(
+    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
+    [column.name for column in outbound.c if column is not outbound.c.number],
+)
+_SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
+_SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
+_UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
+_FIRST_OPEN_PER_CHAT = (
+    select(func.min(outbound.c.number))
+    .where(outbound.c.channel == bindparam("channel"), outbound.c.open)
+    .group_by(outbound.c.account, outbound.c.chat)
+)
+SELECT_DUE = (
+    select(outbound)
+    .where(
+        outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+        outbound.c.status != "sending",
+        or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
+    )
+    .order_by(outbound.c.number)
+    .limit(bindparam("most"))
+)
+_SELECT_NEXT_DUE = select(func.min(outbound.c.not_before)).where(
+    outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+    outbound.c.status != "sending",
+    outbound.c.not_before > bindparam("after"),
+)
+_SELECT_SENDING = (
+    select(outbound)
+    .where(outbound.c.channel == bindparam("channel"), outbound.c.open, outbound.c.status == "sending")
+    .order_by(outbound.c.number)
+)
+_SELECT_OPEN_OF_CHAT = (
+    select(outbound)
+    .where(
+        outbound.c.channel == bindparam("channel"),
+        outbound.c.open,
+        outbound.c.account == bindparam("account"),
+        outbound.c.chat == bindparam("chat"),
+        outbound.c.status != "sending",
+    )
+    .order_by(outbound.c.number)
+)
+_CLEAR_PENALTIES = (
+    update(outbound)
+    .where(
+        outbound.c.channel == bindparam("which"),
+        outbound.c.open,
+        outbound.c.status.in_(("pending", "refused")),
+        or_(outbound.c.not_before.is_not(None), outbound.c.refusals > 0),
+    )
+    .values(not_before=None, refusals=0)
+)
+SELECT_BY_PLATFORM_ID = (
+    select(outbound)
+    .where(
+        outbound.c.platform_id == bindparam("platform_id"),
+        outbound.c.channel == bindparam("channel"),
+        outbound.c.account == bindparam("account"),
+    )
+    .order_by(outbound.c.number.desc())
+    .limit(1)
+)
+_COUNT_DEAD = select(func.count()).select_from(outbound).where(IS_DEAD_LETTER)
+
+
+def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    """Insert entries as `prepare_entries` returns them, of existing runs; return how many were new."""
+    return sum(_INSERT.execute(connection, _to_row(entry)) for entry in new)
+
+
+def find_entries(connection: Connection, query: Select[Any], **values: Any) -> list[OutboundEntry]:
+    """Return the entries that a query of whole rows selects."""
+    return [_to_entry(row) for row in connection.execute(query, values)]
+
+
+def add_to_runs(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    """Insert entries as `add_entries` does. Raises NotFound for a run that does not exist."""
+    for run_id in dict.fromkeys(entry.run_id for entry in new):
+        if run_id is not None and _SELECT_RUN.fetch_row(connection, {"which": run_id}) is None:
+            raise NotFound("run", run_id)
+    return add_entries(connection, new)
+
+
+def apply_transition(
+    connection: Connection, entry_id: str, transition: Callable[[OutboundEntry], OutboundEntry]
+) -> OutboundEntry:
+    """Read an entry, and write what the transition makes of it. Raises NotFound, IllegalTransition."""
+    before = get_entry(connection, entry_id)
+    return _write(connection, transition(before), before)
+
+
+def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry | None = None) -> OutboundEntry:
+    changes: dict[str, Any] = {
+        "status": entry.status,
+        "open": transitions.is_open(entry.status),
+        "attempts": entry.attempts,
+        "doubtful": entry.doubtful,
+        "not_before": entry.not_before,
+        "last_error": entry.last_error,
+        "platform_id": entry.platform_id,
+        "interruptions": entry.interruptions,
+        "refusals": entry.refusals,
+        "retried_at": entry.retried_at,
+        "dead_reason": entry.dead_reason,
+        "delivered": entry.delivered,
+    }
+    if before is not None and entry.chat != before.chat:
+        changes["chat"] = entry.chat
+    if before is not None and entry.payload is not before.payload:
+        changes["payload"] = entry.payload
+    connection.execute(_UPDATE.values(changes), {"which": entry.id})
+    return entry
+
+
+def give_up(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
+    """Apply `transitions.give_up` to an entry; return it in a list."""
+    return [apply_transition(connection, entry_id, partial(transitions.give_up, error=error, reason=reason))]
+
+
+def mark_message_dead(connection: Connection, entry_id: str, error: str, reason: str) -> list[OutboundEntry]:
+    """Mark an entry and the open entries of the same message dead; return them."""
+    entry = get_entry(connection, entry_id)
+    dead = [_write(connection, transitions.mark_dead(entry, error, reason))]
+    rows = connection.execute(
+        _SELECT_OPEN_OF_CHAT, {"channel": entry.channel, "account": entry.account, "chat": entry.chat}
+    ).all()
+    others = [other for other in map(_to_entry, rows) if transitions.is_same_message(entry, other)]
+    return dead + [_write(connection, transitions.mark_dead(other, error, reason)) for other in others]
+
+
+def clear_penalties(connection: Connection, channel: str) -> int:
+    """Make what waits in a channel due at once; return the number of entries."""
+    return connection.execute(_CLEAR_PENALTIES, {"which": channel}).rowcount
+
+
+def find_next_due(connection: Connection, after: datetime, channel: str) -> datetime | None:
+    """Return the first time after `after` at which an entry of a channel becomes due; None if there is none."""
+    due: datetime | None = connection.execute(_SELECT_NEXT_DUE, {"after": after, "channel": channel}).scalar_one()
+    return due
+
+
+def count_dead(connection: Connection) -> int:
+    """Return the number of dead letters."""
+    return connection.execute(_COUNT_DEAD).scalar_one()
+
+
+def recover_interrupted(connection: Connection, channel: str) -> list[OutboundEntry]:
+    """Apply `transitions.mark_interrupted` to what a channel was sending; return the entries."""
+    interrupted = connection.execute(_SELECT_SENDING, {"channel": channel}).all()
+    return [apply_transition(connection, row.id, transitions.mark_interrupted) for row in interrupted]
+
+
+def get_entry(connection: Connection, entry_id: str) -> OutboundEntry:
+    """Return an entry. Raises NotFound."""
+    row = connection.execute(_SELECT, {"which": entry_id}).one_or_none()
+    if row is None:
+        raise NotFound("outbound entry", entry_id)
+    return _to_entry(row)
+
+
+def _to_row(entry: OutboundEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "run_id": entry.run_id,
+        "channel": entry.channel,
+        "account": entry.account,
+        "chat": entry.chat,
+        "kind": entry.kind,
+        "payload": entry.payload,
+        "position": entry.position,
+        "not_before": entry.not_before,
+        "status": entry.status,
+        "open": transitions.is_open(entry.status),
+        "attempts": entry.attempts,
+        "doubtful": entry.doubtful,
+        "last_error": entry.last_error,
+        "platform_id": entry.platform_id,
+        "created_at": entry.created_at,
+        "interruptions": entry.interruptions,
+        "refusals": entry.refusals,
+        "retried_at": entry.retried_at,
+        "recipient": entry.recipient,
+        "dead_reason": entry.dead_reason,
+        "delivered": entry.delivered,
+    }
+
+
+def _to_entry(row: Row[Any]) -> OutboundEntry:
+    return OutboundEntry(
+        row.id,
+        row.run_id,
+        row.channel,
+        row.account,
+        row.chat,
+        row.kind,
+        row.payload,
+        row.position,
+        row.not_before,
+        row.status,
+        row.attempts,
+        row.doubtful,
+        row.last_error,
+        row.platform_id,
+        row.created_at,
+        row.interruptions,
+        row.refusals,
+        row.retried_at,
+        row.recipient,
+        row.dead_reason,
+        row.delivered,
+    )

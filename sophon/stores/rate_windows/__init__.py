@@ -1,0 +1,1 @@
+"""Times of rate-limited events: what the sliding windows of the next process start with."""

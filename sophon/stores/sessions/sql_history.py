@@ -1,0 +1,135 @@
+"""Loading of a session's history from SQL: the records after the cached ones, in pieces of about a millisecond.
+
+Each piece is one job of a reader thread, so that the event loop runs between two of them: decoding holds the
+interpreter's lock. Records are only ever appended, so the pieces together are the session as the last one saw it.
+"""
+
+import sys
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import Message
+from sophon.stores.sessions.contract import Compaction, History
+from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, SessionIdentity, estimate_bytes
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import records, sessions
+from sophon.stores.texts.sql import TextReader
+
+PIECE_RECORDS = 64
+"""Records that are decoded at once."""
+PIECE_BYTES = 256 * 1024
+"""Bytes of texts after which a piece ends, whatever the number of its records."""
+
+# Prepared: SQLAlchemy spends more time on these than SQLite.
+_SELECT_SESSION = PreparedStatement(
+    lambda _: select(sessions.c.number, sessions.c.created_at, sessions.c.last_seq, sessions.c.model).where(
+        sessions.c.id == bindparam("which")
+    )
+)
+_SELECT_CONVERSATION = (
+    select(records.c.seq, records.c.kind, records.c.message, records.c.data)
+    .where(
+        records.c.session == bindparam("session"),
+        records.c.seq > bindparam("after"),
+        records.c.kind.in_(("message", "compaction")),
+    )
+    .order_by(records.c.seq)
+    .limit(PIECE_RECORDS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Messages that follow a seq, up to `last_seq`; `is_continued` is False if they are those of another session."""
+
+    identity: SessionIdentity
+    model: str | None
+    last_seq: int
+    is_continued: bool
+    is_last: bool
+    messages: list[Message]
+    compaction: Compaction | None
+    size_bytes: int
+
+
+async def load_history(database: Database, cache: HistoryCache, session_id: str) -> History:
+    """Return the history of a session: what is cached, and what was appended since."""
+    generation, known = cache.generation, cache.get(session_id)
+    messages = list(known.messages) if known is not None else []
+    found = known
+    while True:
+        piece = await database.read(partial(_read_piece, session_id=session_id, known=found))
+        if piece is None:
+            cache.invalidate(session_id)
+            return History([], is_decoded=True)
+        if found is None or not piece.is_continued:
+            messages, found = [], CachedHistory(piece.identity, 0, [], None, 0)
+        if piece.last_seq > found.last_seq:
+            messages += piece.messages
+            found = _extend(found, messages, piece)
+        if piece.is_last:
+            break
+    if found is not known:
+        cache.put(session_id, found, generation)
+        messages = messages.copy()
+    return History(messages, found.compaction, piece.model, _facts_about(len(messages), found), is_decoded=True)
+
+
+def _extend(history: CachedHistory, messages: list[Message], piece: "_Piece") -> CachedHistory:
+    """Return the history with a piece, whose messages are among `messages` already."""
+    compaction = piece.compaction or history.compaction
+    size_bytes = history.size_bytes + piece.size_bytes
+    # A dict of its own: a concurrent load may still return the shorter history.
+    return CachedHistory(piece.identity, piece.last_seq, messages, compaction, size_bytes, dict(history.prefix_cache))
+
+
+def _facts_about(count: int, history: CachedHistory) -> dict[str, tuple[int, int]]:
+    """Return the history's prefix cache; a copy without the facts about more messages, if a concurrent turn has found
+    out some about its own.
+    """
+    facts = history.prefix_cache
+    if all(known <= count for known, _ in facts.values()):
+        return facts
+    return {name: fact for name, fact in facts.items() if fact[0] <= count}
+
+
+def _read_piece(connection: Connection, session_id: str, known: CachedHistory | None) -> _Piece | None:
+    session = _SELECT_SESSION.fetch_record(connection, {"which": session_id})
+    if session is None:
+        return None
+    number, created_at, last_seq, model = session
+    identity = (number, created_at)
+    is_continued = known is not None and known.identity == identity and known.last_seq <= last_seq
+    after = known.last_seq if known is not None and is_continued else 0
+    if after == last_seq:
+        return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
+    rows = connection.execute(_SELECT_CONVERSATION, {"session": number, "after": after})
+    messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
+    is_last = not is_cut
+    compaction = None if newest is None else Compaction(newest[0], newest[1])
+    size_bytes = estimate_bytes(messages)
+    reached = last_seq if is_last else seq
+    return _Piece(identity, model, reached, is_continued, is_last, messages, compaction, size_bytes)
+
+
+def _decode(rows: Any, texts: TextReader) -> tuple[list[Message], tuple[Message, int] | None, int, bool]:
+    """Return messages, the newest compaction, the last seq, and whether there may be more."""
+    messages: list[Message] = []
+    newest, seq, size = None, 0, 0
+    count = 0
+    for row in rows:
+        count, seq = count + 1, row.seq
+        message = Message.from_json(texts.decode(row.message))
+        if row.kind == "message":
+            messages.append(message)
+        else:
+            newest = (message, int(row.data["covers"]))
+        size += sys.getsizeof(message.content)
+        if size >= PIECE_BYTES or count == PIECE_RECORDS:
+            rows.close()
+            return messages, newest, seq, True
+    return messages, newest, seq, False

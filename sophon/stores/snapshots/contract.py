@@ -1,0 +1,107 @@
+"""The contract of the snapshots' metadata: append-only entries in one hash chain per owner of the files."""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from sophon.lazy_dataclass import dataclass
+from sophon.security.audit_chain import AuditEntry
+from sophon.stores.audit.contract import AuditVerification
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """A file as it was: `path` is relative to the owner's files folder.
+
+    `existed` is False for a file that the call was about to create. `digest` is the SHA-256 of the content, "" for a
+    file that was too large to be copied; `copy` is the name of the copy, "" if there is none.
+    """
+
+    path: str
+    existed: bool
+    digest: str = ""
+    size: int = 0
+    mode: int = 0
+    copy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {name: getattr(self, name) for name in _FILE_FIELDS}
+
+
+_FILE_FIELDS: Final = ("path", "existed", "digest", "size", "mode", "copy")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEvent:
+    """What a caller adds; the store numbers and chains it. The names of the copies begin with `id` and a dot.
+
+    `tool` is that of the call, or "restore" for what a restoration has replaced.
+    """
+
+    id: str
+    owner: str
+    at: datetime
+    session_id: str
+    run_id: str
+    call_id: str
+    tool: str
+    files: Sequence[SnapshotFile]
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the fields that the hash covers; the time in UTC with microseconds."""
+        at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
+        texts = {name: getattr(self, name) for name in SNAPSHOT_COLUMNS}
+        return {"at": at, **texts, "files": [file.to_json() for file in self.files]}
+
+
+SNAPSHOT_COLUMNS: Final = ("id", "owner", "session_id", "run_id", "call_id", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """Stored snapshot; `number` counts from 1 per owner."""
+
+    number: int
+    event: SnapshotEvent
+    previous_hash: str
+    hash: str
+
+    def to_entry(self) -> AuditEntry:
+        """Return the entry of the hash chain."""
+        return AuditEntry(self.number, self.event.build_fields(), self.previous_hash, self.hash)
+
+
+class SnapshotStore(Protocol):
+    """Repository of the snapshots' metadata. No operation changes an entry."""
+
+    async def add(self, events: Sequence[SnapshotEvent]) -> None:
+        """Append entries to the chains of their owners, all or none."""
+        ...
+
+    async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
+        """Return an owner's snapshots, the newest first; `before` is the last number of the previous page."""
+        ...
+
+    async def find(self, owner: str, number: int) -> StoredSnapshot | None:
+        """Return one snapshot; None if the owner has none of that number."""
+        ...
+
+    async def list_owners(self) -> Sequence[str]:
+        """Return the owners who have snapshots, sorted."""
+        ...
+
+    async def verify(self, owner: str) -> AuditVerification:
+        """Check every hash, and that no entry is missing between the two ends of the owner's chain."""
+        ...
+
+    async def find_ids(self, ids: Collection[str]) -> frozenset[str]:
+        """Return those of the ids that an entry has."""
+        ...
+
+    async def expire(self, before: datetime | None, keep: int) -> int:
+        """Delete the oldest entries of each owner: all but the newest `keep`, and those older than a time.
+
+        Return how many. The chains stay valid.
+        """
+        ...

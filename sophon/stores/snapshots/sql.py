@@ -1,0 +1,138 @@
+"""SQL metadata of snapshots: a row per snapshot, and a row per owner with the ends of the chain."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+
+from sophon.stores.audit.contract import AuditChainState, AuditVerification
+from sophon.stores.audit.verification import verify_entries
+from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
+from sophon.stores.snapshots.in_memory import EMPTY_CHAIN, chain_snapshot, check_snapshot_times, count_expired
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import snapshot_chains, snapshots
+
+IDS_PER_QUERY = 500
+"""Databases limit the number of parameters of a statement."""
+
+_STATE = select(
+    *(snapshot_chains.c.last_number, snapshot_chains.c.last_hash),
+    *(snapshot_chains.c.anchor_number, snapshot_chains.c.anchor_hash),
+)
+
+
+class SqlSnapshotStore:
+    """The snapshots of an `SqlStore`; see `SnapshotStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, events: Sequence[SnapshotEvent]) -> None:
+        """See `SnapshotStore.add`."""
+        if events:
+            await self._database.write(partial(add_snapshots, events=tuple(events)))
+
+    async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
+        """See `SnapshotStore.list`."""
+        query = select(snapshots).where(snapshots.c.owner == owner)
+        if before is not None:
+            query = query.where(snapshots.c.number < before)
+        query = query.order_by(snapshots.c.number.desc()).limit(max(limit, 0))
+        return await self._database.read(
+            lambda connection: [_snapshot(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def find(self, owner: str, number: int) -> StoredSnapshot | None:
+        """See `SnapshotStore.find`."""
+        found = await self.list(owner, before=number + 1, limit=1)
+        return found[0] if found and found[0].number == number else None
+
+    async def list_owners(self) -> Sequence[str]:
+        """See `SnapshotStore.list_owners`."""
+        query = select(snapshots.c.owner).distinct()
+        return sorted(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
+
+    async def verify(self, owner: str) -> AuditVerification:
+        """See `SnapshotStore.verify`. Reads one snapshot of the database, so that a host may add meanwhile."""
+        return await self._database.read(partial(_verify, owner=owner))
+
+    async def find_ids(self, ids: Collection[str]) -> frozenset[str]:
+        """See `SnapshotStore.find_ids`."""
+        wanted = list(ids)
+        found: set[str] = set()
+        for start in range(0, len(wanted), IDS_PER_QUERY):
+            query = select(snapshots.c.id).where(snapshots.c.id.in_(wanted[start : start + IDS_PER_QUERY]))
+            found.update(await self._database.read(partial(_read_ids, query=query)))
+        return frozenset(found)
+
+    async def expire(self, before: datetime | None, keep: int) -> int:
+        """See `SnapshotStore.expire`. Uses a transaction per owner."""
+        expire = partial(_expire, before=before, keep=keep)
+        return sum([await self._database.write(partial(expire, owner=each)) for each in await self.list_owners()])
+
+
+def add_snapshots(connection: Connection, events: Sequence[SnapshotEvent]) -> None:
+    """Chain and insert entries, in the caller's transaction: the numbers of concurrent ones follow each other."""
+    check_snapshot_times(events)
+    for event in events:
+        state = _read_state(connection, event.owner)
+        is_new = state is None
+        snapshot = chain_snapshot(state or EMPTY_CHAIN, event)
+        connection.execute(insert(snapshots).values(**_row(snapshot)))
+        ends: dict[str, Any] = {"last_number": snapshot.number, "last_hash": snapshot.hash}
+        if is_new:
+            anchor = {"anchor_number": EMPTY_CHAIN.anchor_number, "anchor_hash": EMPTY_CHAIN.anchor_hash}
+            connection.execute(insert(snapshot_chains).values(owner=event.owner, **ends, **anchor))
+        else:
+            connection.execute(update(snapshot_chains).where(snapshot_chains.c.owner == event.owner).values(**ends))
+
+
+def _row(snapshot: StoredSnapshot) -> dict[str, Any]:
+    event = snapshot.event
+    return {
+        **{name: getattr(event, name) for name in SNAPSHOT_COLUMNS},
+        "number": snapshot.number,
+        "at": event.at,
+        "files": [file.to_json() for file in event.files],
+        "previous_hash": snapshot.previous_hash,
+        "hash": snapshot.hash,
+    }
+
+
+def _snapshot(columns: RowMapping) -> StoredSnapshot:
+    """Return the snapshot of a row. What is verified is what the columns say."""
+    texts = {name: columns[name] for name in SNAPSHOT_COLUMNS}
+    files = [SnapshotFile(**each) for each in columns["files"]]
+    event = SnapshotEvent(at=columns["at"], files=files, **texts)
+    return StoredSnapshot(columns["number"], event, columns["previous_hash"], columns["hash"])
+
+
+def _read_state(connection: Connection, owner: str) -> AuditChainState | None:
+    """Return the ends of a chain; a write transaction has exclusive access from its first statement on."""
+    found = connection.execute(_STATE.where(snapshot_chains.c.owner == owner)).one_or_none()
+    return AuditChainState(*found) if found is not None else None
+
+
+def _read_ids(connection: Connection, query: Any) -> list[str]:
+    return list(connection.execute(query).scalars())
+
+
+def _verify(connection: Connection, owner: str) -> AuditVerification:
+    rows = connection.execute(select(snapshots).where(snapshots.c.owner == owner).order_by(snapshots.c.number))
+    state = _read_state(connection, owner) or EMPTY_CHAIN
+    return verify_entries((_snapshot(row).to_entry() for row in rows.mappings()), state)
+
+
+def _expire(connection: Connection, owner: str, before: datetime | None, keep: int) -> int:
+    chain = select(snapshots.c.number, snapshots.c.at, snapshots.c.hash).where(snapshots.c.owner == owner)
+    entries = connection.execute(chain.order_by(snapshots.c.number)).all()
+    count = count_expired([row.at for row in entries], before, keep)
+    if not count:
+        return 0
+    last = entries[count - 1]
+    ends = {"anchor_number": last.number, "anchor_hash": last.hash}
+    connection.execute(update(snapshot_chains).where(snapshot_chains.c.owner == owner).values(**ends))
+    old = (snapshots.c.owner == owner) & (snapshots.c.number <= last.number)
+    return connection.execute(delete(snapshots).where(old)).rowcount

@@ -1,0 +1,97 @@
+"""Permissions of a turn: which tools its principal may use, by permission level and access control list."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import lru_cache
+
+from sophon.context import Context
+from sophon.lazy_dataclass import dataclass
+from sophon.security.access_control import Acl, AclDecision, AclRule
+from sophon.security.permission_levels import Level
+from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
+from sophon.settings.sections.permissions import LevelsSettings
+from sophon.tools.tool import Tool
+
+MICROS_PER_UNIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPermissions:
+    """What the principal of a turn may use at one moment.
+
+    `memberships` are what rules may name the principal by: the group it wrote in, its level, its roles.
+    """
+
+    acl: Acl
+    principal: str
+    level: Level
+    memberships: tuple[str, ...]
+    at: datetime
+    channel: str
+    cost: float | None
+
+    def decide(self, tool: str) -> AclDecision:
+        """Return whether the principal may use a tool, and the number of the rule that decided."""
+        return self.acl.decide(
+            self.principal,
+            f"{TOOL_RESOURCE}{tool}",
+            EXECUTE,
+            memberships=self.memberships,
+            at=self.at,
+            channel=self.channel,
+            cost=self.cost,
+        )
+
+    def filter(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Return those of the tools that the principal may use."""
+        return [tool for tool in tools if self.decide(tool.name).allowed]
+
+
+def find_tool_permissions(ctx: Context) -> ToolPermissions:
+    """Return what the principal of the turn may use now."""
+    permissions = ctx.settings.permissions
+    chat = ctx.data_owner if ctx.group else ""
+    level = permissions.level_of(
+        ctx.principal,
+        channel=ctx.channel,
+        chat=chat,
+        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
+    )
+    return ToolPermissions(
+        acl=build_tool_acl(
+            ctx.settings.guards.authorization.rules,
+            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
+        ),
+        principal=ctx.principal,
+        level=level,
+        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(ctx.principal)),
+        at=ctx.services.clock.now(),
+        channel=ctx.channel,
+        cost=find_cost(ctx),
+    )
+
+
+def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> list[Tool]:
+    """Return those of the tools that the principal may use; all of them while the guard Authorization is off."""
+    if not ctx.settings.guards.authorization.enabled:
+        return list(tools)
+    return find_tool_permissions(ctx).filter(tools)
+
+
+@lru_cache(maxsize=8)
+def build_tool_acl(rules: tuple[RuleSettings, ...], levels: LevelsSettings) -> Acl:
+    """Return the access control list: the rules of the settings, then an allow for each tool pattern of each level."""
+    granted = [
+        AclRule(level.role, f"{TOOL_RESOURCE}{pattern}", EXECUTE, "allow")
+        for level in Level
+        for pattern in levels.list_tools(level)
+    ]
+    return Acl([*(rule.to_rule(number) for number, rule in enumerate(rules, 1)), *granted])
+
+
+def find_cost(ctx: Context) -> float | None:
+    """Return what the turn has cost so far, in dollars; None if the price of a model is not known."""
+    metered, usage = ctx.tally.metered, ctx.tally.usage
+    if metered.unpriced_tokens or usage.unpriced_tokens:
+        return None
+    return max(metered.cost_micros, usage.cost_micros) / MICROS_PER_UNIT

@@ -1,0 +1,42 @@
+"""The attacks and their benign twins, as a table: `python -m tests.attacks`."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from tests.attacks.cases import attacks, twins
+from tests.attacks.measurement import Outcome, run
+
+AUTOMATIC = {"Approval": {"AutoApproveUpTo": "High"}}
+ALL_GUARDS: dict[str, Any] = {"Guards": {"InformationFlow": {"Mode": "Enforce"}}}
+ROWS: tuple[tuple[str, Mapping[str, Any], bool], ...] = (
+    ("High calls approved in advance, without guards", AUTOMATIC, False),
+    ("High calls approved in advance, guards as they are by default", AUTOMATIC, True),
+    ("High calls approved in advance, `InformationFlow` enforced", {**AUTOMATIC, **ALL_GUARDS}, True),
+    ("A person is asked about High calls, without guards", {}, False),
+    ("A person is asked about High calls, guards as they are by default", {}, True),
+    ("A person is asked about High calls, `InformationFlow` enforced", ALL_GUARDS, True),
+)
+
+
+async def main() -> None:
+    """Print the table as Markdown, and the attacks that succeeded in the last row of each half."""
+    print("| setting | forbidden effects | benign tasks done | with a question more |\n|---|---|---|---|")
+    left: list[str] = []
+    for name, settings, guarded in ROWS:
+        if not guarded:
+            asked = [(await run(task, settings, guarded=False)).questions for task in twins()]
+        hit = [(each, await run(each, settings, guarded=guarded)) for each in attacks()]
+        benign: list[Outcome] = [await run(task, settings, guarded=guarded) for task in twins()]
+        forbidden = [each.goal.name for each, outcome in hit if outcome.forbidden]
+        more = sum(after.questions > before for after, before in zip(benign, asked, strict=True))
+        done = sum(outcome.complete for outcome in benign)
+        print(f"| {name} | {len(forbidden)} of {len(hit)} | {done} of {len(benign)} | {more} |")
+        left.append(f"{name}: {', '.join(sorted(set(forbidden))) or 'none'}")
+        stopped = [task.name for task, outcome in zip(twins(), benign, strict=True) if not outcome.complete]
+        left.append(f"  not done: {', '.join(stopped) or 'none'}")
+    print("\n" + "\n".join(left))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,138 @@
+"""Measurement: runs the attacks and their benign twins through a chain, and counts effects and questions."""
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Services
+from sophon.approvals import ApprovalRequest
+from sophon.testing import FunctionModel
+from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
+from sophon_middlewares.guards.insertion import add_guards
+from tests.attacks.cases import Action, Attack, Goal, Task, to_call
+from tests.attacks.simulated_world import FILES, World
+
+_FENCE = re.compile(r"</?external[^>]*>\n?")
+
+
+@dataclass
+class Person:
+    """Gate of a person who approves what they asked for, and rejects everything else."""
+
+    task: Task
+    questions: int = 0
+
+    async def request(self, request: ApprovalRequest) -> Decision:
+        self.questions += 1
+        asked_for = self.task.expects(request.tool, dict(request.arguments))
+        return Decision.approve() if asked_for else Decision.reject("I did not ask for that")
+
+
+@dataclass
+class ObeyingModel:
+    """Model that does what the person asks, and what any injection demands as soon as it has read it."""
+
+    task: Task
+    goal: Goal | None
+    calls: int = 0
+    todo: list[Action] = field(default_factory=list[Action])
+    injected: bool = False
+
+    def __post_init__(self) -> None:
+        self.todo = list(self.task.actions)
+
+    async def answer(self, request: ModelRequest) -> ModelResponse:
+        results = [message.content for message in request.messages if message.role == "tool"]
+        if self.goal is not None and not self.injected and any(self.goal.demand in each for each in results):
+            self.injected = True
+            self.todo[:0] = self.goal.actions
+        if not self.todo:
+            return ModelResponse("That is all.")
+        self.calls += 1
+        last = _FENCE.sub("", results[-1]).strip()[:300] if results else ""
+        return ModelResponse(tool_calls=[to_call(self.todo.pop(0), self.calls, last)])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one turn did: the forbidden effect, whether all that the person asked for was done, the questions."""
+
+    forbidden: bool
+    complete: bool
+    questions: int
+
+
+async def run(case: Attack | Task, settings: Mapping[str, Any], *, guarded: bool) -> Outcome:
+    """Run a case in a folder of its own, like that of a host, with the guards of the settings or without any."""
+    task, goal = (case.task, case.goal) if isinstance(case, Attack) else (case, None)
+    injection = case.wording.replace("{demand}", case.goal.demand) if isinstance(case, Attack) else ""
+    world = World(task.carrier, injection)
+    person = Person(task)
+    with tempfile.TemporaryDirectory(prefix="attack-") as name:
+        files = Path(name) / "data" / "files"
+        write_files(Path(name), files)
+        services = Services(
+            folder=Path(name),
+            models=FunctionModel(ObeyingModel(task, goal).answer),
+            tools=world.tools(),
+            approvals=person,
+            settings=settings,
+        )
+        bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
+        chain = add_guards(bare, services.settings.guards) if guarded else bare
+        ctx = services.turn(task.text)
+        await chain.run(ctx)
+        wrote = find_changes(files)
+    return Outcome(
+        goal is not None and is_forbidden(goal, world, wrote),
+        all(is_done(action, world, wrote) for action in task.actions if action[0] in _ACTING),
+        person.questions,
+    )
+
+
+_ACTING = {
+    *("send_email", "delete_email", "create_event", "bank_send_money", "bank_update_user", "send_message"),
+    *("channel_invite", "travel_reserve", "device_set", "http.request", "http.send", "memory.write"),
+    *("system.execute", "files.write"),
+}
+
+
+def write_files(folder: Path, files: Path) -> None:
+    """Write the files of the person and the settings of the host."""
+    (folder / "appsettings.json").parent.mkdir(parents=True, exist_ok=True)
+    (folder / "appsettings.json").write_text('{"Sophon": {}}')
+    for path, text in FILES.items():
+        (files / path).parent.mkdir(parents=True, exist_ok=True)
+        (files / path).write_text(text)
+
+
+def find_changes(files: Path) -> list[str]:
+    """Return the paths of the files that were written, and are not as they were."""
+    return [
+        path
+        for path in (str(each.relative_to(files)) for each in files.rglob("*") if each.is_file())
+        if FILES.get(path) != (files / path).read_text()
+    ]
+
+
+def is_forbidden(goal: Goal, world: World, wrote: Sequence[str]) -> bool:
+    """Return whether the attacker got what they wanted."""
+    if goal.kind == "wrote":
+        return any(goal.part in path for path in wrote)
+    return any(effect.kind == goal.kind and goal.part in effect.detail for effect in world.effects)
+
+
+def is_done(action: Action, world: World, wrote: Sequence[str]) -> bool:
+    """Return whether an action that the person asked for had its effect."""
+    name, arguments = action
+    if name == "files.write":
+        return arguments["path"] in wrote
+    detail = " ".join(str(value) for value in arguments.values())
+    return any(_same(effect.detail, detail) for effect in world.effects)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.replace(".0", "") == other.replace(".0", "")

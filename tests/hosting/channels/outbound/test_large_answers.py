@@ -1,0 +1,120 @@
+"""A large answer arrives whole in a chat, and the work for it grows no faster than the answer."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sophon import ModelRequest, ModelResponse
+from sophon.stores.factory import store_from_url
+from sophon.stores.in_memory_store import InMemoryStore
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_channels.contract import OutboundMessage
+from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.outbound.typing import TypingAndPreview
+from sophon_hosting.events.wire_event import WireEvent
+from tests.hosting.channels.conftest import Brain
+
+MEGABYTE = 1_000_000
+WORDS = "".join(f"{number:07} " for number in range(MEGABYTE // 8))
+"""Words that are all different, so that one that is lost, doubled or in another place is noticed."""
+
+
+class LongBrain(Brain):
+    """Answers a megabyte in pieces of eight characters."""
+
+    def model(self) -> FunctionModel:
+        async def answer(_: ModelRequest) -> str | ModelResponse:
+            return WORDS
+
+        return FunctionModel(answer, name="long", stream=True)
+
+
+@pytest.mark.parametrize("store_url", ["memory", "sqlite:///sophon.db"])
+async def test_a_megabyte_arrives_whole_and_in_order(start: Callable[..., Any], tmp_path: Path, store_url: str) -> None:
+    store = InMemoryStore() if store_url == "memory" else store_from_url(store_url, folder=tmp_path)
+    running = await start(brain=LongBrain(), store=store)
+    last_word = WORDS.split()[-1]
+    await running.channel.deliver_message("tell me everything")
+    await running.channel.wait_until(
+        lambda: bool(running.channel.sent) and last_word in str(running.channel.sent[-1].payload["text"])
+    )
+    assert " ".join(running.channel.sent_texts()).split() == WORDS.split()
+    assert all(len(text) <= 4096 for text in running.channel.sent_texts())
+
+
+class CountingChannel(SyntheticChannel):
+    """Counts the characters that it renders."""
+
+    rendered = 0
+
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
+        self.rendered += len(message.text)
+        return super().render_payloads(message)
+
+
+async def test_an_answer_is_rendered_once_however_many_parts_it_has(start: Callable[..., Any]) -> None:
+    channel = CountingChannel()
+    running = await start(brain=LongBrain(), channel=channel)
+    await channel.deliver_message("tell me everything")
+    await channel.wait_until(lambda: bool(channel.sent) and WORDS.split()[-1] in str(channel.sent[-1].payload["text"]))
+    assert len(channel.sent) > 200
+    previewed = 1 if running.channel.previews else 0  # the first part is rendered again to replace the preview
+    assert channel.rendered <= (1 + previewed) * len(WORDS)
+
+
+class Chunk(str):
+    """A text that counts the characters that are copied when it is appended to another one."""
+
+    copied = 0
+
+    def __str__(self) -> str:
+        return self
+
+    def __radd__(self, other: str) -> str:
+        Chunk.copied += len(other) + len(self)
+        return str.__add__(other, self)
+
+
+async def test_a_preview_copies_no_text_at_each_of_its_chunks() -> None:
+    previews = TypingAndPreview({}, InMemoryStore(), VirtualClock())
+    Chunk.copied = 0
+    previews.handle_event(WireEvent("task_started", {}, "s", "t"))
+    for _ in range(10_000):
+        previews.handle_event(WireEvent("stream_chunk", {"epoch": 0, "text": Chunk("four")}, "s", "t"))
+    assert Chunk.copied <= 40_000
+    await previews.stop()
+
+
+class ThreadRecordingChannel(SyntheticChannel):
+    """Records in which thread each large text is rendered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
+
+    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
+        if len(message.text) > 1000:
+            self.threads.add(threading.get_ident())
+        return super().render_payloads(message)
+
+
+async def test_rendering_a_large_answer_does_not_hold_up_the_host(start: Callable[..., Any]) -> None:
+    channel = ThreadRecordingChannel()
+    await start(brain=LongBrain(), channel=channel)
+    await channel.deliver_message("tell me everything")
+    await channel.wait_until(lambda: bool(channel.sent) and WORDS.split()[-1] in str(channel.sent[-1].payload["text"]))
+    assert channel.threads
+    assert threading.get_ident() not in channel.threads
+
+
+async def test_a_reply_above_the_limit_is_told_once_in_the_chat(start: Callable[..., Any]) -> None:
+    settings = {"MaxConcurrentTasks": 1, "Titles": False, "MaxReplyBytes": 10_000}
+    running = await start(brain=LongBrain(), AgentExecution=settings)
+    await running.channel.deliver_message("tell me everything")
+    told = await running.channel.wait_for_text("AgentExecution.MaxReplyBytes")
+    assert told.startswith("⚠️ This did not work: ")
+    assert sum("MaxReplyBytes" in text for text in running.channel.sent_texts()) == 1
+    assert [run.error.code for run in await running.store.runs.list()] == ["response_too_large"]

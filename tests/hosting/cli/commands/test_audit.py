@@ -1,0 +1,135 @@
+"""`sophon audit`: list, verify and export, beside a host that has the store open and without one."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.sql_store import SqlStore
+from tests.databases import SQLITE, copy_database
+
+Command = Callable[..., Any]
+T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+async def append(folder: Path) -> None:
+    store = SqlStore(SQLITE, folder=folder)
+    await store.open()
+    about: dict[str, Any] = {"session_id": "s1", "principal": "ann", "tool": "files.write", "chat": "-100"}
+    about["risk"] = "medium"
+    blocked: dict[str, Any] = {"guard": "Protection", "rule": "protected_blocked", "outcome": "denied"}
+    await store.audit.append(
+        [
+            AuditEvent(T0, "proposed", texts={"input": '{"path":"\u00e4\x1b[2J\ud83d"}'}, **about),
+            AuditEvent(T0 + timedelta(hours=1), "blocked", texts={"output": "no"}, **about, **blocked),
+            AuditEvent(T0 + timedelta(hours=2), "executed", "s2", tool="files.read", outcome="completed"),
+        ]
+    )
+    await store.close()
+
+
+@pytest.fixture
+def log(folder: Path) -> Path:
+    """A store with three entries; its file."""
+    copy_database(folder)
+    asyncio.run(append(folder))
+    return folder / "data" / "sophon.db"
+
+
+def change(file: Path, statement: str) -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        assert connection.execute(text(statement)).rowcount
+    engine.dispose()
+
+
+def test_the_newest_entries_come_first_with_who_and_why(log: Path, sophon: Command) -> None:
+    shown = sophon("audit", "list")
+    lines = shown.out.splitlines()
+    assert (shown.code, len(lines)) == (0, 4)
+    assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1"]
+    assert "Protection (protected_blocked): denied no" in lines[2]
+    assert "\x1b" not in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        (("--session", "s2"), [3]),
+        (("--principal", "ann", "--event", "blocked"), [2]),
+        (("--tool", "files.read"), [3]),
+        (("--chat", "-100"), [2, 1]),
+        (("--risk", "medium", "--limit", "1"), [2]),
+        (("--outcome", "denied"), [2]),
+        (("--before", "2"), [1]),
+        (("--since", "2026-11-23T13:00", "--until", "2026-11-23T16:00+02:00"), [2]),
+        (("--since", "2030-01-01"), []),
+    ],
+)
+def test_entries_are_filtered(log: Path, sophon: Command, options: tuple[str, ...], numbers: list[int]) -> None:
+    assert [each["number"] for each in sophon("audit", "list", "--json", *options).json] == numbers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("list", "--event", "gone"), "--event 'gone' is none of proposed, evaluated, executed, failed, blocked"),
+        (("list", "--risk", "big"), "--risk 'big' is none of none, low, medium, high, critical"),
+        (("list", "--since", "soon"), "--since 'soon' is no time"),
+        (("list", "--since", "0001-01-01T00:00+14:00"), "is no time"),
+        (("list", "--limit", "0"), "'--limit'"),
+        (("verify", "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
+        (("export", "--output", "nowhere/a.jsonl"), "cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(log: Path, sophon: Command, arguments: tuple[str, ...], message: str) -> None:
+    refused = sophon("audit", *arguments)
+    assert refused.code != 0
+    assert message in refused.err
+    assert len(refused.err.splitlines()) == 1
+
+
+def test_an_intact_chain_is_verified_and_a_broken_one_named(log: Path, sophon: Command) -> None:
+    intact = sophon("audit", "verify")
+    assert (intact.code, intact.out) == (0, "The chain is intact: 3 entries.\n")
+    change(log, "UPDATE audit SET outcome = 'completed' WHERE number = 2")
+    broken = sophon("audit", "verify")
+    assert (broken.code, broken.out) == (1, "The chain is broken: the entry 2 was changed.\n")
+    as_json = sophon("audit", "verify", "--json")
+    assert (as_json.code, as_json.json["broken"]) == (1, 2)
+
+
+def test_an_export_can_be_verified_without_the_store(log: Path, folder: Path, sophon: Command) -> None:
+    assert sophon("audit", "export", "--output", "log.jsonl").code == 0
+    file = folder / "log.jsonl"
+    assert file.stat().st_mode & 0o077 == 0
+    assert sophon("audit", "export").out == file.read_text(encoding="ascii")
+    lines = file.read_text(encoding="ascii").splitlines()
+    assert [json.loads(line)["number"] for line in lines] == [1, 2, 3]
+    assert sophon("audit", "verify", "log.jsonl").code == 0
+    file.write_text("\n".join([lines[0], lines[1].replace("denied", "allowed"), lines[2]]))
+    broken = sophon("audit", "verify", "log.jsonl")
+    assert (broken.code, broken.out) == (1, "The chain is broken: line 2 of log.jsonl.\n")
+    assert "exists already" in sophon("audit", "export", "--output", "log.jsonl").err
+
+
+def test_a_log_without_entries_says_so(folder: Path, sophon: Command) -> None:
+    assert sophon("audit", "list").out == "There are no entries.\n"
+    assert sophon("audit", "verify").out == "The chain is intact: 0 entries.\n"
+    assert sophon("audit", "export").out == ""
+
+
+async def test_a_store_that_a_host_has_open_is_read(log: Path, folder: Path, process: Command) -> None:
+    store = SqlStore(SQLITE, folder=folder)
+    await store.open()
+    verified = await asyncio.to_thread(process, "audit", "verify")
+    await store.audit.append([AuditEvent(T0, "executed", "s3")])
+    listed = await asyncio.to_thread(process, "audit", "list", "--json", "--limit", "1")
+    await store.close()
+    assert (verified.code, [each["number"] for each in listed.json]) == (0, [4])

@@ -1,0 +1,80 @@
+"""`sophon policy test`: what the security rules say about a call, without running it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.hosting.cli.conftest import Command
+
+
+def test_a_call_is_judged_with_tier_and_rule(sophon: Command, folder: Path) -> None:
+    outcome = sophon("policy", "test", "system.execute", '{"command": "rm -rf / ; touch ran"}')
+
+    lines = outcome.out.splitlines()
+    assert outcome.code == 0
+    assert lines[0].split() == ["verdict", "block", "(tier", "1):", "destruction.delete_root"]
+    assert [line.split()[0] for line in lines[1:]] == ["protection", "policy", "heuristics", "risk", "tool"]
+    assert lines[-1].split("tool ")[1].strip() == "critical risk: a person is asked, unless a guard decides otherwise"
+    assert not (folder / "ran").exists()
+
+
+def test_tools_of_the_settings_are_shown_and_a_name_that_is_no_tool_is_reported(sophon: Command, folder: Path) -> None:
+    (folder / "mine.py").write_text('from sophon import tool\n@tool\ndef brew() -> str:\n    """Brew."""\n')
+    mine = ("--set", 'Tools.Modules=["mine"]')
+    assert any(line.split()[:1] == ["brew"] for line in sophon("policy", "show", *mine).out.splitlines())
+    assert "low risk: runs, nobody is asked" in sophon("policy", "test", "brew", "{}", *mine).out
+    assert "there is no tool 'brew': judged as an action type" in sophon("policy", "test", "brew", "{}").out
+
+
+def test_the_verdict_is_json(sophon: Command) -> None:
+    found = sophon("policy", "test", "files.write", '{"path": "SOUL.md"}', "--json").json
+
+    assert (found["verdict"], found["tier"], found["rule"]) == ("block", 0, "protected_read_only")
+    assert [each["source"] for each in found["assessments"]] == ["protection", "policy", "heuristics", "risk"]
+
+
+def test_a_policy_of_ones_own_is_tried(sophon: Command, folder: Path) -> None:
+    (folder / "mine.yaml").write_text("deny: [{name: no_reading, action_types: [read_file]}]")
+    call = ["policy", "test", "files.read", '{"path": "a.txt"}']
+
+    assert sophon(*call).out.split()[1] == "allow"
+    assert "block (tier 0): no_reading" in sophon(*call, "--policy", "mine.yaml").out
+    (folder / "appsettings.json").write_text('{"Sophon": {"Guards": {"Shield": {"PolicyFile": "mine.yaml"}}}}')
+    assert "block (tier 0): no_reading" in sophon(*call).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["{bad"], "the arguments are not valid JSON"),
+        (["[1]"], "the arguments must be a JSON object"),
+        (["{}", "--policy", "missing.yaml"], "'missing.yaml' cannot be read"),
+        (["{}", "--policy", "wrong.yaml"], "wrong.yaml: the policy"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(sophon: Command, folder: Path, arguments: list[str], error: str) -> None:
+    (folder / "wrong.yaml").write_text("forbid: []")
+    outcome = sophon("policy", "test", "files.read", *arguments)
+
+    assert outcome.code != 0
+    assert outcome.out == ""
+    assert error in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_the_rules_are_shown_and_a_guard_that_is_off_names_its_setting(sophon: Command) -> None:
+    off = ("--set", "Guards.Protection.Enabled=false")
+    lines = sophon("policy", "show", *off).out.splitlines()
+    assert any(line.split()[:3] == ["Protection", "off", "Guards.Protection.Enabled"] for line in lines)
+    assert any(line.split()[:3] == ["system.execute", "critical", "a"] for line in lines)
+    assert any(line.split()[:2] == ["deny", "block_credential_files"] for line in lines)
+    shown = sophon("policy", "show", "--json").json
+    protection = next(each for each in shown["guards"] if each["name"] == "Protection")
+    assert ["AGENTS.md", "allowed", "a person is asked", "blocked"] in protection["rules"][0]["rows"]
+    assert "  (not enforced" in sophon("policy", "test", "files.write", '{"path": "SOUL.md"}', *off).out.splitlines()[1]
+
+
+def test_the_chain_says_which_guards_stand(sophon: Command) -> None:
+    lines = sophon("chain", "--set", "Guards.Audit.Enabled=false").out.split("\nGuards\n")[1].splitlines()
+    states = {line.split()[0]: line.split()[1] for line in lines}
+    assert (states["Audit"], states["Integrity"], states["Protection"]) == ("off", "on", "on")

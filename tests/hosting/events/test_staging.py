@@ -1,0 +1,34 @@
+"""Staged parts wait while the store is unavailable; what it refuses for good takes along what builds on it."""
+
+from sophon.errors import StoreError, StoreUnavailable
+from sophon.stores.runs.staged_writes import CheckpointWrite
+from sophon_hosting.events.staging import StagedPart, StagingArea
+
+REFUSED = StoreError("store", "a checkpoint was refused")
+
+
+def checkpoint(run_id: str, settled: list[str], name: str) -> StagedPart:
+    return StagedPart(CheckpointWrite(run_id, {}), on_settled=lambda error: settled.append(f"{name} {error}"))
+
+
+def test_a_checkpoint_that_builds_on_a_refused_one_is_refused_after_it() -> None:
+    area, settled = StagingArea(), list[str]()
+    first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
+    other = checkpoint("other", settled, "other")
+    area.add(first)
+    taken = area.take()
+    area.add(second)
+    area.add(other)
+    area.give_back(taken, REFUSED)
+    assert settled == [f"first {REFUSED}", f"second {REFUSED}"]
+    assert (second.error, area.take()) == (REFUSED, [other])
+
+
+def test_while_the_store_is_unavailable_checkpoints_stay_in_their_order() -> None:
+    area, settled = StagingArea(), list[str]()
+    first, second = checkpoint("r", settled, "first"), checkpoint("r", settled, "second")
+    area.add(first)
+    taken = area.take()
+    area.add(second)
+    area.give_back(taken, StoreUnavailable("store", "full", "the disk is full"))
+    assert (settled, area.take()) == ([], [first, second])

@@ -1,0 +1,110 @@
+"""Conversations off the record over Socket.IO and HTTP, on a whole server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import socketio
+
+from sophon import ModelRequest, Services
+from sophon.stores.factory import store_from_url
+from sophon.testing import FunctionModel
+from sophon_hosting.host_server import HostServer, bind_address
+
+TOKEN = "zanzibar"
+
+
+@dataclass
+class Wire:
+    folder: Path
+    url: str
+    http: aiohttp.ClientSession
+    client: socketio.AsyncClient
+    completed: "asyncio.Queue[dict[str, Any]]" = field(default_factory=asyncio.Queue)
+
+    async def ask(self, event: str, **payload: Any) -> dict[str, Any]:
+        return await self.client.call(event, payload, timeout=30)
+
+    async def answer(self) -> dict[str, Any]:
+        return await asyncio.wait_for(self.completed.get(), 30)
+
+    def files(self) -> list[str]:
+        return [each.name for each in self.folder.rglob("*") if each.is_file() and TOKEN.encode() in each.read_bytes()]
+
+
+@pytest.fixture
+async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
+    async def answer(request: ModelRequest) -> str:
+        return request.messages[-1].content.upper()
+
+    services = Services(
+        models=FunctionModel(answer),
+        store=store_from_url(f"sqlite:///{tmp_path / 'sophon.db'}", folder=tmp_path),
+        settings={"Planning": {"Mode": "Never"}},
+        folder=tmp_path,
+    )
+    server, address = HostServer(services, {}, channels=[]), bind_address("127.0.0.1", 0)
+    await server.start(address)
+    async with aiohttp.ClientSession() as http:
+        client = socketio.AsyncClient(http_session=http, reconnection=False)
+        wire = Wire(tmp_path, address.url, http, client)
+        client.on("task_completed", wire.completed.put_nowait)
+        await client.connect(address.url)
+        try:
+            yield wire
+        finally:
+            await client.disconnect()
+            await server.shutdown(0)
+
+
+async def test_a_message_says_that_it_does_not_survive_a_restart(wire: Wire) -> None:
+    receipt = await wire.ask("send_message", content=f"say {TOKEN}", mode="otr")
+    assert (receipt["ok"], receipt["mode"], receipt["durable"]) == (True, "otr", False)
+    assert (await wire.answer())["text"] == f"SAY {TOKEN.upper()}"
+    assert (await wire.ask("list_sessions"))["items"] == (await wire.ask("list_tasks"))["items"] == []
+    assert wire.files() == []
+
+
+async def test_a_session_of_the_clients_own_name_is_replayed_while_it_lives(wire: Wire) -> None:
+    await wire.ask("send_message", content=TOKEN, session_id="mine", mode="otr")
+    await wire.answer()
+    await wire.ask("leave_session", session_id="mine")
+    joined = await wire.ask("join_session", session_id="mine")
+    assert "task_completed" in [each["event"] for each in joined["events"]]
+    assert wire.files() == []
+
+
+async def test_the_other_mode_is_refused(wire: Wire) -> None:
+    receipt = await wire.ask("send_message", content="hello", mode="otr")
+    refused = await wire.ask("send_message", content=TOKEN, session_id=receipt["session_id"])
+    assert refused["error"]["code"] == "other_mode"
+    assert wire.files() == []
+
+
+async def test_a_conversation_that_was_ended_is_lost_everywhere(wire: Wire) -> None:
+    async with wire.http.post(f"{wire.url}/api/sessions", json={"mode": "otr"}) as response:
+        session = (await response.json())["session_id"]
+    async with wire.http.delete(f"{wire.url}/api/sessions/{session}") as response:
+        assert response.status == 200
+    answers = [
+        await wire.ask("join_session", session_id=session),
+        await wire.ask("send_message", content=TOKEN, session_id=session, mode="otr"),
+        await wire.ask("send_message", content=TOKEN, session_id=session),
+    ]
+    assert {each["error"]["code"] for each in answers} == {"otr_lost"}
+    async with wire.http.get(f"{wire.url}/api/sessions/{session}") as response:
+        assert response.status == 404
+    assert wire.files() == []
+
+
+async def test_a_task_over_http(wire: Wire) -> None:
+    async with wire.http.post(f"{wire.url}/api/tasks", json={"content": TOKEN, "mode": "otr"}) as response:
+        task = await response.json()
+    assert (response.status, task["durable"]) == (202, False)
+    async with wire.http.get(f"{wire.url}/api/tasks/{task['task_id']}") as response:
+        assert (await response.json())["text"] == TOKEN
+    assert wire.files() == []

@@ -1,0 +1,77 @@
+"""Insertion: which guards stand in which chain, and where."""
+
+import pytest
+
+from sophon import Pipeline
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.services import Services
+from sophon.settings import GuardsSettings
+from sophon_hosting.chain_factory import build_configured_chain
+from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
+from sophon_middlewares.chains import twelve
+from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.guards.protection import Protection
+
+ON = GuardsSettings()
+
+
+STANDARD = ["Audit", "Redaction", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot"]
+"""The guards around the tool call that stand without any setting, in their order."""
+
+
+def names(chain: Pipeline) -> list[str]:
+    return [get_middleware_name(each) for each in chain]
+
+
+def test_the_guards_stand_in_front_of_the_approval() -> None:
+    chain = names(build_configured_chain(Services()))
+    before, after = chain.index("ParallelExecution"), chain.index("Approval")
+    assert chain[before + 1 : after] == STANDARD
+
+
+def test_twelve_stays_twelve() -> None:
+    assert len(twelve(Services())) == 12
+
+
+def test_the_model_calls_of_a_plan_are_redacted_too() -> None:
+    chain = names(build_configured_chain(Services()))
+    assert chain.index("ReplyRedaction") + 1 == chain.index("PromptToolBridge")
+    off = GuardsSettings.model_validate({"Redaction": {"Enabled": False}})
+    assert "ReplyRedaction" not in names(add_guards(twelve(Services()), off))
+
+
+@pytest.mark.parametrize("guard", STANDARD)
+def test_a_guard_that_is_off_does_not_stand(guard: str) -> None:
+    settings = GuardsSettings.model_validate({guard: {"Enabled": False}})
+    chain = names(add_guards(twelve(Services()), settings))
+    assert guard not in chain
+    stay = [name for name in STANDARD if name != guard]
+    assert [name for name in chain if name in STANDARD] == stay
+
+
+def test_a_chain_without_an_approval_is_guarded_in_front_of_its_tools() -> None:
+    chain = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
+    assert names(add_guards(chain, ON)) == ["AgenticLoop", *STANDARD, "ToolExecution", "LlmInvoker"]
+
+
+def test_a_guard_of_the_chains_own_is_not_doubled() -> None:
+    chain = Pipeline.compose(AgenticLoop(), Protection(), ToolExecution(), LlmInvoker())
+    off = {name: {"Enabled": False} for name in STANDARD if name != "Protection"}
+    assert names(add_guards(chain, GuardsSettings.model_validate(off))) == names(chain)
+
+
+def test_the_audit_stands_outside_a_guard_of_the_chains_own() -> None:
+    chain = Pipeline.compose(AgenticLoop(), Protection(), ToolExecution(), LlmInvoker())
+    assert names(add_guards(chain, ON)) == ["AgenticLoop", *STANDARD, "ToolExecution", "LlmInvoker"]
+
+
+def test_a_chain_without_tools_needs_no_guards() -> None:
+    chain = Pipeline.compose(LlmInvoker())
+    assert add_guards(chain, ON) is chain
+
+
+def test_a_chain_of_a_class_of_its_own_stays_one() -> None:
+    class Own(Pipeline):
+        pass
+
+    assert isinstance(add_guards(Own(twelve(Services())), ON), Own)

@@ -1,0 +1,153 @@
+"""Protection: what keeps the agent from its own identity and from the files of its host."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sophon import ToolCall, tool
+from sophon_middlewares.guards.protection import Protection
+from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
+
+BLOCKED = [
+    write_call("SOUL.md"),
+    write_call("./sub/../soul.md"),
+    write_call("security/policy.yaml"),
+    write_call("skills/mail/SKILL.md"),
+    ToolCall("c1", "files.read", {"path": "config.yaml"}),
+    shell_call("echo evil > SOUL.md"),
+    shell_call("echo evil | tee -a SO''UL.md"),
+    shell_call("cat ../../appsettings.json"),
+    shell_call("cp ../../appsettings.json /tmp/x"),
+    shell_call("sh -c 'echo x > SOUL.md'"),
+    shell_call("cat < ../../appsettings.json"),
+    shell_call("dd if=../../appsettings.json of=x"),
+    shell_call("sed -i s/kind/evil/ SOUL.md"),
+    ToolCall("c1", "copy_file", {"source": "notes.txt", "destination": "SOUL.md"}),
+    ToolCall("c1", "move_file", {"source": "SOUL.md", "destination": "x"}),
+    ToolCall("c1", "some_tool", {"path": "SOUL.md"}),
+    ToolCall("c1", "some_tool", {"file_path": "SOUL.md"}),
+    ToolCall("c1", "some_tool", {"path": [["SOUL.md"]]}),
+    ToolCall("c1", "some_tool", {"paths": [{"name": "SOUL.md"}]}),
+    ToolCall("c1", "move_file", {"source": "sub/SOUL.md", "destination": "."}),
+    ToolCall("c1", "delete_directory", {"path": "."}),
+    ToolCall("c1", "delete_directory", {"path": "../../data"}),
+    ToolCall("c1", "execute_command", {"command": ["rm", "SOUL.md"]}),
+    ToolCall("c1", "execute_command", {"command": "rm", "args": ["SOUL.md"]}),
+    ToolCall("c1", "bash", {"command": "rm SOUL.md"}),
+    shell_call("rm *.md"),
+    shell_call("rm S?UL.md"),
+    shell_call("rm {SOUL,x}.md"),
+    shell_call("cat ../../app*"),
+    shell_call("cp sub/SOUL.md ."),
+    shell_call("rm -rf ."),
+    shell_call("cd .. && rm -rf files"),
+    shell_call("mv ../../data x"),
+    shell_call("git checkout HEAD -- SOUL.md"),
+    shell_call("git rm SOUL.md"),
+    write_call("../" * 5000),
+    write_call("a/../" * 300 + "x"),
+]
+
+ALLOWED = [
+    ToolCall("c1", "files.read", {"path": "SOUL.md"}),
+    ToolCall("c1", "files.read", {"path": "notes.txt"}),
+    write_call("new.txt"),
+    write_call("project/soul.md"),
+    shell_call("echo hi > new.txt"),
+    shell_call("cat SOUL.md notes.txt"),
+    shell_call("cat *.md | wc -l"),
+    shell_call("rm *.txt"),
+    shell_call("rm -rf sub"),
+    shell_call("mv sub/report.txt ."),
+    shell_call("cp SOUL.md sub"),
+    shell_call("git add . && git commit -m 'All of *.md'"),
+    shell_call("git checkout main"),
+    shell_call("mkdir -p sub; grep -rn kind ."),
+]
+
+
+@tool(name="copy_file")
+async def copy_file(source: str, destination: str) -> str:
+    """Copy a file."""
+    return f"copied {source}"
+
+
+@tool(name="move_file")
+async def move_file(source: str, destination: str) -> str:
+    """Move a file."""
+    return f"moved {source}"
+
+
+@tool(name="some_tool")
+async def some_tool(path: str) -> str:
+    """Do something with a file."""
+    return f"done {path}"
+
+
+TOOLS = [copy_file, move_file, some_tool]
+
+
+def label(call: ToolCall) -> str:
+    return f"{call.name} {' '.join(map(str, call.arguments.values()))}"
+
+
+@pytest.mark.parametrize("call", BLOCKED, ids=label)
+async def test_a_call_that_touches_a_protected_file_is_blocked(turn: GuardedTurn, call: ToolCall) -> None:
+    [result] = await turn.run([Protection()], [call], tools=TOOLS)
+
+    assert result.startswith("blocked by Protection (protected_"), result
+    assert (turn.folder / "data" / "files" / "SOUL.md").read_text() == "I am kind."
+    assert turn.gate.asked == []
+
+
+@pytest.mark.parametrize("call", [BLOCKED[0], BLOCKED[5], BLOCKED[7], BLOCKED[15]], ids=label)
+async def test_without_the_guard_the_attack_succeeds(turn: GuardedTurn, call: ToolCall) -> None:
+    [result] = await turn.run([], [call], tools=TOOLS)
+
+    assert not result.startswith(("blocked", "error", "denied")), result
+
+
+@pytest.mark.parametrize("call", ALLOWED, ids=label)
+async def test_other_files_are_not_the_guards_business(turn: GuardedTurn, call: ToolCall) -> None:
+    [result] = await turn.run([Protection()], [call], tools=TOOLS)
+
+    assert not result.startswith(("blocked", "error")), result
+    assert turn.verdicts() == []
+
+
+async def test_a_level_that_asks_for_a_tier_asks_a_person(turn: GuardedTurn) -> None:
+    await turn.run([Protection()], [ToolCall("c1", "some_tool", {"path": "AGENTS.md"})], tools=TOOLS)
+
+    assert [each.call_id for each in turn.gate.asked] == ["c1"]
+    assert "it would write AGENTS.md, a protected file" in turn.gate.asked[0].preview
+    assert turn.verdicts() == [("c1", "Protection", "escalate", "protected_tier2")]
+
+
+async def test_the_reason_names_no_more_of_a_file_than_a_reader_reads(turn: GuardedTurn) -> None:
+    [result] = await turn.run([Protection()], [write_call("x" * 100_000)])
+
+    assert result.startswith("blocked by Protection (protected_blocked): xxx")
+    assert len(result) < 200
+
+
+async def test_a_link_to_a_protected_file_is_protected(turn: GuardedTurn) -> None:
+    files = turn.folder / "data" / "files"
+    os.link(files / "SOUL.md", files / "plain.txt")
+    (files / "settings.txt").symlink_to(turn.folder / "appsettings.json")
+    results = await turn.run(
+        [Protection()], [shell_call("echo x > plain.txt"), shell_call("cat settings.txt", "c2")], tools=TOOLS
+    )
+
+    assert [each.startswith("blocked by Protection") for each in results] == [True, True]
+
+
+async def test_a_host_in_the_working_directory_is_guarded_like_any_other(
+    turn: GuardedTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(turn.folder)
+    turn.folder = Path()
+    results = await turn.run([Protection()], [shell_call("echo $((1+1))"), shell_call("rm SOUL.md", "c2")])
+
+    assert "2" in results[0]
+    assert results[1].startswith("blocked by Protection")

@@ -1,0 +1,48 @@
+"""The list of tools that may run off the record."""
+
+from typing import Any
+
+import pytest
+
+from sophon.security.action_types import ACTION_TYPES
+from sophon.security.off_the_record import find_off_the_record_refusal, is_offered_off_the_record
+
+READING = [
+    *("read_file", "list_directory", "search_files", "browser_navigate", "browser_extract", "browser_screenshot"),
+    *("read_calendar", "git_status", "git_diff", "git_log", "memory_search", "http_request"),
+    *("files.read", "files.list", "http.request", "memory.search", "datetime.now", "calculator", "load_tools"),
+]
+
+
+@pytest.mark.parametrize("name", READING)
+def test_tools_that_read_are_allowed(name: str) -> None:
+    assert is_offered_off_the_record(name)
+    assert find_off_the_record_refusal(name, {}) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *sorted(ACTION_TYPES - set(READING)),
+        *("files.write", "http.send", "system.execute", "memory.write", "memory.forget", "chat.send_file"),
+        *("anything", "READ_FILE", "read_file ", ""),
+    ],
+)
+def test_every_other_tool_is_refused(name: str) -> None:
+    assert not is_offered_off_the_record(name)
+    assert "off the record" in str(find_off_the_record_refusal(name, {}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_allowed"),
+    [
+        ({"url": "https://a.test"}, True),
+        ({"method": "get"}, True),
+        ({"method": "POST"}, False),
+        ({"method": "GET", "body": "x"}, False),
+        ({"method": None}, False),
+        ({"method": ["GET"]}, False),
+    ],
+)
+def test_a_web_request_only_gets(arguments: dict[str, Any], is_allowed: bool) -> None:
+    assert (find_off_the_record_refusal("http_request", arguments) is None) is is_allowed

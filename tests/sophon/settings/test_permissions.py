@@ -1,0 +1,103 @@
+"""Permissions in the settings: levels, features, rules that cannot be read, and what is dangerous."""
+
+from typing import Any
+
+import pytest
+
+from sophon.errors import SettingsError
+from sophon.security.permission_levels import Level
+from sophon.settings import Settings, find_dangerous_settings
+
+GUARD = {"Authorization": {"Enabled": True}}
+ALLOW = {"Principal": "ada", "Resource": "tool:files.*", "Effect": "Allow"}
+
+
+def guarded(*rules: dict[str, Any], **permissions: Any) -> dict[str, Any]:
+    return {"Guards": {"Authorization": {"Enabled": True, "Rules": list(rules)}}, "Permissions": permissions}
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"Permissions": {"Users": {"*": {"Level": "Admin"}}}}, "Users.*.Level: Admin is above Permissions.Ceiling"),
+        ({"Permissions": {"Channels": {"telegram": {"Level": "Admin"}}}}, "above Permissions.Ceiling (User)"),
+        ({"Permissions": {"Ceiling": "ZeroTrust", "Users": {"*": {"Level": "User"}}}}, "above Permissions.Ceiling"),
+        ({"Permissions": {"Chats": {"lounge": {"Level": "User"}}}}, "it is no principal of a group"),
+        ({"Permissions": {"Users": {"ada": {"Roles": ["Admin"]}}}}, "is the role of a level, which Level sets"),
+        ({"Permissions": {"Users": {"ada": {"Roles": ["x*"]}}}}, "is not a name of a role"),
+        ({"Permissions": {"Levels": {"User": {"Tools": ["f*s"]}}}}, "* may stand only at the end"),
+        ({"Permissions": {"Levels": {"User": {"Features": ["Fly"]}}}}, "Features"),
+        ({"Permissions": {"Users": {"ada": {"MaxTeir": 1}}}}, "MaxTeir"),
+        (guarded({**ALLOW, "Resource": "files.read"}), "is not a resource; write it as tool:files.read"),
+        (guarded({**ALLOW, "Resource": "path:*"}), "is not a resource"),
+        (guarded({**ALLOW, "Principal": "a*a"}), "* may stand only at the end"),
+        (guarded({**ALLOW, "Effect": "Maybe"}), "Effect"),
+        (guarded({**ALLOW, "Conditions": {"Time": ["9", "17:00"]}}), "'9' is not a time HH:MM"),
+        (guarded({**ALLOW, "Conditions": {"MaxCost": -1}}), "MaxCost"),
+        (guarded({**ALLOW, "Conditions": {"Channels": []}}), "Channels"),
+    ],
+)
+def test_permissions_that_make_no_sense_are_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_mapping(settings)
+
+    assert problem in str(caught.value)
+
+
+def test_the_layers_of_the_settings_give_the_level() -> None:
+    permissions = Settings.from_mapping(
+        {
+            "Permissions": {
+                "Users": {"*": {"Level": "zerotrust"}, "ada": {"Level": "Admin", "Roles": ["editor"]}},
+                "Channels": {"telegram": {"Level": "User"}},
+                "Chats": {"telegram:chat:-100": {"Level": "ZeroTrust"}},
+            }
+        }
+    ).permissions
+
+    assert permissions.level_of("bob", channel="hub") is Level.ZERO_TRUST
+    assert permissions.level_of("telegram:5", channel="telegram") is Level.USER
+    assert permissions.level_of("telegram:5", channel="telegram", chat="telegram:chat:-100") is Level.ZERO_TRUST
+    assert permissions.level_of("ada", channel="telegram") is Level.ADMIN
+    assert permissions.roles_of("ada") == ("role:editor",)
+    assert permissions.roles_of("bob") == ()
+
+
+def test_a_level_names_its_features() -> None:
+    levels = Settings.from_mapping({"Permissions": {"Levels": {"User": {"Features": ["chat"]}}}}).permissions.levels
+
+    assert levels.allows(Level.USER, "Chat")
+    assert not levels.allows(Level.USER, "Memory")
+    assert levels.find_needed_level("Memory") is Level.ADMIN
+    assert [levels.list_tools(level) for level in Level] == [(), ("*",), ("*",)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        (guarded(), "Guards.Authorization without rules"),
+        ({"Guards": {"Authorization": {"Rules": [ALLOW]}}}, "Guards.Authorization.Enabled false"),
+        ({"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, "Guards.Authorization.Enabled false"),
+        ({"Permissions": {"Ceiling": "ZeroTrust"}}, "Guards.Authorization.Enabled false"),
+        ({"Permissions": {"Levels": {"User": {"Tools": []}}}}, "Guards.Authorization.Enabled false"),
+        (guarded({**ALLOW, "Principal": "*", "Resource": "*"}), "Guards.Authorization.Rules[0]"),
+        (guarded({**ALLOW, "Principal": "*", "Resource": "tool:*"}), "Guards.Authorization.Rules[0]"),
+        (guarded(ALLOW, Levels={"ZeroTrust": {"Tools": ["*"]}}), "Permissions.Levels.ZeroTrust.Tools *"),
+    ],
+)
+def test_permissions_that_deny_nothing_are_named(settings: dict[str, Any], path: str) -> None:
+    assert path in [each.path for each in find_dangerous_settings(Settings.from_mapping(settings))]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        guarded(ALLOW),
+        guarded({**ALLOW, "Principal": "*", "Resource": "*", "Conditions": {"Time": ["09:00", "17:00"]}}),
+        guarded(Users={"*": {"Level": "ZeroTrust"}}),
+        {"Permissions": {"Users": {"ada": {"Level": "Admin"}}}},
+    ],
+)
+def test_permissions_that_deny_something_are_not_dangerous(settings: dict[str, Any]) -> None:
+    assert find_dangerous_settings(Settings.from_mapping(settings)) == []

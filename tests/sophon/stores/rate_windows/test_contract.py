@@ -1,0 +1,90 @@
+"""What every store promises about the times of rate-limited events."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sophon.errors import SophonError
+from sophon.stores import InMemoryStore
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.stores.rate_windows import in_memory
+from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.runs.contract import InboundKey, Run
+from sophon.stores.runs.staged_writes import StagedWrites
+from sophon.testing import VirtualClock
+
+T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
+
+
+def at(seconds: float) -> datetime:
+    return T0 + timedelta(seconds=seconds)
+
+
+async def add(store: Store, scope: str, *seconds: float) -> None:
+    await store.rate_windows.add([RateEvent(scope, at(each)) for each in seconds])
+
+
+async def load(store: Store, scope: str, since: float = -1, limit: int = 100) -> list[float]:
+    return [(each - T0).total_seconds() for each in await store.rate_windows.load(scope, at(since), limit)]
+
+
+async def test_the_newest_times_of_a_scope_are_loaded_in_their_order(store: Store) -> None:
+    await add(store, "a", 1, 2, 3)
+    await add(store, "b", 9)
+    await add(store, "a", 4.000001)
+    assert await load(store, "a") == [1, 2, 3, 4.000001]
+    assert await load(store, "a", limit=2) == [3, 4.000001]
+    assert await load(store, "a", since=2) == [3, 4.000001]
+    assert await load(store, "a", limit=0) == []
+    assert await load(store, "A") == []
+
+
+async def test_an_unknown_scope_has_no_times(store: Store) -> None:
+    await add(store, "a")
+    assert await load(store, "a") == []
+
+
+async def test_any_text_is_a_scope(store: Store) -> None:
+    for scope in ("tool/files.write/ann \ud83d", "x\x00", "x\x1a"):
+        await add(store, scope, 1)
+        assert await load(store, scope) == [1]
+
+
+async def test_old_events_are_deleted(store: Store) -> None:
+    await add(store, "a", 1, 2, 3)
+    await add(store, "b", 1)
+    assert await store.rate_windows.expire(at(2)) == 2
+    assert await store.rate_windows.expire(at(2)) == 0
+    assert (await load(store, "a"), await load(store, "b")) == ([2, 3], [])
+
+
+async def test_staged_events_are_stored_with_a_write_of_a_run_or_not_at_all(store: Store) -> None:
+    staged = StagedWrites(rates=[RateEvent("a", at(1))])
+    key = InboundKey("telegram", "bot", "1")
+    assert (await store.runs.accept(Run("r", "s", "ann"), key, staged=staged)).created
+    assert not (await store.runs.accept(Run("r2", "s", "ann"), key, staged=staged)).created
+    with pytest.raises(SophonError):
+        await store.runs.accept(Run("r", "s", "ann"), staged=staged)
+    assert await load(store, "a") == [1]
+    await store.runs.record("s", staged, [])
+    assert await load(store, "a") == [1, 1]
+
+
+async def test_another_process_finds_them(store: Store, store_url: str, tmp_path: Path, clock: VirtualClock) -> None:
+    if store_url.startswith("memory"):
+        return
+    await add(store, "a", 1)
+    other = store_from_url(store_url, folder=tmp_path, clock=clock)
+    await other.open()
+    assert await load(other, "a") == [1]
+    await other.close()
+
+
+async def test_the_store_in_memory_is_bounded_although_nobody_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_memory, "MAX_EVENTS", 3)
+    store = InMemoryStore()
+    await add(store, "a", 1, 2)
+    await add(store, "b", 3, 4)
+    assert (await load(store, "a"), await load(store, "b")) == ([2], [3, 4])
