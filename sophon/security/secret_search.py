@@ -7,9 +7,13 @@ of a search for the alternation of all patterns (`secret_pattern`), which takes 
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from sophon.security.known_secrets import MARKER
 from sophon.security.secret_patterns import SECRET_FORMS
+
+if TYPE_CHECKING:
+    from sophon.security.linear_patterns import LinearPattern
 
 
 def replace_secrets(text: str) -> str:
@@ -47,15 +51,26 @@ def secret_pattern() -> re.Pattern[str]:
 
 
 def _find_anchors(text: str) -> Iterator[tuple[int, int]]:
-    # Lazy: most processes of the command line never make an error.
-    from sophon.security.linear_patterns import compile_linear, find_spans
+    data = text.encode() if text.isascii() else text.encode("utf-8", "replace")
+    spans = _anchors().find_spans(data)
+    return spans if len(data) == len(text) else _count_characters(spans, data)
 
-    return find_spans(compile_linear(_anchor(), ignore_case=True), text)
+
+def _count_characters(spans: Iterator[tuple[int, int]], data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield spans of bytes in characters."""
+    at = characters = 0
+    for start, stop in spans:
+        first = characters + len(data[at:start].decode())
+        at, characters = stop, first + len(data[start:stop].decode())
+        yield first, characters
 
 
 @cache
-def _anchor() -> str:
-    return "|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS))
+def _anchors() -> "LinearPattern":
+    # Lazy: most processes of the command line never make an error.
+    from sophon.security.linear_patterns import compile_linear
+
+    return compile_linear("|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS)), ignore_case=True)
 
 
 @cache
