@@ -43,8 +43,8 @@ class LinearPattern(Protocol):
         """Yield the matches that do not overlap."""
         ...
 
-    def find_spans(self, data: bytes, /) -> Iterator[tuple[int, int]]:
-        """Yield the places of the matches that do not overlap, in bytes of the text in UTF-8."""
+    def find_span(self, data: bytes, start: int, /) -> tuple[int, int] | None:
+        """Return the place of the first match from `start` on, in bytes of a text in UTF-8, or None."""
         ...
 
 
@@ -86,14 +86,12 @@ class _Pattern:
         found: Iterator[LinearMatch] = self._compiled.finditer(text)
         return found
 
-    def find_spans(self, data: bytes, /) -> Iterator[tuple[int, int]]:
-        start, size = 0, len(data)
-        while start <= size:
-            span: tuple[int, int] = self._find(_ANYWHERE, data, start, size)[0]
-            if span == _NOTHING:
-                return
-            yield span
-            start = max(span[1], start + 1)
+    def find_span(self, data: bytes, start: int, /) -> tuple[int, int] | None:
+        size = len(data)
+        if start > size:
+            return None
+        span: tuple[int, int] = self._find(_ANYWHERE, data, start, size)[0]
+        return None if span == _NOTHING else span
 
 
 @lru_cache(maxsize=4096)

@@ -29,12 +29,20 @@ def replace_secrets(text: str) -> str:
 
 def find_secrets(text: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `secret_pattern` in the text, in order."""
-    end = 0
-    patterns = patterns_by_head()
-    for start, stop in _find_anchors(text):
-        place = max(start, end)
+    data = text.encode("utf-8", "replace")
+    anchors, patterns = _anchors(), patterns_by_head()
+    is_ascii = len(data) == len(text)
+    end = at = known_byte = known_place = 0
+    while (span := anchors.find_span(data, at)) is not None:
+        start, stop = span
+        if is_ascii:
+            place, last = max(start, end), stop
+        else:
+            known_place += len(data[known_byte:start].decode())
+            place, last = max(known_place, end), known_place + len(data[start:stop].decode())
+            known_byte, known_place = stop, last
         # RE2 does not report an anchor that begins within another one.
-        while place < stop:
+        while place < last:
             pattern = patterns.get(text[place : place + 2])
             match = pattern.match(text, place) if pattern is not None else None
             if match is None:
@@ -42,27 +50,14 @@ def find_secrets(text: str) -> Iterator[re.Match[str]]:
                 continue
             yield match
             place = end = match.end()
+        # Wherever a secret begins there is an anchor, so what lies within this one need not be searched.
+        at = max(stop, end, start + 1) if is_ascii else max(stop, start + 1)
 
 
 @cache
 def secret_pattern() -> re.Pattern[str]:
     """Return the alternation of all forms; what `find_secrets` must find."""
     return _compile([form.pattern for form in SECRET_FORMS])
-
-
-def _find_anchors(text: str) -> Iterator[tuple[int, int]]:
-    data = text.encode() if text.isascii() else text.encode("utf-8", "replace")
-    spans = _anchors().find_spans(data)
-    return spans if len(data) == len(text) else _count_characters(spans, data)
-
-
-def _count_characters(spans: Iterator[tuple[int, int]], data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield spans of bytes in characters."""
-    at = characters = 0
-    for start, stop in spans:
-        first = characters + len(data[at:start].decode())
-        at, characters = stop, first + len(data[start:stop].decode())
-        yield first, characters
 
 
 @cache
