@@ -13,13 +13,13 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
-from sophon.slotted_dataclass import new_dict, slotted_dataclass
+from sophon.lazy_dataclass import dataclass
 
 GENESIS: Final = "0" * 64
 """`previous_hash` of the first entry of a chain."""
 
 
-@slotted_dataclass
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """Entry of the log. `number` counts from 1; `fields` are values that stay for ever, such as time, event and tool.
 
@@ -31,9 +31,9 @@ class AuditEntry:
     fields: Mapping[str, Any]
     previous_hash: str
     hash: str
-    digests: Mapping[str, str] = field(default_factory=new_dict)
-    texts: Mapping[str, str | None] = field(default_factory=new_dict)
-    salts: Mapping[str, str | None] = field(default_factory=new_dict)
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    texts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    salts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     def to_line(self) -> str:
         """Return the entry as a line of JSON in ASCII without its line break, as `sophon audit export` writes it."""

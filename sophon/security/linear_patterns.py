@@ -53,7 +53,8 @@ class PatternError(ValueError):
 
 
 _NOTHING: Final = (-1, -1)
-_ANYWHERE: Final[Any] = re2._re2.RE2.Anchor.UNANCHORED
+_RE2: Final[Any] = re2
+_ANYWHERE: Final[Any] = _RE2._re2.RE2.Anchor.UNANCHORED
 
 
 class _Pattern:
@@ -97,13 +98,13 @@ class _Pattern:
 @lru_cache(maxsize=4096)
 def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPattern:
     """Compile an expression in RE2's syntax; `.` matches every character. Raises PatternError."""
-    options = re2.Options()
+    options = _RE2.Options()
     options.never_nl = False
     options.dot_nl = True
     options.case_sensitive = not ignore_case
     options.log_errors = False
     try:
-        return _Pattern(re2.compile(expression, options))
+        return _Pattern(_RE2.compile(expression, options))
     except Exception as error:
         raise PatternError(f"{expression[:80]!r}: {error}") from error
 

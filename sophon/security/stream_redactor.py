@@ -4,7 +4,6 @@ from sophon.security.redaction import redact_piece
 from sophon.security.redaction_pieces import MAX_PIECE, find_cut, find_open_key, stays_uncut
 from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
 
-
 SEARCHED_ALWAYS = 1024
 """A longer text that is held is searched again only when it has grown by a quarter."""
 

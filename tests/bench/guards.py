@@ -2,7 +2,8 @@
 
 CPU time of a turn with many rounds of one call of a tool that does nothing, with an argument of 200 characters and a
 result of 1,000, less that of the same chain without guards. Of interleaved repetitions the fastest tenth counts: what
-else runs on the machine only adds to the time. `python -m tests.bench.guards Shield "by default"` measures these chains only.
+else runs on the machine only adds to the time. `python -m tests.bench.guards Shield "by default"` measures these chains
+only.
 """
 
 import asyncio
