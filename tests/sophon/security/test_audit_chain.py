@@ -154,7 +154,12 @@ def test_a_long_chain_is_checked_whole() -> None:
     assert verify_audit(lines) == number
 
 
-@given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False)))
+@given(
+    st.dictionaries(
+        st.text(),
+        st.text() | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
 def test_the_hash_is_that_of_the_canonical_json(fields: dict[str, Any]) -> None:
     canonical = json.dumps([1, fields, {"a": "b"}, "c"], sort_keys=True, separators=(",", ":"))
     assert compute_entry_hash(1, fields, {"a": "b"}, "c") == hashlib.sha256(canonical.encode()).hexdigest()
