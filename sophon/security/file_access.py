@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
-from sophon.security.action_types import PATH_ARGUMENTS, find_paths
+from sophon.security.action_types import PATH_ARGUMENTS, find_paths, has_path_arguments
 from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
 
 Operation: TypeAlias = Literal["read", "write", "delete"]
@@ -70,10 +70,7 @@ def check_number(count: int) -> None:
 
 def may_access_files(action_type: str, arguments: Mapping[str, Any]) -> bool:
     """Return whether the arguments of a call can name a file. Most cannot, and this is the cheap test."""
-    return action_type == "execute_command" or not _PATH_ARGUMENT_SET.isdisjoint(arguments)
-
-
-_PATH_ARGUMENT_SET: Final = frozenset(PATH_ARGUMENTS)
+    return action_type == "execute_command" or has_path_arguments(arguments)
 
 
 def read_command_text(arguments: Mapping[str, Any]) -> str:

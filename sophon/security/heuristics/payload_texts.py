@@ -12,6 +12,8 @@ MAX_VALUES: Final = 20_000
 COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "code")
 """Names of the arguments that hold a command or code."""
 
+_COMMAND_ARGUMENT_SET: Final = frozenset(COMMAND_ARGUMENTS)
+
 _URL_ARGUMENTS: Final = ("url", "uri", "endpoint", "href")
 
 
@@ -39,6 +41,8 @@ def find_texts(payload: object) -> Iterator[str]:
 
 def find_command_texts(action_type: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the commands; of an action that executes commands, every text is one. An argv is joined."""
+    if action_type != "execute_command" and _COMMAND_ARGUMENT_SET.isdisjoint(payload):
+        return
     for name, value in payload.items():
         if name in COMMAND_ARGUMENTS or action_type == "execute_command":
             if isinstance(value, list | tuple):

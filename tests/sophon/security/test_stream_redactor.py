@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon.security import StreamRedactor, redact
+from sophon.security import StreamRedactor, redact, stream_redactor
 from sophon.security.known_secrets import KNOWN_SECRETS
-from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE
+from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, find_cut
 from tests.sophon.security.test_redaction import KEYS, ORDINARY
 
 KNOWN = [
@@ -139,3 +139,18 @@ def test_a_secret_in_a_run_without_spaces_is_not_cut(place: int) -> None:
 
 def test_a_private_key_behind_an_assignment_is_replaced_whole() -> None:
     assert redact(f"PASSWORD={PEM} x") == "PASSWORD=[REDACTED] x"
+
+
+def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+
+    def count(text: str, start: int = 0, *, floor: int = 0) -> int:
+        searched.append(len(text) - start)
+        return find_cut(text, start, floor=floor)
+
+    monkeypatch.setattr(stream_redactor, "find_cut", count)
+    redactor = StreamRedactor()
+    text = "-----BEGIN " * 3000
+    shown = "".join(redactor.feed(text[at : at + 50]) for at in range(0, len(text), 50)) + redactor.flush()
+    assert shown == text
+    assert sum(searched) < 20 * len(text)
