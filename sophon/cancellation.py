@@ -69,10 +69,14 @@ class Cancellation:
         nothing else ever waits; see `sophon.loop_turns`.
         """
         passes = count_due_passes(asyncio.get_running_loop())
-        for _ in range(passes):
-            await asyncio.sleep(0)
-        # A cancelled anyio scope keeps a callback ready until the task has left it: without a pass there is none.
-        if self.is_end_recorded or (self.is_requested if passes else self._is_task_cancelled()):
+        if passes:
+            for _ in range(passes):
+                await asyncio.sleep(0)
+            is_cancelled = self.is_requested
+        else:
+            # A cancelled anyio scope keeps a callback ready until the task has left it: without a pass there is none.
+            is_cancelled = self._is_task_cancelled()
+        if is_cancelled or self.is_end_recorded:
             raise asyncio.CancelledError
 
     def enforce(self, *, whole_turn: bool = False) -> "_Enforcement":

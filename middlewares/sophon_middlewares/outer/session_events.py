@@ -97,11 +97,12 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     start = ctx.count_recorded()
     if not is_valid_transcript(ctx.messages, start):
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
+    added = ctx.messages[start:]
     # An assistant message without content is refused by some providers, and would end the session.
-    ctx.messages[start:] = [each for each in ctx.messages[start:] if each.role != "assistant" or has_content(each)]
-    records = [
-        SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in ctx.messages[start:]
-    ]
+    kept = [each for each in added if each.role != "assistant" or has_content(each)]
+    if len(kept) < len(added):
+        ctx.messages[start:] = kept
+    records = [SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in kept]
     if records and ctx.tally.untrusted_sources:
         records[-1].data = {SOURCES_FIELD: list(ctx.tally.untrusted_sources)}
     compaction = ctx.compaction
