@@ -1,7 +1,6 @@
 """LLM invoker: the terminal of the chain, which requests one reply from the model."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
@@ -184,7 +183,7 @@ def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerSt
     own: list[ToolCall] = []
     for call in calls:
         if not call.id or call.id in used:
-            call = replace(call, id=f"call_{ctx.services.clock.new_id()}")
+            call = call.with_id(f"call_{ctx.services.clock.new_id()}")
         used.add(call.id)
         own.append(call)
     return own
