@@ -56,13 +56,7 @@ class SessionEvents:
             raise ChainError("this turn has ended, and its end is recorded: create a new one with services.turn(...)")
         ctx.has_end_recorder = True
         try:
-            async with ctx.cancellation.enforce(whole_turn=True):
-                if not ctx.resumed:
-                    await start_turn(ctx)
-                await next(ctx)
-                # Before the end is recorded, which a later cancellation does not change.
-                await ctx.cancellation.checkpoint()
-                await _finish_turn(ctx, ctx.conclude())
+            await _run_turn(ctx, next)
         except asyncio.CancelledError:
             await _record_cancellation(ctx)
             raise
@@ -84,6 +78,21 @@ class SessionEvents:
             await _record_failure(ctx, error)
         else:
             await _record_cancellation(ctx)
+
+
+async def _run_turn(ctx: Context, next: Next) -> None:
+    try:
+        if not ctx.resumed:
+            await start_turn(ctx)
+        await next(ctx)
+        # Before the end is recorded, which a later cancellation does not change.
+        await ctx.cancellation.checkpoint()
+        await _finish_turn(ctx, ctx.conclude())
+    except (Exception, asyncio.CancelledError) as error:
+        await ctx.cancellation.enforce_after(error, whole_turn=True)
+        raise
+    if not ctx.cancellation.is_end_recorded:
+        await ctx.cancellation.enforce_after(None, whole_turn=True)
 
 
 def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
