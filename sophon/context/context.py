@@ -205,9 +205,10 @@ class Context(TurnState):
             cancellation=self.cancellation,
             check=self.stop_check,
         )
-        self.tally.model_calls += 1
+        tally = self.tally
+        tally.model_calls += 1
         if response.usage is not None:
-            self.tally.usage += response.usage
+            tally.usage += response.usage
         return response
 
     def settle(

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -71,13 +72,35 @@ async def microseconds_per_token() -> dict[int, float]:
     return found
 
 
+async def bare_microseconds_per_token() -> dict[int, float]:
+    """The same streams, read by asyncio alone, which does nothing with them."""
+    found: dict[int, float] = {}
+    async with provider() as url:
+        for rate, count, _ in PACES:
+            found[rate] = statistics.median([await _read(url, rate, count) for _ in range(TURNS)])
+    return found
+
+
+async def _read(url: str, rate: int, count: int) -> float:
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+    body = b'{"model":"paced-%d-%d","stream":true}' % (rate, count)
+    began = time.process_time()
+    writer.write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    tail = b""
+    while not tail.endswith(b"0\r\n\r\n"):
+        tail = (tail + await reader.read(65536))[-5:]
+    spent = time.process_time() - began
+    writer.close()
+    return spent / count * 1e6
+
+
 async def measure() -> None:
-    """Print each pace beside its goal."""
-    found = await microseconds_per_token()
+    """Print each pace with its goal, beside a bare reader of the same stream."""
+    ours, bare = await microseconds_per_token(), await bare_microseconds_per_token()
     for rate, _, goal in PACES:
         pace = f"at {rate:,} a second" if rate else "as fast as they come"
-        name = f"CPU of the host per token, {pace}"
-        print(f"{name:<58}{found[rate]:>10.1f} us    {'the goal':<32}{goal:>9.1f} us    {found[rate] / goal:>7.1f}x")
+        name, ratio = f"CPU of the host per token, {pace} (goal {goal:g})", ours[rate] / bare[rate]
+        print(f"{name:<58}{ours[rate]:>10.1f} us    {'bare asyncio, read only':<32}{bare[rate]:>9.1f} us    {ratio:>7.1f}x")
 
 
 if __name__ == "__main__":

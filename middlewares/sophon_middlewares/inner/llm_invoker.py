@@ -150,7 +150,8 @@ def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerS
     calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
     reply = Message("assistant", response.text, calls, reasoning=reasoning_from_response(response, calls))
     append_reply(ctx, reply)
-    emit_reasoning(ctx, response)
+    if response.reasoning:
+        emit_reasoning(ctx, response)
     ctx.pending = calls.copy()
     if calls:
         _announce_text(ctx, response.text)

@@ -45,7 +45,7 @@ class _ReasoningListener:
 
 def emit_reasoning(ctx: Context, response: ModelResponse) -> None:
     """Emit the complete reasoning of a reply; a plan step is silent."""
-    if ctx.has_listeners and not ctx.depth and response.reasoning.strip():
+    if response.reasoning.strip() and not ctx.depth and ctx.has_listeners:
         text = truncate(response.reasoning, MAX_SHOWN_CHARACTERS)
         ctx.emit(ReasoningAdded(reasoning_id=reply_id(ctx), model=_model_id(response), text=text))
 

@@ -100,7 +100,8 @@ class TurnMeter:
 
     async def settle(self, reservation: AttemptReservation, request: ModelRequest, usage: Usage) -> None:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
-        self._release_turn(reservation)
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_micros -= reservation.micros
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
         ctx.tally.metered.add(usage)
         now = ctx.services.clock.now()

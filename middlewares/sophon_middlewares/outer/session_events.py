@@ -11,7 +11,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.context.reply_stream import shown_text
-from sophon.context.turn_log import TurnEnd
+from sophon.context.turn_log import TurnEnd, no_events
 from sophon.errors import ChainError, SophonError, StoreError, StoreUnavailable
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
@@ -140,13 +140,12 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    await _conclude(ctx, records, TurnEnd("completed", response, events=partial(_final_events, ctx, response, records)))
+    events = partial(_final_events, ctx, response, records) if ctx.has_listeners else no_events
+    await _conclude(ctx, records, TurnEnd("completed", response, events=events))
 
 
 def _final_events(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
     """Return the events of the reply, if there is one, and of the outcome; `seq` is that of the last record."""
-    if not ctx.has_listeners:
-        return []
     end = TaskCompleted(
         text=response.full_text,
         finish_reason=response.finish_reason,

@@ -143,7 +143,11 @@ class AttemptRunner:
                 tap.reasoning(response.reasoning)
             if not tap.pieces:
                 tap(response.text)
-        return response.copy_with(usage=usage, finish_reason=normalise_finish_reason(response), model=request.model)
+        reason = normalise_finish_reason(response)
+        if type(response) is not ModelResponse:
+            return response.copy_with(usage=usage, finish_reason=reason, model=request.model)
+        reasoning, fields = response.reasoning, response.reasoning_fields
+        return ModelResponse(response.text, response.tool_calls, usage, reason, request.model, reasoning, fields)
 
     def _classify(self, candidate: Candidate, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""

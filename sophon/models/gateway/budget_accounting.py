@@ -92,7 +92,7 @@ class AttemptAccounting:
                 input_tokens=reported.input_tokens or self._input_tokens(),
                 output_tokens=reported.output_tokens or self._output_tokens(response),
             )
-        if reported.cost_micros or (model.prices is None and not model.is_cost_unknown):
+        if reported.cost_micros or (model.prices is None and model.hosting != "hosted"):
             return reported
         priced = usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
         return replace(priced, reasoning_tokens=reported.reasoning_tokens)
