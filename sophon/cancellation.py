@@ -89,7 +89,7 @@ class Cancellation:
         return _Enforcement(self, whole_turn)
 
     async def enforce_after(self, error: Exception | asyncio.CancelledError | None, *, whole_turn: bool) -> None:
-        """Do what `enforce` does at the end of its body, which has raised `error`; the caller re-raises it after that."""
+        """Do what `enforce` does at the end of its body, which raised `error`; the caller re-raises it after that."""
         if self.is_end_recorded:
             return
         is_cancelled = isinstance(error, asyncio.CancelledError)

@@ -63,7 +63,7 @@ class RelevanceIndex:
         self._words = frozenset({*self._scores, *self._names, *self._name_words, *phrases})
 
     def may_match(self, text: str) -> bool:
-        """Return whether a text has a word with which a tag, a keyword or a name begins: without one, nothing is found."""
+        """Return whether a text has the first word of a tag, keyword or name: without one, nothing is found in it."""
         return not self._words.isdisjoint(split_words(text))
 
     def score_tools(self, text: str) -> dict[str, float]:

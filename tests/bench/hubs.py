@@ -128,13 +128,12 @@ async def hear(url: str, clients: int = 1) -> AsyncIterator[Callable[[], Awaitab
 
 async def chunk_seconds(kind: Callable[[], Any], clients: int, chunks: int) -> float:
     """CPU seconds of the server per chunk, until every client has heard the end."""
-    async with kind() as (url, emit):
-        async with hear(url, clients) as heard:
-            gc.collect()
-            began = time.process_time()
-            await emit(chunks)
-            await heard()
-            spent = time.process_time() - began
+    async with kind() as (url, emit), hear(url, clients) as heard:
+        gc.collect()
+        began = time.process_time()
+        await emit(chunks)
+        await heard()
+        spent = time.process_time() - began
     return spent / chunks
 
 

@@ -1,7 +1,7 @@
 """An OpenAI-compatible provider in a process of its own that answers every request at once with one word.
 
-A model named `paced-RATE-COUNT` streams COUNT chunks of four characters, RATE of them a second, one write each; at a RATE
-of 0 as fast as the connection takes them.
+A model named `paced-RATE-COUNT` streams COUNT chunks of four characters, RATE of them a second, one write each; at a
+RATE of 0 as fast as the connection takes them.
 """
 
 import asyncio

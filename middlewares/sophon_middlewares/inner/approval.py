@@ -90,9 +90,7 @@ def is_asked_by_risk(ctx: Context, tool: Tool, risk: Risk) -> bool:
         return True
     if step is None:
         return requires_approval(risk, services.settings.approval, None)
-    return requires_approval(
-        risk, services.settings.approval, step.approved_risk, named=names_tool(step, tool.name)
-    )
+    return requires_approval(risk, services.settings.approval, step.approved_risk, named=names_tool(step, tool.name))
 
 
 def requires_approval(

@@ -7,7 +7,6 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
-from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import ProviderLimits
@@ -75,7 +74,7 @@ async def _exclude_providers(ctx: Context) -> dict[str, str]:
     """
     budget, excluded = ctx.services.settings.budget, ctx.excluded_providers
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    if not budget.has_provider_limits and not has_unknown_prices(active):
+    if not budget.has_provider_limits and not any(provider.has_unknown_prices for provider in active):
         return excluded
     first: BudgetExceeded | None = None
     excluded, now = dict(excluded), ctx.services.clock.now()
@@ -93,14 +92,6 @@ async def _exclude_providers(ctx: Context) -> dict[str, str]:
     if first is not None and all(provider.id in excluded for provider in active):
         raise first
     return excluded
-
-
-def has_unknown_prices(providers: Sequence[Provider]) -> bool:
-    """Return whether a provider has a model of unknown price, which a limit on the cost may refuse."""
-    for provider in providers:  # every turn asks, and `any` with a generator takes three times as long
-        if provider.has_unknown_prices:
-            return True
-    return False
 
 
 def find_provider_price_error(models: Sequence[ModelInfo], settings: BudgetSettings) -> BudgetExceeded | None:

@@ -23,7 +23,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
-from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
