@@ -61,6 +61,15 @@ class ToolCall:
             return data
         return self._canonical
 
+    def with_id(self, call_id: str) -> Self:
+        """Return the same call under another id; what is cached of name and arguments stays cached."""
+        if type(self) is not ToolCall:
+            return replace(self, id=call_id)
+        call = type(self)(call_id, self.name, self.arguments, self.malformed)
+        object.__setattr__(call, "_canonical", self._canonical)
+        object.__setattr__(call, "identity", self.identity)
+        return call
+
     def to_json(self) -> dict[str, Any]:
         """Return JSON-serialisable data."""
         data: dict[str, Any] = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}

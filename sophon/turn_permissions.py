@@ -1,6 +1,6 @@
 """Permissions of a turn: which tools its principal may use, by permission level and access control list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -71,10 +71,10 @@ def find_tool_permissions(ctx: Context) -> ToolPermissions:
     )
 
 
-def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> list[Tool]:
+def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
     """Return those of the tools that the principal may use; all of them while the guard Authorization is off."""
     if not ctx.settings.guards.authorization.enabled:
-        return list(tools)
+        return tuple(tools)  # the tools of a registry are a tuple, which is not copied
     return find_tool_permissions(ctx).filter(tools)
 
 

@@ -205,9 +205,10 @@ class Context(TurnState):
             cancellation=self.cancellation,
             check=self.stop_check,
         )
-        self.tally.model_calls += 1
+        tally = self.tally
+        tally.model_calls += 1
         if response.usage is not None:
-            self.tally.usage += response.usage
+            tally.usage += response.usage
         return response
 
     def settle(
@@ -334,6 +335,8 @@ class Context(TurnState):
                 f"and without setting ctx.response"
             )
         response, usage = self.response, self.tally.usage
+        if self.cancellation.is_end_recorded and response.usage is usage:
+            return response  # concluded before its end was recorded
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
         if response.usage is not usage or response.earlier_texts != earlier:
             response = self.response = response.copy_with(usage=usage, earlier_texts=earlier)

@@ -59,6 +59,13 @@ class RelevanceIndex:
                 if keyword not in _STOP_WORDS:
                     self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
 
+        phrases = (parts[0] for parts, _ in self._phrases)
+        self._words = frozenset({*self._scores, *self._names, *self._name_words, *phrases})
+
+    def may_match(self, text: str) -> bool:
+        """Return whether a text has the first word of a tag, keyword or name: without one, nothing is found in it."""
+        return not self._words.isdisjoint(split_words(text))
+
     def score_tools(self, text: str) -> dict[str, float]:
         """Return tool name -> score, for the tools with a score above zero."""
         sequence = split_words(text)

@@ -22,6 +22,7 @@ from tests.bench import (
     prompt_cache,
     queueing,
     resident_memory,
+    token_flow,
     webhooks,
 )
 from tests.bench import hubs as hub_servers
@@ -215,6 +216,7 @@ async def main() -> None:
     await commits.measure(line)
     await histories.measure()
     await hubs()
+    await token_flow.measure()
     await webhooks.measure()
     await pages.measure()
     await resident_memory.measure()

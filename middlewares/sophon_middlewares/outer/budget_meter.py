@@ -45,16 +45,27 @@ class TurnMeter:
     whose cost a limit could not see. A provider that refuses is reported once in a turn.
     """
 
-    __slots__ = ("_alerted", "_ctx", "_has_limits", "_reported", "_reserved_micros", "_reserved_tokens", "_settings")
+    __slots__ = (
+        "_alerted",
+        "_ctx",
+        "_has_limits",
+        "_limits",
+        "_reported",
+        "_reserved_micros",
+        "_reserved_tokens",
+        "_settings",
+    )
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
+        self._limits = self._settings.turn.limits
         self._reserved_tokens = 0
         self._reserved_micros = 0
-        self._reported: set[tuple[str | None, str]] = set()
-        self._alerted: set[tuple[str, str, float, Period]] = set()
+        # Replaced by larger ones when there is something to remember.
+        self._reported: frozenset[tuple[str | None, str]] = frozenset()
+        self._alerted: frozenset[tuple[str, str, float, Period]] = frozenset()
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
         """Reserve the worst case of an attempt; see `Meter`."""
@@ -68,7 +79,7 @@ class TurnMeter:
             raise error
         reservation = AttemptReservation(
             input_tokens + max_tokens,
-            model.worst_cost_micros(input_tokens, max_tokens),
+            0 if model.prices is None else model.worst_cost_micros(input_tokens, max_tokens),
             limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
         )
         self._check_turn(reservation)
@@ -89,7 +100,8 @@ class TurnMeter:
 
     async def settle(self, reservation: AttemptReservation, request: ModelRequest, usage: Usage) -> None:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
-        self._release_turn(reservation)
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_micros -= reservation.micros
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
         ctx.tally.metered.add(usage)
         now = ctx.services.clock.now()
@@ -109,7 +121,7 @@ class TurnMeter:
 
     def reserve_tool_call(self) -> None:
         """Check the limits for a tool call that is about to run."""
-        used, allowed = self._ctx.tally.tool_calls, self._settings.turn.tool_calls
+        used, allowed = self._ctx.tally.tool_calls, self._limits.tool_calls
         if allowed is not None and used >= allowed:
             raise _turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
@@ -138,7 +150,7 @@ class TurnMeter:
         used = Spending(spent.tokens - open_now.tokens, spent.micros - open_now.micros)
         alerts = self._new_alerts(provider, used, limits, period)
         await send_alerts(self._ctx, alerts, period)
-        self._alerted.update((each.provider, each.name, each.share, period) for each in alerts)
+        self._alerted |= {(each.provider, each.name, each.share, period) for each in alerts}
 
     def _new_alerts(self, provider: str, spent: Spending, limits: ProviderLimits, period: Period) -> list[BudgetAlert]:
         """Return the alerts that this turn has not sent: the store knows them all, but every question is a write."""
@@ -151,7 +163,7 @@ class TurnMeter:
     async def _report(self, error: BudgetExceeded) -> None:
         key = (error.provider, error.limit)
         if key not in self._reported:
-            self._reported.add(key)
+            self._reported |= {key}
             now = self._ctx.services.clock.now()
             await report_exclusion(self._ctx, error, budget_period(now, self._settings.time_zone))
 
@@ -160,7 +172,7 @@ class TurnMeter:
         self._reserved_micros -= reservation.micros
 
     def _check_turn(self, reservation: AttemptReservation) -> None:
-        turn, metered = self._settings.turn, self._ctx.tally.metered
+        turn, metered = self._limits, self._ctx.tally.metered
         tokens = metered.input_tokens + metered.output_tokens + self._reserved_tokens
         if turn.tokens is not None and tokens + reservation.tokens > turn.tokens:
             raise _turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)
@@ -171,9 +183,9 @@ class TurnMeter:
         self._check_time()
 
     def _check_time(self) -> None:
-        allowed = self._settings.turn.active_time
-        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed.total_seconds():
-            raise _turn_limit_error("ActiveTime", seconds, allowed.total_seconds(), 0, "seconds of work")
+        allowed = self._limits.active_seconds
+        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed:
+            raise _turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
 
 
 def find_price_error(model: ModelInfo, settings: BudgetSettings) -> PriceUnknown | None:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from sophon.context import Context
+from sophon.context.turn_log import no_events
 from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
@@ -58,18 +59,17 @@ async def _record_user_message(ctx: Context) -> None:
     """
     user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ) or 0
     records = [] if seq else [SessionRecord("message", ctx.run_id, user)]
+    events = partial(_message_events, ctx, user, seq) if ctx.has_listeners else no_events
     before = ctx.count_recorded()
     ctx.mark_recorded(len(ctx.messages))
     try:
-        await ctx.services.turn_log.begin(ctx, records, partial(_message_events, ctx, user, seq), ctx.emit)
+        await ctx.services.turn_log.begin(ctx, records, events, ctx.emit)
     except Exception:
         ctx.mark_recorded(before)
         raise
 
 
 def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_seq: int) -> list[Event]:
-    if not ctx.has_listeners:
-        return []
     message_id = f"{ctx.session_id}:{recorded_seq or last_record_seq}"
     return [MessageAdded(message_id=message_id, role="user", content=user.content)]
 

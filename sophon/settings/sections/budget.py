@@ -4,7 +4,7 @@ import zoneinfo
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -38,6 +38,15 @@ class ProviderBudgetSettings(SettingsSection):
     monthly_cost: FiniteNumber | None = Field(default=None, ge=0, description="USD per month; null means no limit.")
 
 
+class TurnLimits(NamedTuple):
+    """Limits of one turn: tokens, USD, tool calls, and seconds of active time; None means no limit."""
+
+    tokens: int | None
+    cost: float | None
+    tool_calls: int | None
+    active_seconds: float | None
+
+
 class TurnBudgetSettings(SettingsSection):
     """Budget of one turn, including the steps of its plan; null means no limit."""
 
@@ -53,6 +62,12 @@ class TurnBudgetSettings(SettingsSection):
         description="Time of work after which no further model or tool call starts and the turn ends, "
         "excluding waits for a person; null means no limit.",
     )
+
+    @cached_property
+    def limits(self) -> TurnLimits:
+        """The limits as plain values: a settings field costs ten times as much to read, and each call reads four."""
+        seconds = None if self.active_time is None else self.active_time.total_seconds()
+        return TurnLimits(self.tokens, self.cost, self.tool_calls, seconds)
 
 
 class BudgetSettings(SettingsSection):

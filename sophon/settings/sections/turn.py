@@ -5,12 +5,14 @@ Source of the defaults: Sophon's orchestration guide, and design.md 4 where the 
 
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.alias_generators import to_pascal
 
+from sophon.risk import Risk
 from sophon.settings.autonomy import AUTONOMY
 from sophon.settings.types.field_types import (
     CaseInsensitive,
@@ -186,6 +188,12 @@ class ApprovalSettings(SettingsSection):
         default=timedelta(days=30), description="Time after which an approval in advance (a grant) ends."
     )
 
+    @cached_property
+    def risks(self) -> tuple[Risk, Risk | None]:
+        """`ask_from` and `auto_approve_up_to` as risk levels."""
+        most = self.auto_approve_up_to
+        return Risk.parse(self.ask_from), None if most is None else Risk.parse(most)
+
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a setting that is not what the autonomy mode sets it to."""
         for name, value in self._list_set_by_mode():
@@ -246,6 +254,11 @@ class ToolsSettings(SettingsSection):
     max_timeout: Duration = Field(
         default=timedelta(minutes=10), description="Longest timeout of a tool call, also of a tool that sets its own."
     )
+
+    @cached_property
+    def call_seconds(self) -> tuple[float, float]:
+        """The timeout of a tool call and the longest one, in seconds."""
+        return self.timeout.total_seconds(), self.max_timeout.total_seconds()
 
 
 class MemorySettings(SettingsSection):

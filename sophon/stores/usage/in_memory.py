@@ -46,19 +46,14 @@ class InMemoryUsageStore:
         """See `UsageStore.settle`."""
         if reservation is not None:
             self._release(reservation.id)
-        provider, usage, period = row.provider, row.usage, row.period
-        day, month = (provider, period.day), (provider, period.month)
-        self._tokens[day] += usage.input_tokens + usage.output_tokens
-        self._micros[month] += usage.cost_micros
-        key = (period.day, provider, row.model)
-        _add_usage(self._totals, key, usage, row.calls)
-        _add_usage(self._by_session[row.session_id], key, usage, row.calls)
-        return Spending(self._tokens[day], self._micros[month])
+        self._add(row)
+        provider, period = row.provider, row.period
+        return Spending(self._tokens[provider, period.day], self._micros[provider, period.month])
 
     async def record(self, rows: Sequence[UsageRow]) -> None:
         """See `UsageStore.record`."""
         for row in rows:
-            await self.settle(None, row)
+            self._add(row)
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
@@ -105,6 +100,14 @@ class InMemoryUsageStore:
     def forget_session(self, session_id: str) -> None:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)
+
+    def _add(self, row: UsageRow) -> None:
+        provider, usage, period = row.provider, row.usage, row.period
+        self._tokens[provider, period.day] += usage.input_tokens + usage.output_tokens
+        self._micros[provider, period.month] += usage.cost_micros
+        key = (period.day, provider, row.model)
+        _add_usage(self._totals, key, usage, row.calls)
+        _add_usage(self._by_session[row.session_id], key, usage, row.calls)
 
     def _release(self, reservation_id: str) -> None:
         reservation = self._open.pop(reservation_id, None)
