@@ -417,17 +417,6 @@ grants = Table(
     Index("grants_by_expiry", "expires_at"),
 )
 
-# A row per use of what may be used only so often within a window of time.
-quota_uses = Table(
-    "quota_uses",
-    metadata,
-    Column("number", _RowNumber, primary_key=True),
-    Column("quota", SafeText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Index("quota_uses_by_quota", "quota", "at"),
-    Index("quota_uses_by_time", "at"),
-)
-
 # `digest` is that of a token, which itself is nowhere.
 api_tokens = Table(
     "api_tokens",
