@@ -126,10 +126,10 @@ def _git(arguments: tuple[Word, ...], command: SimpleCommand) -> Iterator[Unpack
     elif subcommand == "clean" or (subcommand == "reset" and "--hard" in words):
         yield Unpacking("unknown")
     elif subcommand == "apply":
-        patches: list[Word | None] = list(plain_words(rest)) or [None]
-        for word in patches:
+        files: list[Word | None] = [*plain_words(rest)] or [None]
+        for file in files:
             strip = _value(rest, "-p")
-            yield _patch_of(word or _standard_input(command), command, ".", strip.text if strip else "1")
+            yield _patch_of(file or _standard_input(command), command, ".", strip.text if strip else "1")
     elif subcommand == "clone":
         plain = plain_words(rest)
         if len(plain) > 1:

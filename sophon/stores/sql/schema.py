@@ -404,6 +404,7 @@ grants = Table(
     Column("scope", Text, nullable=False),
     Column("principal", SafeText, nullable=False),
     Column("session_id", SafeText, nullable=False),
+    Column("chat", SafeText, nullable=False, server_default=""),
     Column("tool", SafeText, nullable=False),
     Column("risk", Text, nullable=False),
     Column("pattern", JsonText, nullable=False),

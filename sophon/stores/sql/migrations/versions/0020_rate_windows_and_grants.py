@@ -1,4 +1,4 @@
-"""The uses of quotas are rate-limited events: one table for both."""
+"""The uses of quotas are rate-limited events: one table for both. Standing grants know the group they were given in."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,11 @@ down_revision = "0019"
 
 
 def upgrade() -> None:
-    """Move the uses, oldest first, and drop their table. A quota's name is the scope of its events."""
+    """Move the uses, oldest first, and drop their table. A quota's name is the scope of its events.
+
+    Of a grant that was given before, nothing says where: it counts outside of groups only.
+    """
+    op.add_column("grants", sa.Column("chat", sa.Text, nullable=False, server_default=""))
     op.execute("INSERT INTO rate_events (scope, at) SELECT quota, at FROM quota_uses ORDER BY at, number")
     op.drop_table("quota_uses")
 
@@ -27,4 +31,8 @@ def downgrade() -> None:
         "INSERT INTO quota_uses (quota, at) "
         "SELECT scope, at FROM rate_events WHERE scope LIKE 'shield.%' ORDER BY number"
     )
+    # Without its group a grant would count everywhere.
+    op.execute("DELETE FROM grants WHERE chat <> ''")
+    with op.batch_alter_table("grants") as grants:
+        grants.drop_column("chat")
     op.execute("DELETE FROM rate_events WHERE scope LIKE 'shield.%'")
