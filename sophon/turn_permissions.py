@@ -8,6 +8,7 @@ from sophon.context import Context
 from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
 from sophon.security.permission_levels import FULL_HISTORY, Level
+from sophon.settings import Settings
 from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings
 from sophon.tools.tool import Tool
@@ -49,18 +50,40 @@ class ToolPermissions:
 
 def find_tool_permissions(ctx: Context) -> ToolPermissions:
     """Return what the principal of the turn may use now."""
-    permissions, level, chat = ctx.settings.permissions, find_level(ctx), chat_of_turn(ctx)
-    return ToolPermissions(
-        acl=build_tool_acl(
-            ctx.settings.guards.authorization.rules,
-            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
-        ),
-        principal=ctx.principal,
-        level=level,
-        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(ctx.principal)),
+    return build_tool_permissions(
+        ctx.settings,
+        ctx.principal,
+        level=find_level(ctx),
         at=ctx.services.clock.now(),
         channel=ctx.channel,
+        chat=chat_of_turn(ctx),
         cost=find_cost(ctx),
+    )
+
+
+def build_tool_permissions(
+    settings: Settings,
+    principal: str,
+    *,
+    level: Level,
+    at: datetime,
+    channel: str,
+    chat: str = "",
+    cost: float | None = 0.0,
+) -> ToolPermissions:
+    """Return what a principal may use at a moment; `cost` is that of the turn so far."""
+    permissions = settings.permissions
+    return ToolPermissions(
+        acl=build_tool_acl(
+            settings.guards.authorization.rules,
+            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
+        ),
+        principal=principal,
+        level=level,
+        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(principal)),
+        at=at,
+        channel=channel,
+        cost=cost,
     )
 
 

@@ -15,6 +15,8 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
+from sophon.tools.tool import Tool
+from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
@@ -487,6 +489,16 @@ class AuthorizedHost:
             tool, arguments, settings=services.settings, folder=services.folder, principal=self.user.id
         ).to_json()
         return {**trial, **describe_access(services, tool, self.user.id)}
+
+    def list_tools(self) -> list[Tool]:
+        """Return the tools that the user may use; all of them while the guard Authorization is off."""
+        services = self._host.services
+        if not services.settings.guards.authorization.enabled:
+            return list(services.registry)
+        allowed = build_tool_permissions(
+            services.settings, self.user.id, level=self.rights.level, at=services.clock.now(), channel=HUB_CHANNEL
+        )
+        return allowed.filter(services.registry)
 
     def list_providers(self) -> list[ProviderStatistics]:
         """Return the providers as this process knows them, by priority. Operators only. Raises Forbidden."""

@@ -15,6 +15,7 @@ from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_judgement
 from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
 from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -101,7 +102,10 @@ async def _propose(ctx: Context, call: ToolCall) -> bool:
     if call.id in appended:
         return True
     try:
-        await ctx.services.store.audit.append([build_event(ctx, call, "proposed", input=_format_arguments(call))])
+        arguments, raised = _format_arguments(call), _find_raised_risk(ctx, call)
+        await ctx.services.store.audit.append(
+            [build_event(ctx, call, "proposed", input=arguments, raised_risk=raised)]
+        )
     except Exception as error:
         log.exception("a call of %s could not be audited, and is blocked", call.name)
         reason = f"it could not be written to the audit log: {describe_error(error)}"
@@ -205,6 +209,15 @@ def build_event(
         duration_ms=duration_ms,
         texts={name: redact_and_cut(text, MAX_SUMMARY_CHARACTERS) for name, text in texts.items() if text},
     )
+
+
+def _find_raised_risk(ctx: Context, call: ToolCall) -> str:
+    """Return the risk to which the arguments raise that of the tool; "" if they do not."""
+    tool = ctx.services.registry.get(call.name)
+    if tool is None:
+        return ""
+    risk = find_call_risk(ctx, call, tool)
+    return risk.label if risk > tool.risk else ""
 
 
 def _format_arguments(call: ToolCall) -> str:
