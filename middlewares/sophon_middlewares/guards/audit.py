@@ -103,9 +103,7 @@ async def _propose(ctx: Context, call: ToolCall) -> bool:
         return True
     try:
         arguments, raised = _format_arguments(call), _find_raised_risk(ctx, call)
-        await ctx.services.store.audit.append(
-            [build_event(ctx, call, "proposed", input=arguments, raised_risk=raised)]
-        )
+        await ctx.services.store.audit.append([build_event(ctx, call, "proposed", input=arguments, raised_risk=raised)])
     except Exception as error:
         log.exception("a call of %s could not be audited, and is blocked", call.name)
         reason = f"it could not be written to the audit log: {describe_error(error)}"
