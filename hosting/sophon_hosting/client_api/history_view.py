@@ -13,6 +13,7 @@ from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_rea
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.texts.contract import text_id
@@ -152,6 +153,10 @@ class HistoryView:
     def session(self, session: SessionSummary, *, is_own: bool) -> SessionSummary:
         """Return a listed session as the client sees it."""
         return session if is_own or not session.title else replace(session, title=HIDDEN)
+
+    def grant(self, grant: StandingGrant) -> StandingGrant:
+        """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""
+        return grant if self.shows_approvals else replace(grant, description=HIDDEN, pattern={})
 
     def approval(self, record: ApprovalRecord) -> ApprovalRecord:
         """Return an approval as the client sees it."""

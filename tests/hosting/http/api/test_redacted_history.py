@@ -1,11 +1,13 @@
 """Reading a history over HTTP without the permission FullHistory."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sophon.history_redaction import HIDDEN
 from sophon.messages import Message, ToolCall
+from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import text_id
 
@@ -83,3 +85,18 @@ async def test_tasks_of_others_are_listed_without_their_texts(api: Any) -> None:
     assert (mine["text"], mine["answer"]) == ("salary?", "SALARY?")
     assert (listed["text"], listed["answer"], listed["status"]) == (HIDDEN, HIDDEN, "completed")
     assert "SALARY" not in (await olga.get(f"/api/tasks/{task}/events")).text
+
+
+async def test_an_approval_in_advance_does_not_show_the_arguments_of_its_call(api: Any) -> None:
+    services = api.host.services
+    now = services.clock.now()
+    await services.store.grants.add(
+        StandingGrant(
+            "grt_1", "always", "ada", "", "pay", "high", {}, "to: salary", "ada", now, now + timedelta(days=1)
+        )
+    )
+    ada, olga = await api.open("ada"), await api.open("olga")
+
+    assert (await ada.get("/api/grants")).json()["items"][0]["covers"] == "to: salary"
+    assert (await olga.get("/api/grants?everything=true")).json()["items"][0]["covers"] == HIDDEN
+    assert (await olga.delete("/api/grants/grt_1")).json()["covers"] == HIDDEN
