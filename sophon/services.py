@@ -25,6 +25,7 @@ from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import data_owner_of_turn
+from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.settings import Settings, load_settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
@@ -144,7 +145,7 @@ class Services:
         if modules is not None and plugins is not None:
             names = [*LATER_TOOLS, *(tool.name for tool in added)]
             problems += find_unknown_disabled(chosen, names) + find_unknown_limited(chosen, names)
-            problems += find_unknown_ruled(chosen, names)
+            problems += find_unknown_ruled(chosen, names) + find_unknown_permitted(chosen, names)
         if providers is not None:
             problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
             problems += find_unknown_evaluator(chosen, providers)
@@ -330,6 +331,26 @@ def find_unknown_ruled(settings: Settings, added: Iterable[str]) -> list[str]:
         f"Guards.Authorization.Rules[{index}].Resource: there is no tool {name!r}{suggest_nearest(name, known)}"
         for index, resource in named
         if (name := resource.removeprefix(TOOL_RESOURCE)) not in known and not resource.endswith("*")
+    ]
+
+
+def find_unknown_permitted(settings: Settings, added: Iterable[str]) -> list[str]:
+    """Return a problem for each tool of a permission level or a sink that is neither one of `added` nor built in.
+
+    Beginnings of names and globs may be about tools that come later.
+    """
+    known = {*added, *(tool.name for tool in builtin_tools())}
+    levels = settings.permissions.levels
+    named = [
+        (f"Permissions.Levels.{level.label}.Tools[{index}]", name)
+        for level in Level
+        for index, name in enumerate(levels.entry(level).tools or ())
+    ]
+    named += [(f"Guards.InformationFlow.Sinks.{name}", name) for name in settings.guards.information_flow.sinks]
+    return [
+        f"{path}: there is no tool {name!r}{suggest_nearest(name, known)}"
+        for path, name in named
+        if name not in known and not any(mark in name for mark in "*?[{")
     ]
 
 

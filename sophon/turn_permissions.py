@@ -7,7 +7,8 @@ from functools import lru_cache
 from sophon.context import Context
 from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
-from sophon.security.permission_levels import Level
+from sophon.security.permission_levels import FULL_HISTORY, Level
+from sophon.settings import Settings
 from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings
 from sophon.tools.tool import Tool
@@ -49,26 +50,61 @@ class ToolPermissions:
 
 def find_tool_permissions(ctx: Context) -> ToolPermissions:
     """Return what the principal of the turn may use now."""
-    permissions = ctx.settings.permissions
-    chat = ctx.data_owner if ctx.group else ""
-    level = permissions.level_of(
+    return build_tool_permissions(
+        ctx.settings,
         ctx.principal,
-        channel=ctx.channel,
-        chat=chat,
-        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
-    )
-    return ToolPermissions(
-        acl=build_tool_acl(
-            ctx.settings.guards.authorization.rules,
-            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
-        ),
-        principal=ctx.principal,
-        level=level,
-        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(ctx.principal)),
+        level=find_level(ctx),
         at=ctx.services.clock.now(),
         channel=ctx.channel,
+        chat=chat_of_turn(ctx),
         cost=find_cost(ctx),
     )
+
+
+def build_tool_permissions(
+    settings: Settings,
+    principal: str,
+    *,
+    level: Level,
+    at: datetime,
+    channel: str,
+    chat: str = "",
+    cost: float | None = 0.0,
+) -> ToolPermissions:
+    """Return what a principal may use at a moment; `cost` is that of the turn so far."""
+    permissions = settings.permissions
+    return ToolPermissions(
+        acl=build_tool_acl(
+            settings.guards.authorization.rules,
+            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
+        ),
+        principal=principal,
+        level=level,
+        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(principal)),
+        at=at,
+        channel=channel,
+        cost=cost,
+    )
+
+
+def chat_of_turn(ctx: Context) -> str:
+    """Return the principal of the group that reads the answer; "" for nobody but the person."""
+    return ctx.data_owner if ctx.group else ""
+
+
+def find_level(ctx: Context) -> Level:
+    """Return the permission level of the principal of the turn."""
+    return ctx.settings.permissions.level_of(
+        ctx.principal,
+        channel=ctx.channel,
+        chat=chat_of_turn(ctx),
+        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
+    )
+
+
+def may_read_full_history(ctx: Context) -> bool:
+    """Return whether the model may read what earlier turns of the session have read, for the principal of the turn."""
+    return ctx.settings.permissions.levels.allows(find_level(ctx), FULL_HISTORY)
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:

@@ -5,6 +5,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sophon.errors import ToolError
 from sophon.lazy_dataclass import dataclass
@@ -66,6 +67,23 @@ class CredentialVault:
             return _headers_of([each for each in usable if each.belongs_to(scheme, host, port)])
 
         return find_headers
+
+    def list_names(self, url: str, *, principal: str, data_owner: str, group: bool) -> list[str]:
+        """Return the names of the credentials that a request to this URL would carry in a turn.
+
+        None for an invalid URL; hops of a redirect are decided on their own.
+        """
+        user = data_owner if group else principal or LOCAL_USER
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            return []
+        return [
+            each.name
+            for each in self.credentials
+            if each.may_be_used_by(user) and each.belongs_to(parts.scheme, host, port)
+        ]
 
     def redact(self, text: str, *, is_complete: bool = True) -> str:
         """Return the text without any secret, in whatever encoding `KNOWN_SECRETS` finds.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.settings import Settings
+from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
+from sophon.settings import GuardsSettings, Settings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.contract import Store
 
@@ -29,7 +30,7 @@ class RetentionSweep:
     def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
         self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
-        self._longest_window = settings.guards.rate_limit.find_longest_period()
+        self._longest_window = find_longest_window(settings.guards)
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -56,7 +57,6 @@ class RetentionSweep:
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
-            "quota_uses": await store.quotas.expire(internal),
         }
         deleted |= await self._sweep_snapshots()
         if settings.events is not None:
@@ -83,6 +83,12 @@ class RetentionSweep:
         unused = [name for name in copies if name.partition(".")[0] not in ids]
         await self._clock.run_in_thread(lambda: self._archive.remove(unused))
         return {"snapshots": deleted, "unused_copies": len(unused)}
+
+
+def find_longest_window(guards: GuardsSettings) -> timedelta:
+    """Return for how long the times of rate-limited events are needed: a day if evaluations are counted by the day."""
+    longest = guards.rate_limit.find_longest_period()
+    return max(longest, timedelta(seconds=LONGEST_DAY_SECONDS)) if guards.shield.has_evaluator else longest
 
 
 def format_counts(counts: Mapping[str, int]) -> str:

@@ -4,9 +4,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
+from sophon.builtin_tools.sandboxed_folder import SandboxedFolder, check_relative_path
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
@@ -14,6 +14,9 @@ from sophon.tools.tool import Risk, tool
 
 DEFAULT_PAGE_CHARACTERS = 7000
 """Default number of characters of one read: a tool result has 8000, including its fence."""
+
+FilePath = Annotated[str, AfterValidator(check_relative_path)]
+"""Argument that names a file or folder below the files folder."""
 
 MAX_PAGE_CHARACTERS = 200_000
 
@@ -28,7 +31,7 @@ MAX_PAGE_CHARACTERS = 200_000
 )
 async def files_read(
     ctx: Context,
-    path: str,
+    path: FilePath,
     offset: Annotated[int, Field(ge=0)] = 0,
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
 ) -> str:
@@ -51,7 +54,7 @@ async def files_read(
     external=True,
     tags=("file", "files", "folder", "directory", "list", "folders", "directories"),
 )
-async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]]:
+async def files_list(ctx: Context, path: FilePath = ".") -> list[dict[str, str | int]]:
     """List the entries of a folder: names, kinds and sizes in bytes.
 
     Args:
@@ -71,7 +74,7 @@ async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]
     serial=True,
     tags=("file", "files", "write", "save", "create", "append", "document"),
 )
-async def files_write(ctx: Context, path: str, content: str, append: bool = False) -> str:
+async def files_write(ctx: Context, path: FilePath, content: str, append: bool = False) -> str:
     """Write a text file, replacing or appending to its content; missing folders are created.
 
     Args:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import PATH_ARGUMENTS, RECIPIENT_ARGUMENTS, sends_mail
-from sophon.security.commands.syntax import SyntaxProblem, find_commands
+from sophon.security.commands.nested_scripts import find_all_commands
 from sophon.security.linear_patterns import LinearPattern, compile_linear, make_encodable
 
 MAX_CHARACTERS: Final = 1_000_000
@@ -106,11 +106,7 @@ def _assess_shell(text: str) -> Risk:
     risk = _assess_patterns(text, _SHELL_HIGH, _SHELL_MEDIUM)
     if risk is Risk.HIGH:
         return risk
-    try:
-        commands = find_commands(text)
-    except (SyntaxProblem, RecursionError):
-        return risk
-    for command in commands:
+    for command in find_all_commands(text).commands:
         words = " ".join(word.text for word in command.words)
         redirections = " ".join(f"{each.operator} {each.target.text}" for each in command.redirections)
         risk = max(risk, _assess_patterns(f"{words} {redirections}", _SHELL_HIGH, _SHELL_MEDIUM))

@@ -17,7 +17,6 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
-from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
@@ -44,8 +43,6 @@ class Store(Protocol):
     def audit(self) -> AuditStore: ...
     @property
     def grants(self) -> GrantStore: ...
-    @property
-    def quotas(self) -> QuotaStore: ...
     @property
     def journal(self) -> Journal: ...
     @property

@@ -13,7 +13,6 @@ from sophon.stores.maintenance.in_memory import InMemoryMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
-from sophon.stores.quotas.in_memory import InMemoryQuotaStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
@@ -50,7 +49,6 @@ class InMemoryStore:
         self.sessions.on_fork(self.data_labels.copy_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
-        self.quotas = InMemoryQuotaStore()
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
         self.memories: MemoryStore = InMemoryMemoryStore(clock) if memories is None else memories

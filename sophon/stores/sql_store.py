@@ -14,7 +14,6 @@ from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
-from sophon.stores.quotas.sql import SqlQuotaStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
@@ -62,7 +61,6 @@ class SqlStore:
         self.audit = SqlAuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
         self.grants = SqlGrantStore(self._database)
-        self.quotas = SqlQuotaStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)

@@ -22,7 +22,6 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
-from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
@@ -55,7 +54,6 @@ class WaitingStore:
         self.audit = cast(AuditStore, self._waiting(store.audit))
         self.data_labels = cast(DataLabelStore, self._waiting(store.data_labels))
         self.grants = cast(GrantStore, self._waiting(store.grants))
-        self.quotas = cast(QuotaStore, self._waiting(store.quotas))
         self.journal = cast(Journal, self._waiting(store.journal))
         self.memories = cast(MemoryStore, self._waiting(store.memories))
         self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))

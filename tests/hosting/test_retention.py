@@ -184,3 +184,12 @@ async def test_times_of_rate_limits_go_once_no_window_needs_them(store: Store, c
     assert (await sweep(store, clock).sweep())["rate_events"] == 0
     await clock.advance(1)
     assert (await sweep(store, clock).sweep())["rate_events"] == 1
+
+
+async def test_times_of_evaluations_are_kept_for_a_day(store: Store, clock: VirtualClock) -> None:
+    evaluates = Settings.from_mapping({"Guards": {"Shield": {"Tier": 2}}})
+    await store.rate_windows.add([RateEvent("shield.evaluations", clock.now())])
+    await clock.advance(24 * 3600)
+    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 0
+    await clock.advance(3601)
+    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 1

@@ -21,6 +21,7 @@ COMMANDS = {
     "chat": "Chat with the agent: one message, or interactively.",
     "chain": "Show a chain as a table.",
     "policy": "Try a tool call against the security rules.",
+    "tools": "List the tools, and which of them a person may use.",
     "doctor": "Diagnose this machine and the settings, with a fix for each problem.",
     "config": "Show, validate and describe the settings.",
     "sessions": "List, show, rename, copy, export and delete sessions.",

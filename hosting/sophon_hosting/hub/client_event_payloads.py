@@ -8,6 +8,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.client_message import Mode
+from sophon_hosting.client_api.validation_sentences import describe_error
 
 MAX_ARGUMENT_DEPTH = 32
 """Maximum nesting of lists and objects in the arguments of a tool call."""
@@ -161,6 +162,6 @@ def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
 
 def _describe_problem(error: ErrorDetails) -> str:
     if not error["loc"]:
-        return error["msg"]
+        return describe_error(error)
     path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
-    return f"{path!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+    return f"{path!r}: {describe_error(error)}"

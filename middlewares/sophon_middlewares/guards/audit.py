@@ -16,6 +16,7 @@ from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_j
 from sophon_middlewares.guards.redacted_texts import is_redacted
 from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
 from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -107,7 +108,16 @@ async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
         return ended
     try:
         await ctx.services.store.audit.append(
-            [build_event(ctx, call, "proposed", input=_summarize_arguments(call)) for call in new]
+            [
+                build_event(
+                    ctx,
+                    call,
+                    "proposed",
+                    input=_summarize_arguments(call),
+                    raised_risk=_find_raised_risk(ctx, call),
+                )
+                for call in new
+            ]
         )
     except Exception as error:
         log.exception("calls of %s could not be audited, and are blocked", ", ".join(call.name for call in new))
@@ -227,6 +237,15 @@ def _summarize_result(ctx: Context, result: ToolResult) -> str | None:
         return None
     text = unfence_text(result.text)
     return (cut_redacted if is_redacted(ctx, text) else redact_and_cut)(text, MAX_SUMMARY_CHARACTERS)
+
+
+def _find_raised_risk(ctx: Context, call: ToolCall) -> str:
+    """Return the risk to which the arguments raise that of the tool; "" if they do not."""
+    tool = ctx.services.registry.get(call.name)
+    if tool is None:
+        return ""
+    risk = find_call_risk(ctx, call, tool)
+    return risk.label if risk > tool.risk else ""
 
 
 def _get_appended(ctx: Context) -> dict[str, list[str]]:

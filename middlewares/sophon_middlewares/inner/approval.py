@@ -148,7 +148,21 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
 
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
     note = tool.approval_note
-    return note if isinstance(note, str) else note(ctx, call.arguments)
+    text = note if isinstance(note, str) else note(ctx, call.arguments)
+    return "\n".join(part for part in (text, _describe_credentials(ctx, call)) if part)
+
+
+def _describe_credentials(ctx: Context, call: ToolCall) -> str:
+    """Return which credentials of the vault the host would attach to the request; never their values."""
+    url = call.arguments.get("url")
+    if call.name not in HTTP_TOOLS or not isinstance(url, str):
+        return ""
+    names = ctx.services.vault.list_names(url, principal=ctx.principal, data_owner=ctx.data_owner, group=ctx.group)
+    return f"The host adds the credential {', '.join(map(repr, names))} of its vault to the request." if names else ""
+
+
+HTTP_TOOLS = ("http.request", "http.send")
+"""Tools to whose requests the host attaches credentials."""
 
 
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:

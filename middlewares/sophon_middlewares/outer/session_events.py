@@ -21,7 +21,7 @@ from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
-from sophon_middlewares.outer.turn_start import STORED_COVERS, start_turn
+from sophon_middlewares.outer.turn_start import REDACTED_HISTORY, STORED_COVERS, start_turn
 from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
@@ -114,7 +114,7 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     records = [SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in kept]
     if records and ctx.tally.untrusted_sources:
         records[-1].data = {SOURCES_FIELD: list(ctx.tally.untrusted_sources)}
-    compaction = ctx.compaction
+    compaction = None if ctx.get(REDACTED_HISTORY) else ctx.compaction
     if compaction is not None and (ctx.get(STORED_COVERS) or 0) < compaction.covers <= ctx.stored_count + len(records):
         records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records

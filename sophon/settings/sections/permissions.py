@@ -57,7 +57,9 @@ class LevelPermissionsSettings(SettingsSection):
         "the guard Authorization, whose rules can allow more and deny.",
     )
     features: tuple[FeatureSetting, ...] | None = Field(
-        default=None, description="Features of the HTTP and Socket.IO interfaces; null: Chat for ZeroTrust, else all."
+        default=None,
+        description="Features of the HTTP and Socket.IO interfaces; null: Chat for ZeroTrust, else all. Without "
+        "FullHistory, histories are redacted: arguments and results of tools, reasoning, secrets.",
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:

@@ -404,6 +404,7 @@ grants = Table(
     Column("scope", Text, nullable=False),
     Column("principal", SafeText, nullable=False),
     Column("session_id", SafeText, nullable=False),
+    Column("chat", SafeText, nullable=False, server_default=""),
     Column("tool", SafeText, nullable=False),
     Column("risk", Text, nullable=False),
     Column("pattern", JsonText, nullable=False),
@@ -415,17 +416,6 @@ grants = Table(
     Index("grants_by_principal", "principal", "tool"),
     Index("grants_by_session", "session_id"),
     Index("grants_by_expiry", "expires_at"),
-)
-
-# A row per use of what may be used only so often within a window of time.
-quota_uses = Table(
-    "quota_uses",
-    metadata,
-    Column("number", _RowNumber, primary_key=True),
-    Column("quota", SafeText, nullable=False),
-    Column("at", UtcTime, nullable=False),
-    Index("quota_uses_by_quota", "quota", "at"),
-    Index("quota_uses_by_time", "at"),
 )
 
 # `digest` is that of a token, which itself is nowhere.

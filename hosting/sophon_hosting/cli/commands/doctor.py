@@ -34,7 +34,7 @@ from sophon_hosting.cli.doctor.checks import (
 )
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
-from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox
+from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -84,6 +84,7 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
         return
     yield DoctorFinding("settings", "valid")
     yield from check_dangerous_settings(settings, options, os.environ)
+    yield from check_sandbox_paths(settings, options)
     yield from check_migration(settings, options)
     yield from check_provider_keys(settings, os.environ)
     yield from check_credentials(settings, os.environ)
