@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sophon.context import Context
@@ -124,6 +125,4 @@ def _redact_message(message: Message) -> Message | None:
     content = redact(message.content) if by_form else KNOWN_SECRETS.replace(message.content)
     if content == message.content:
         return None
-    return Message(
-        message.role, content, message.tool_calls, message.tool_call_id, message.origin, reasoning=message.reasoning
-    )
+    return replace(message, content=content)

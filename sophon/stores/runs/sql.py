@@ -243,7 +243,8 @@ def _accept(
     if session_owner is not None:
         check_session_owner(run, find_session(connection, run.session_id), session_owner)
     create_session(connection, run.session_id, session_owner or run.owner, more.at)
-    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at))
+    options = TextWriter(connection, run.session_id).encode(run.options)  # images may be among them
+    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at) | {"options": options})
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
     if key is not None:

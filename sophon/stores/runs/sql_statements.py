@@ -132,6 +132,7 @@ def run_from_row(connection: Connection, values: Sequence[Any], *, whole: bool =
     *facts, checkpoint, waiting_for, response, error, cancel_requested = values
     texts = TextReader(connection, facts[1])
     failure = RunError(**error) if error is not None else None
+    facts[6] = texts.decode(facts[6]) if whole else texts.decode_head(facts[6])
     read = [
         texts.decode(checkpoint),
         tuple(waiting_for),

@@ -201,7 +201,7 @@ def drop_unreferenced_texts(connection: Connection, log: int) -> None:
     if not stored:
         return
     used = _ids_in(connection, [records.c.message, records.c.data], belongs_to(records.c.key, session.number))
-    used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint], runs.c.session_id == session.id)
+    used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint, runs.c.options], runs.c.session_id == session.id)
     of_session = checkpoint_logs.c.run.in_(select(runs.c.number).where(runs.c.session_id == session.id))
     used |= _ids_in(connection, [checkpoint_logs.c.entry], of_session)
     used |= _ids_in(connection, [events.c.data], belongs_to(events.c.key, log), '%"large":%')
