@@ -37,10 +37,11 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
-from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.images import Image
     from sophon.security.policy import Policy
 
 T = TypeVar("T")
@@ -169,6 +170,7 @@ class Services:
         self,
         text: str,
         *,
+        images: "Sequence[Image]" = (),
         session_id: str | None = None,
         stream: bool = False,
         model: str | None = None,
@@ -183,18 +185,20 @@ class Services:
         """Create a turn, ready for `Pipeline.run`; without `session_id` it starts a new session.
 
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
-        the session's. `max_iterations` is the turn's ceiling of rounds of tool calls, instead of the chain's. A host
-        passes the `run_id` under which it accepted the message.
+        the session's. `images` belong to the message: see `sophon.images`. `max_iterations` is the turn's ceiling of
+        rounds of tool calls, instead of the chain's. A host passes the `run_id` under which it accepted the message.
 
-        Raises InputError for an empty message, an unknown planning mode or a ceiling above the hard limit, NotFound for
-        an unknown model.
+        Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode or a ceiling
+        above the hard limit, NotFound for an unknown model.
         """
-        if not text.strip():
+        if not text.strip() and not images:
             raise InputError("the message is empty: write something")
+        if images:
+            check_image_count(images)
         if model is not None:
             self.gateway.find(model)
         messages = MessageList([Message("system", self.instructions)] if self.instructions else ())
-        messages.append(Message("user", text))
+        messages.append(Message("user", text, images=tuple(images)))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)

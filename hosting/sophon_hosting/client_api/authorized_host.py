@@ -185,6 +185,7 @@ class AuthorizedHost:
                 max_iterations=message.max_iterations,
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
+                images=message.images,
                 session_owner=self.user.id,
             )
         )

@@ -1,6 +1,7 @@
 """Call layer of guard Redaction: secrets in what a model is sent, and in what it writes."""
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from sophon.context import Context
@@ -161,6 +162,4 @@ class RedactedMessages:
             content = KNOWN_SECRETS.replace(message.content)
         if content == message.content:
             return None
-        return Message(
-            message.role, content, message.tool_calls, message.tool_call_id, message.origin, reasoning=message.reasoning
-        )
+        return replace(message, content=content)

@@ -43,11 +43,11 @@ sessions = Table(
     Index("sessions_by_owner", "owner", "updated_at", "number"),
 )
 
+# Keys of `records`, `events` and `traces`: see `row_keys`. A session's deletion deletes their rows.
 records = Table(
     "records",
     metadata,
-    Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("run_id", SafeText, nullable=False),
     Column("message", JsonText),
@@ -144,12 +144,11 @@ approvals = Table(
 journal = Table(
     "journal",
     metadata,
+    Column("turn", SafeText, primary_key=True),
     Column("run_id", SafeText, primary_key=True),
     Column("call_id", SafeText, primary_key=True),
-    Column("turn", SafeText, nullable=False),
     Column("tool", SafeText, nullable=False),
     Column("result", JsonText),
-    Index("journal_by_turn", "turn"),
 )
 
 memories = Table(
@@ -168,6 +167,12 @@ memories = Table(
 
 IS_SIGNALLED = text("signalled")
 """Condition of the signalled runs' index; as a literal, because no database uses a partial index for a parameter."""
+
+IS_UNFINISHED = text("finished_at IS NULL")
+"""Condition of the unfinished runs' index."""
+
+IS_UNSUCCESSFUL = text("status IN ('failed', 'cancelled')")
+"""Condition of the index of the runs that ended without success: a turn that succeeds changes no page for it."""
 
 # AUTOINCREMENT, so that a run's order is never reused. A run has no outcome while `finished_at` is NULL. `signalled`
 # runs are few, so the host asks for them often: see `RunStore.list_pending`.
@@ -195,8 +200,8 @@ runs = Table(
     Column("signalled", Boolean, nullable=False, server_default=false()),
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
-    Index("runs_by_status", "status", "number"),
-    Index("runs_by_end", "finished_at"),
+    Index("runs_unfinished", "status", "number", sqlite_where=IS_UNFINISHED),
+    Index("runs_unsuccessful", "status", "number", sqlite_where=IS_UNSUCCESSFUL),
     Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED),
     sqlite_autoincrement=True,
 )
@@ -260,7 +265,8 @@ outbound = Table(
     sqlite_autoincrement=True,
 )
 
-# The last seq is stored apart from the events, so that numbering continues after all of them were dropped.
+# `last_seq` is at least the seq of the last event that was dropped, so that numbering continues after all of them were.
+# It changes when events are dropped: what an append changes for it would be one more page of every transaction.
 event_logs = Table(
     "event_logs",
     metadata,
@@ -272,26 +278,22 @@ event_logs = Table(
 events = Table(
     "events",
     metadata,
-    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
     Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Index("events_by_time", "at"),
 )
 
-# Apart from the events, because traces are not numbered.
+# Apart from the events, because traces have no seq; those in their keys say in which order they were stored.
 traces = Table(
     "traces",
     metadata,
-    Column("number", _RowNumber, primary_key=True),
-    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), nullable=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
     Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Index("traces_by_log", "log", "number"),
 )
 
 channel_state = Table(

@@ -1,7 +1,9 @@
 """What a turn stores, and in how many transactions: what tells of a write is in the transaction of that write."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,6 +147,24 @@ async def run(host: Host, text: str, session_id: str = "s") -> Run:
 async def test_a_plain_turn_commits_three_times(busy: Host, commits: Commits) -> None:
     assert (await run(busy, "hello 0")).status == "completed"
     assert commits.count == 3
+
+
+async def test_a_turn_changes_few_pages(busy: Host, tmp_path: Path, store_url: str) -> None:
+    if store_url != SQLITE:
+        pytest.skip("the log of a server is not ours")
+    file = tmp_path / "data" / "sophon.db"
+
+    async def kilobytes_of(text: str) -> float:
+        """Size of the log per turn; a page now and then is full, so several turns count."""
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        for number in range(4):
+            await run(busy, text, f"{text} {number}")
+        return file.with_name("sophon.db-wal").stat().st_size / 4 / 1024
+
+    plain = await kilobytes_of("hello 0")
+    assert plain < 55
+    assert (await kilobytes_of("look 1") - plain) / ROUNDS < 45  # with the entries of the audit log
 
 
 @pytest.mark.parametrize("calls", [1, 4])
