@@ -5,6 +5,7 @@ from sophon.tools.tool import Risk, tool
 
 
 @tool(
+    deferred=True,
     risk=Risk.NONE,
     group="math",
     idempotent=True,

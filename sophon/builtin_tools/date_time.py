@@ -41,6 +41,7 @@ _NON_CITY_PREFIXES = ("Etc/", "posix/", "right/", "SystemV/")
 
 
 @tool(
+    deferred=True,
     name="datetime.now",
     risk=Risk.NONE,
     group="time",

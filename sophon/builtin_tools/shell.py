@@ -31,6 +31,7 @@ def describe_sandbox(settings: SandboxSettings) -> str:
 
 
 @tool(
+    deferred=True,
     name="system.execute",
     risk=Risk.CRITICAL,
     group="system",

@@ -3,10 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, get_args
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, get_args
 
 from sophon.settings.types.introspection import (
     find_type_at,
@@ -18,6 +15,10 @@ from sophon.settings.types.introspection import (
 )
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import CONFLICTS_ERROR_TYPE, VALUE_ERROR_TYPE, SettingsSection
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 MAX_VALUE_CHARACTERS = 60
 """Maximum number of characters of an invalid value in a message."""
@@ -40,7 +41,7 @@ _BOUNDS = {
 _LENGTHS = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}
 
 
-def problems_from_error(root: type[SettingsSection], error: ValidationError) -> Iterator[tuple[SettingPath, str]]:
+def problems_from_error(root: type[SettingsSection], error: "ValidationError") -> Iterator[tuple[SettingPath, str]]:
     """Yield (path, sentence) for every error in a ValidationError. A sentence never contains a secret."""
     details = error.errors(include_url=False)
     for detail in details:
@@ -74,19 +75,19 @@ def suggest_nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
-def _format_sentence(root: type[SettingsSection], detail: ErrorDetails) -> str:
+def _format_sentence(root: type[SettingsSection], detail: "ErrorDetails") -> str:
     problem, path, context = detail["type"], detail["loc"], detail.get("ctx", {})
     if problem == VALUE_ERROR_TYPE:
         return str(context["sentence"])
     if problem == "missing":
         return "is required and missing"
-    if problem == "extra_forbidden":
+    if problem == "unexpected_keyword_argument":
         section = get_section_type(find_type_at(root, path[:-1]))
         return f"unknown setting{suggest_nearest(str(path[-1]), get_field_types(section) if section else ())}"
     return _describe_invalid_value(find_type_at(root, path), detail, context)
 
 
-def _describe_invalid_value(field_type: Any, detail: ErrorDetails, context: Mapping[str, Any]) -> str:
+def _describe_invalid_value(field_type: Any, detail: "ErrorDetails", context: Mapping[str, Any]) -> str:
     problem, value = detail["type"], detail["input"]
     if problem in ("too_short", "too_long"):
         return f"the list has {context['actual_length']} entries; {_LENGTHS[problem].format(**context)} are expected"

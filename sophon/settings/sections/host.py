@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -19,7 +17,7 @@ from sophon.settings.types.field_types import (
     WholeNumber,
 )
 from sophon.settings.types.secret_references import Secret, SecretUrl
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.user_ids import find_id_problem
 
 DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
