@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from sophon.context import Context
 from sophon.errors import ToolError
+from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
 
@@ -36,7 +37,7 @@ CITIES_BY_ZONE = {
     "Europe/Warsaw": ("Gdansk", "Krakow"),
 }
 
-_OFFSET = re.compile(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
+_OFFSET = lazy_pattern(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _NON_CITY_PREFIXES = ("Etc/", "posix/", "right/", "SystemV/")
 
 

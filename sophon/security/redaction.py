@@ -1,9 +1,9 @@
 """Redaction: replaces the secrets in a text, by value where the settings know them, else by their form."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
 from sophon.security.redaction_pieces import CUT_MARGIN, split_pieces
 from sophon.security.secret_patterns import PRIVATE_KEY
@@ -18,7 +18,7 @@ _MAX_PASSES = 4
 _WINDOWS = 4
 """A window is this many times the limit, because redaction shortens the text."""
 
-_PARTIAL_WORD = re.compile(r"(?<![^\s\"'`,;:<>(){}\[\]])[^\s\"'`,;:<>(){}\[\]]{1,200}\Z")
+_PARTIAL_WORD = lazy_pattern(r"(?<![^\s\"'`,;:<>(){}\[\]])[^\s\"'`,;:<>(){}\[\]]{1,200}\Z")
 """The last word in front of a cut; a run of characters longer than any key is not left out."""
 
 

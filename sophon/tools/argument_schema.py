@@ -1,16 +1,16 @@
 """Argument schema of a tool: JSON Schema and validation, derived from a typed function."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sophon.errors import CompositionError, InvalidArguments
+from sophon.lazy_pattern import lazy_pattern
 
 CONTEXT_PARAMETER = "ctx"
 
-_ARGS_SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
-_ARG_LINE = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
+_ARGS_SECTION = lazy_pattern(r"^(?:Args|Arguments|Parameters):\s*$")
+_ARG_LINE = lazy_pattern(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 
 Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Returns the validated keyword arguments; raises pydantic's ValidationError or InvalidArguments."""

@@ -1,10 +1,10 @@
 """Settings of the credential vault: tokens that the HTTP tools attach, and that no model sees."""
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Annotated
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.credential_hosts import parse_host_pattern
 from sophon.security.http_headers import is_header_name, is_reserved_header, normalize_header_name
 from sophon.settings.types.secret_references import Secret
@@ -15,7 +15,7 @@ AUTHORIZATION = "authorization"
 OTHER_CLIENT_HEADERS = frozenset({"accept", "range", "user-agent"})
 """Headers of requests that hold no credential, beside those that begin with `content-`."""
 
-_PREFIX = re.compile(r"[\x21-\x7e][\x20-\x7e]*|")
+_PREFIX = lazy_pattern(r"[\x21-\x7e][\x20-\x7e]*|")
 
 
 def _validate_host(value: str) -> str:

@@ -1,11 +1,11 @@
 """Field types of settings: strict numbers, durations, choices, URLs, networks and import paths."""
 
 import ipaddress
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, get_args
 from urllib.parse import urlsplit
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security import KNOWN_SECRETS, hide_url_secrets, query_secrets
 from sophon.settings.types.section import build_value_error
 from sophon.value_rules import ValueRules
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\.(\d{1,7}))?$"
 """`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
 
-_DURATION = re.compile(DURATION_PATTERN)
-_IMPORT_PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
+_DURATION = lazy_pattern(DURATION_PATTERN)
+_IMPORT_PATH = lazy_pattern(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
 class CaseInsensitive:
