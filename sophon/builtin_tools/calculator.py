@@ -1,6 +1,5 @@
 """Built-in tool `calculator`: exact arithmetic with bounded run time."""
 
-from sophon.builtin_tools.arithmetic_evaluator import evaluate_expression, format_number
 from sophon.tools.tool import Risk, tool
 
 
@@ -21,4 +20,9 @@ async def calculator(expression: str) -> str:
     Args:
         expression: For example (1200 * 0.19) / 12 or round(sqrt(2), 4); no thousands separators, no units.
     """
+    from sophon.builtin_tools.arithmetic_evaluator import (
+        evaluate_expression,
+        format_number,
+    )  # lazy: few turns calculate
+
     return format_number(evaluate_expression(expression))

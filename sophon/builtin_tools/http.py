@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakKeyDictionary
 
@@ -135,6 +134,8 @@ def _with_content_type(headers: Mapping[str, str], body: str) -> dict[str, str]:
 
 
 def _status_phrase(status: int) -> str:
+    from http import HTTPStatus  # lazy, as the client
+
     try:
         return HTTPStatus(status).phrase
     except ValueError:

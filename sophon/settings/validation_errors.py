@@ -1,6 +1,5 @@
 """Error messages for invalid settings, one line each: path, fact, and a suggestion for a misspelled name."""
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -70,6 +69,8 @@ def format_path(path: Iterable[str | int]) -> str:
 
 def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` with the most similar name, ignoring case; empty if none is similar."""
+    import difflib  # lazy: for mistakes only
+
     folded = {each.casefold(): each for each in known}
     found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[found[0]]}?" if found else ""

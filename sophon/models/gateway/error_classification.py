@@ -9,7 +9,6 @@ retried.
 import math
 import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from sophon.errors import (
@@ -194,6 +193,8 @@ def _seconds_until(moment: str, now: datetime | None) -> float | None:
         elif moment[:4].isdigit():
             then = datetime.fromisoformat(moment)
         else:
+            from email.utils import parsedate_to_datetime  # lazy: few providers write such a date
+
             then = parsedate_to_datetime(moment)
         aware = then if then.tzinfo else then.replace(tzinfo=UTC)
         return _bound_seconds((aware - now).total_seconds())

@@ -1,6 +1,5 @@
 """Settings sections of the budgets: per provider and per turn."""
 
-import zoneinfo
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
@@ -16,6 +15,8 @@ EVERY_PROVIDER = "*"
 
 
 def _time_zone(name: str) -> str:
+    import zoneinfo  # lazy: UTC needs no database
+
     try:
         if name != "UTC":  # UTC also works on machines without a time zone database
             zoneinfo.ZoneInfo(name)
