@@ -20,9 +20,6 @@ async def calculator(expression: str) -> str:
     Args:
         expression: For example (1200 * 0.19) / 12 or round(sqrt(2), 4); no thousands separators, no units.
     """
-    from sophon.builtin_tools.arithmetic_evaluator import (
-        evaluate_expression,
-        format_number,
-    )  # lazy: few turns calculate
+    from sophon.builtin_tools.arithmetic_evaluator import evaluate_expression, format_number  # lazy: seldom used
 
     return format_number(evaluate_expression(expression))
