@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
-import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs] - it has none
-
 
 class LinearMatch(Protocol):
     """Match of a pattern."""
@@ -51,6 +49,9 @@ class PatternError(ValueError):
 @lru_cache(maxsize=4096)
 def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPattern:
     """Compile an expression in RE2's syntax; `.` matches every character. Raises PatternError."""
+    # Lazy: a process that judges nothing needs no RE2. It has no type stubs.
+    import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
     options = re2.Options()
     options.never_nl = False
     options.dot_nl = True
