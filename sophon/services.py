@@ -27,7 +27,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import data_owner_of_turn
 from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
-from sophon.settings import Settings, load_settings
+from sophon.settings import Settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
 from sophon.settings.sections.guards.authorization import TOOL_RESOURCE
 from sophon.settings.validation_errors import suggest_nearest
@@ -131,6 +131,7 @@ class Services:
         from sophon.models.providers.factory import create_providers
         from sophon.plugins.entry_points import load_installed_tools
         from sophon.plugins.tool_modules import tools_from_modules
+        from sophon.settings import load_settings
 
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()

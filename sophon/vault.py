@@ -1,6 +1,5 @@
 """Credential vault: the secrets that the HTTP tools attach to requests, by host and principal; no model sees them."""
 
-import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -9,6 +8,7 @@ from urllib.parse import urlsplit
 
 from sophon.errors import ToolError
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 from sophon.principals import LOCAL_USER
 from sophon.security.credential_hosts import HostPattern, parse_host_pattern
 from sophon.security.http_headers import normalize_header_name
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_ENCODED_CHARACTERS = 6
 """Characters of a secret's character in an encoded text, such as `\\u002b`."""
 
-_HEADER_VALUE = re.compile(r"[\x20-\x7e]+")
+_HEADER_VALUE = lazy_pattern(r"[\x20-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from sophon.builtin_tools.arithmetic_functions import (
     compute_power,
 )
 from sophon.errors import ToolError
+from sophon.lazy_pattern import lazy_pattern
 
 MAX_EXPRESSION_CHARACTERS = 500
 """Maximum length of an expression, in characters."""
@@ -35,7 +36,7 @@ SMALLEST_PLAIN, LARGEST_PLAIN = Fraction(1, 10**10), 10**20
 
 _EXACT = Context(prec=40)
 _ROUNDED = Context(prec=SIGNIFICANT_DIGITS)
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\s+|[-+*/%(),]|(?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE](?P<exponent>[+-]?\d+))?)(?![\w.])|[A-Za-z_]\w*",
     re.ASCII,
 )

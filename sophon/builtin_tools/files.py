@@ -4,24 +4,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder, check_relative_path
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
 from sophon.tools.tool import Risk, tool
+from sophon.value_rules import ValueRules
 
 DEFAULT_PAGE_CHARACTERS = 7000
 """Default number of characters of one read: a tool result has 8000, including its fence."""
 
-FilePath = Annotated[str, AfterValidator(check_relative_path)]
+FilePath = Annotated[str, ValueRules(after=check_relative_path)]
 """Argument that names a file or folder below the files folder."""
 
 MAX_PAGE_CHARACTERS = 200_000
 
 
 @tool(
+    deferred=True,
     name="files.read",
     risk=Risk.LOW,
     group="files",
@@ -32,8 +32,8 @@ MAX_PAGE_CHARACTERS = 200_000
 async def files_read(
     ctx: Context,
     path: FilePath,
-    offset: Annotated[int, Field(ge=0)] = 0,
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
+    offset: Annotated[int, ValueRules(ge=0)] = 0,
+    limit: Annotated[int, ValueRules(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
 ) -> str:
     """Read a text file.
 
@@ -47,6 +47,7 @@ async def files_read(
 
 
 @tool(
+    deferred=True,
     name="files.list",
     risk=Risk.LOW,
     group="files",
@@ -68,6 +69,7 @@ async def files_list(ctx: Context, path: FilePath = ".") -> list[dict[str, str |
 
 
 @tool(
+    deferred=True,
     name="files.write",
     risk=Risk.HIGH,
     group="files",

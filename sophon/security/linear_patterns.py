@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs] - it has none
-
 
 class LinearMatch(Protocol):
     """Match of a pattern."""
@@ -53,8 +51,6 @@ class PatternError(ValueError):
 
 
 _NOTHING: Final = (-1, -1)
-_RE2: Final[Any] = re2
-_ANYWHERE: Final[Any] = _RE2._re2.RE2.Anchor.UNANCHORED
 
 
 class _Pattern:
@@ -63,10 +59,10 @@ class _Pattern:
     The functions of the binding make a generator, and convert places, before they know; that takes five times as long.
     """
 
-    __slots__ = ("_compiled", "_find")
+    __slots__ = ("_anywhere", "_compiled", "_find")
 
-    def __init__(self, compiled: Any) -> None:
-        self._compiled, self._find = compiled, compiled._regexp.Match
+    def __init__(self, compiled: Any, anywhere: Any) -> None:
+        self._compiled, self._find, self._anywhere = compiled, compiled._regexp.Match, anywhere
 
     @property
     def pattern(self) -> str:
@@ -74,7 +70,7 @@ class _Pattern:
 
     def search(self, text: str, /) -> LinearMatch | None:
         data = text.encode()
-        if self._find(_ANYWHERE, data, 0, len(data))[0] == _NOTHING:
+        if self._find(self._anywhere, data, 0, len(data))[0] == _NOTHING:
             return None
         found: LinearMatch = self._compiled.search(text)
         return found
@@ -91,20 +87,24 @@ class _Pattern:
         size = len(data)
         if start > size:
             return None
-        span: tuple[int, int] = self._find(_ANYWHERE, data, start, size)[0]
+        span: tuple[int, int] = self._find(self._anywhere, data, start, size)[0]
         return None if span == _NOTHING else span
 
 
 @lru_cache(maxsize=4096)
 def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPattern:
     """Compile an expression in RE2's syntax; `.` matches every character. Raises PatternError."""
-    options = _RE2.Options()
+    # Lazy: a process that judges nothing needs no RE2. It has no type stubs.
+    import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
+
+    library: Any = re2
+    options = library.Options()
     options.never_nl = False
     options.dot_nl = True
     options.case_sensitive = not ignore_case
     options.log_errors = False
     try:
-        return _Pattern(_RE2.compile(expression, options))
+        return _Pattern(library.compile(expression, options), library._re2.RE2.Anchor.UNANCHORED)
     except Exception as error:
         raise PatternError(f"{expression[:80]!r}: {error}") from error
 

@@ -1,9 +1,9 @@
 """Redaction: replaces the secrets in a text, by value where the settings know them, else by their form."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
 from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, split_pieces
 from sophon.security.secret_patterns import PRIVATE_KEY
@@ -18,7 +18,7 @@ _MAX_PASSES = 4
 _WINDOWS = 4
 """A window is this many times the limit, because redaction shortens the text."""
 
-_LAST_WORD_BACKWARDS = re.compile(r"[^\s\"'`,;:<>(){}\[\]]*")
+_LAST_WORD_BACKWARDS = lazy_pattern(r"[^\s\"'`,;:<>(){}\[\]]*")
 
 MAX_WORD_CHARACTERS = 200
 """A longer run of characters in front of a cut is no part of a key, and is not left out."""

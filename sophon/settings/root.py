@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field, ValidationError
-
 from sophon.errors import SettingsError
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.guards.section import GuardsSettings
@@ -31,7 +29,7 @@ from sophon.settings.sections.turn import (
 from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.validation_errors import format_problem, problems_from_error, suggest_nearest
 
 
@@ -69,7 +67,8 @@ class Settings(SettingsSection):
         default_factory=PermissionsSettings.defaults, description="Permission levels of people."
     )
     vault: dict[str, CredentialSettings] = Field(
-        default={}, description="Credentials that http.request and http.send attach, by a name of your choice."
+        default={},
+        description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
     queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
@@ -109,6 +108,8 @@ def validate_settings(values: object) -> tuple[Settings | None, list[tuple[Setti
         return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
     if not values:
         return Settings.defaults(), []
+    from pydantic import ValidationError  # lazy: the defaults need no pydantic
+
     normalized = normalize_keys(Settings, values)
     problems = list(_find_cross_section_conflicts(normalized))
     settings = None

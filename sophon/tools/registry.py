@@ -1,6 +1,5 @@
 """Tool registry: the tools of a process by name, in registration order."""
 
-import difflib
 from collections.abc import Iterable, Iterator
 
 from sophon.errors import CompositionError, UnknownTool
@@ -44,6 +43,8 @@ class ToolRegistry:
 
     def suggest_names(self, name: str, tools: Iterable[Tool] | None = None) -> list[str]:
         """Return up to three similar tool names, the most similar first."""
+        import difflib  # lazy: for mistakes only
+
         names = [tool.name for tool in (self.tools if tools is None else tools)]
         return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
 

@@ -6,13 +6,14 @@ Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per m
 import re
 from collections.abc import Iterable, Sequence
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.tool import Tool
 
 TAG_SCORE = 1.0
 KEYWORD_SCORE = 0.5
 
-_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"[^\W_]+")
+_CAMEL_CASE = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = lazy_pattern(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     """a about above after again all also an and any are as at be been before being below between both but by can could
     did do does doing down during each else etc few for from further given gives had has have having he her here hers

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from pydantic import Field
-
 from sophon.security.permission_levels import FEATURES, LEVELS_BY_LABEL, Feature, Level, LevelLabel, resolve_level
 from sophon.settings.types.field_types import CaseInsensitive
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 LevelSetting = Annotated[LevelLabel, CaseInsensitive()]
 
