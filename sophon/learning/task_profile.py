@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Final, Literal, TypeAlias, cast, get_args
+from typing import Any, cast
 
 from sophon.lazy_dataclass import dataclass
-from sophon.learning.classification import TaskType, classify
+from sophon.learning.classification import classify
 from sophon.learning.complexity import complexity as prompt_complexity
 from sophon.learning.complexity_factors import complexity_factors
-
-ComplexityMeasure: TypeAlias = Literal["Prompt", "Keywords", "Factors"]
-"""`Prompt`: words, code fences and words of reasoning; `Keywords`: keywords per word; `Factors`: the seven factors."""
-
-COMPLEXITY_MEASURES: Final[tuple[ComplexityMeasure, ...]] = get_args(ComplexityMeasure)
+from sophon.task_types import ComplexityMeasure, TaskType
 
 
 @dataclass(frozen=True, slots=True)
