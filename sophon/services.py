@@ -41,6 +41,7 @@ from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
     from sophon.learning.contract import Embedder, PolicyCache
+    from sophon.routing.router import Router
     from sophon.security.policy import Policy
 
 T = TypeVar("T")
@@ -102,6 +103,8 @@ class Services:
         self._policy = policy
         self.embedder = embedder
         self.policies = policies
+        # In a list, which the copies of the services share: a host has one for each turn.
+        self._routers: list[Router] = []
 
     @property
     def policy(self) -> "Policy":
@@ -109,6 +112,13 @@ class Services:
         if self._policy is None:
             self._policy = load_shield_policy(self.settings, self.folder)
         return self._policy
+
+    @property
+    def router(self) -> "Router":
+        """The router of the settings, created when it is first needed. Raises SettingsError."""
+        if not self._routers:
+            self._routers.append(create_router(self))
+        return self._routers[0]
 
     @classmethod
     def from_settings(
@@ -153,6 +163,8 @@ class Services:
         if providers is not None:
             problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
             problems += find_unknown_evaluator(chosen, providers)
+            if chosen.routing.names_models or chosen.routing.boosters:
+                problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
         if problems:
             raise SettingsError(problems)
@@ -399,6 +411,36 @@ def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
     except PolicyError as error:
         problem = f"{name!r}: {error}"
     raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
+
+
+def create_router(services: Services) -> "Router":
+    """Return a router by the settings of the services. Raises SettingsError for a booster that cannot be imported."""
+    # Lazy: a turn that is routed by priority needs no router.
+    from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
+    from sophon.routing.boosters import import_boosters
+    from sophon.routing.router import Router
+
+    settings = services.settings.routing
+    boosters = import_boosters(settings.boosters, folder=services.folder)
+    if settings.arithmetic:
+        boosters.insert(0, answer_arithmetic)
+    return Router(
+        settings,
+        clock=services.clock,
+        embedder=services.embedder,
+        policies=services.policies,
+        boosters=boosters,
+    )
+
+
+def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
+    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
+    from sophon.routing.boosters import import_boosters  # lazy, as above
+    from sophon.routing.named_models import find_unknown_models
+
+    problems = find_unknown_models(settings.routing, providers)
+    _try_make(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
+    return problems
 
 
 def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:

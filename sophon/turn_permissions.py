@@ -9,7 +9,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
-from sophon.settings.sections.permissions import LevelsSettings
+from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
 
 MICROS_PER_UNIT = 1_000_000
@@ -69,6 +69,18 @@ def find_tool_permissions(ctx: Context) -> ToolPermissions:
         channel=ctx.channel,
         cost=find_cost(ctx),
     )
+
+
+def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermissions:
+    """Return what routing may choose for the principal of the turn; the defaults of levels are for tiers only."""
+    permissions = ctx.settings.permissions
+    level = permissions.level_of(
+        ctx.principal,
+        channel=ctx.channel,
+        chat=ctx.data_owner if ctx.group else "",
+        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
+    )
+    return permissions.routing_of(ctx.principal, level, uses_tiers=uses_tiers)
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> list[Tool]:

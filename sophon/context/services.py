@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
+    from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
@@ -100,4 +101,9 @@ class TurnServices(Protocol):
     @property
     def policies(self) -> "PolicyCache | None":
         """Routing decisions of earlier messages; None if there are none."""
+        ...
+
+    @property
+    def router(self) -> "Router":
+        """Decides which models a turn asks. Raises SettingsError if a booster of the settings cannot be imported."""
         ...

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from sophon.errors import SettingsError
+from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -97,6 +98,16 @@ class Settings(SettingsSection):
         for path, tier in self.permissions.list_max_tiers():
             if tier not in known:
                 yield f"Permissions.{path}.MaxTier", describe_unknown_tier(tier, known)
+
+    def list_cost_limits(self) -> Iterator[tuple[str, float]]:
+        """Yield the path and the USD of each cost limit of persons, those that a level has by default included."""
+        yield from self.permissions.list_cost_limits()
+        if self.routing.uses_tiers:
+            for level in Level:
+                found = self.permissions.routing_of("", level, uses_tiers=True)
+                for name, cost in (("DailyCost", found.daily_cost), ("MonthlyCost", found.monthly_cost)):
+                    if cost is not None:
+                        yield f"Permissions.Levels.{level.label}.{name}", cost
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":

@@ -256,13 +256,22 @@ class PermissionsSettings(SettingsSection):
     @cached_property
     def has_cost_limits(self) -> bool:
         """Whether the settings name a daily or monthly cost of anybody."""
-        entries = (*self.users.values(), *(self.levels.entry(level) for level in Level))
-        return any(each.daily_cost or each.monthly_cost for each in entries)
+        return any(True for _ in self.list_cost_limits())
+
+    def list_cost_limits(self) -> Iterator[tuple[str, float]]:
+        """Yield the path and the USD of each cost limit that the settings name."""
+        for path, entry in self._list_entries():
+            for name, cost in (("DailyCost", entry.daily_cost), ("MonthlyCost", entry.monthly_cost)):
+                if cost:
+                    yield f"Permissions.{path}.{name}", cost
+
+    def _list_entries(self) -> Iterator[tuple[str, RoutingPermissionsSettings]]:
+        yield from ((f"Users.{name}", each) for name, each in self.users.items())
+        yield from ((f"Levels.{level.label}", self.levels.entry(level)) for level in Level)
 
     def list_max_tiers(self) -> Iterator[tuple[str, str]]:
         """Yield the path of each entry that names a tier, and the tier."""
-        levels = ((f"Levels.{level.label}", self.levels.entry(level)) for level in Level)
-        for path, entry in (*((f"Users.{name}", each) for name, each in self.users.items()), *levels):
+        for path, entry in self._list_entries():
             if entry.max_tier is not None:
                 yield path, entry.max_tier
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from sophon.settings.types.field_types import CaseInsensitive, Duration, FiniteNumber, Flag, ImportPath, WholeNumber
 from sophon.settings.types.section import SettingsSection
@@ -29,6 +29,15 @@ DERIVED_TIERS = ("low", "high")
 Share = Annotated[FiniteNumber, Field(ge=0, le=1)]
 
 
+ComplexityRange = Annotated[
+    tuple[Share, Share],
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2, "maxItems": 2}
+    ),
+]
+"""Lowest and highest complexity."""
+
+
 class TierSettings(SettingsSection):
     """A tier of models of similar strength and price."""
 
@@ -37,7 +46,7 @@ class TierSettings(SettingsSection):
         min_length=1,
         description="Its models as `provider/model`, an alias or a provider's Id, the preferred one first.",
     )
-    complexity: tuple[Share, Share] | None = Field(
+    complexity: ComplexityRange | None = Field(
         default=None,
         description="Lowest and highest complexity of its messages, both included; null: up to TierBorder for the "
         "first tier, from there on for the others.",
@@ -234,6 +243,23 @@ class RoutingSettings(SettingsSection):
                     yield f"TaskTypes.{kind}.{key}", describe_unknown_tier(name, known)
             if entry.strategy == "Static" and entry.model is None and self.model is None:
                 yield f"TaskTypes.{kind}.Model", "required for the strategy Static; write it as provider/model"
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every model of every provider may be asked, by priority alone."""
+        return self.strategy == "Priority" and not (self.allow or self.deny or self.aliases or self.task_types)
+
+    @property
+    def uses_tiers(self) -> bool:
+        """Whether a strategy in use chooses a tier, for which the permissions of levels apply."""
+        if self.strategy in TIERED_STRATEGIES:
+            return True
+        return any(each.strategy in TIERED_STRATEGIES for each in self.task_types.values())
+
+    @property
+    def names_models(self) -> bool:
+        """Whether the settings name models."""
+        return bool(self.tiers or self.aliases or self.task_types or self.model or self.fallback_model)
 
     def tier_names(self) -> tuple[str, ...]:
         """Return the names of the tiers, the cheapest first."""
