@@ -24,7 +24,7 @@ from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
-from sophon.principals import data_owner_of_turn
+from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.settings import Settings, load_settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
@@ -234,6 +234,21 @@ class Services:
             messages=messages,
             tools=self.registry.tools,
         )
+
+    async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
+        """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
+
+        A principal without an entry of their own counts as an operator if the host says so.
+        """
+        from sophon.routing.explanation import format_route  # lazy, as for the router
+        from sophon.routing.router import RouteQuery
+
+        permissions, router = self.settings.permissions, self.router
+        is_operator = self.operator_policy.is_operator(principal)
+        level = permissions.level_of(principal, channel="local", is_operator=is_operator)
+        allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
+        query = RouteQuery(text, permissions=allowed, may_boost=True, is_trial=True)
+        return format_route(await router.route(query, self.gateway.candidates(), self.store))
 
     def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.

@@ -3,6 +3,7 @@
 from sophon.learning.classification import Classified, classify
 from sophon.learning.complexity import complexity, compute_tier
 from sophon.learning.complexity_factors import Factors, complexity_factors
+from sophon.learning.explanation import explain_route
 from sophon.learning.fitness import Fitness, fitness
 from sophon.task_types import TASK_TYPES
 
@@ -15,5 +16,6 @@ __all__ = [
     "complexity",
     "complexity_factors",
     "compute_tier",
+    "explain_route",
     "fitness",
 ]

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.task_profile import TaskProfile, profile_task
@@ -89,7 +89,9 @@ class Classifier:
         """Embed the examples, once."""
         if self._embedder is None or self._vectors:
             return
-        labelled = {kind: [*EXAMPLES[kind], *self._settings.examples.get(kind, ())] for kind in EXAMPLES}
+        labelled: dict[TaskType, list[str]] = {
+            kind: [*EXAMPLES[kind], *self._settings.examples.get(kind, ())] for kind in EXAMPLES
+        }
         texts = [text for group in labelled.values() for text in group]
         try:
             vectors = await self._embedder.embed(texts)
@@ -97,7 +99,7 @@ class Classifier:
             log.warning("the examples could not be embedded, keywords decide: %s", error)
             self._embedder = None
             return
-        self._labels = [cast(TaskType, kind) for kind, group in labelled.items() for _ in group]
+        self._labels = [kind for kind, group in labelled.items() for _ in group]
         self._vectors = [_normalize(vector) for vector in vectors]
 
 
