@@ -12,7 +12,7 @@ from sophon.settings.sections.routing import TierSettings
 class Tier:
     """A tier: names of its models, the preferred one first; the complexity it is for, both ends included.
 
-    `cost_per_1k` is in USD per 1,000 tokens; None if it is unknown. `max_context_tokens` limits the conversation.
+    `cost_per_1k` is in USD per 1,000 tokens; None if it is unknown.
     """
 
     name: str
@@ -20,7 +20,6 @@ class Tier:
     low: float = 0.0
     high: float = 1.0
     cost_per_1k: float | None = None
-    max_context_tokens: int | None = None
 
     def covers(self, complexity: float) -> bool:
         """Return whether messages of this complexity belong to the tier."""
@@ -55,7 +54,7 @@ def tiers_from_settings(entries: Sequence[TierSettings], border: float) -> tuple
     for position, entry in enumerate(entries):
         whole = (0.0, 1.0) if len(entries) == 1 else (0.0, border) if position == 0 else (border, 1.0)
         low, high = entry.complexity or whole
-        found.append(Tier(entry.name, entry.models, low, high, entry.cost_per_1k_tokens, entry.max_context_tokens))
+        found.append(Tier(entry.name, entry.models, low, high, entry.cost_per_1k_tokens))
     return tuple(found)
 
 

@@ -40,7 +40,6 @@ class RoutingPermissions:
     daily_cost: float | None = None
     monthly_cost: float | None = None
     max_output_tokens: int | None = None
-    max_context_tokens: int | None = None
 
 
 LEVEL_TIERS: Mapping[Level, str] = {Level.ZERO_TRUST: "free", Level.USER: "standard", Level.ADMIN: "elite"}
@@ -52,7 +51,6 @@ _LEVEL_DEFAULTS: Mapping[Level, RoutingPermissions] = {
         daily_cost=0.10,
         monthly_cost=2.0,
         max_output_tokens=1024,
-        max_context_tokens=4096,
     ),
     Level.USER: RoutingPermissions(
         Level.USER,
@@ -61,11 +59,8 @@ _LEVEL_DEFAULTS: Mapping[Level, RoutingPermissions] = {
         daily_cost=5.0,
         monthly_cost=100.0,
         max_output_tokens=4096,
-        max_context_tokens=16384,
     ),
-    Level.ADMIN: RoutingPermissions(
-        Level.ADMIN, may_escalate=True, escalation_threshold=0.0, max_output_tokens=16384, max_context_tokens=200_000
-    ),
+    Level.ADMIN: RoutingPermissions(Level.ADMIN, may_escalate=True, escalation_threshold=0.0, max_output_tokens=16384),
 }
 """What each level may use where tiers are used and the settings say nothing. Source: reference/clawft.md 3.10."""
 
@@ -126,12 +121,6 @@ class LevelPermissionsSettings(RoutingPermissionsSettings):
         default=None,
         ge=1,
         description="Tokens of a reply where tiers are used; null: 1024 for ZeroTrust, 4096 for User, 16384 for Admin.",
-    )
-    max_context_tokens: WholeNumber | None = Field(
-        default=None,
-        ge=1,
-        description="Tokens of the conversation that the chain clawft sends; null: 4096 for ZeroTrust, 16384 for User, "
-        "200000 for Admin.",
     )
 
     tools: tuple[str, ...] | None = Field(
@@ -250,7 +239,6 @@ class PermissionsSettings(SettingsSection):
             _find_limit((each.daily_cost for each in layers), default.daily_cost),
             _find_limit((each.monthly_cost for each in layers), default.monthly_cost),
             entry.max_output_tokens or default.max_output_tokens,
-            entry.max_context_tokens or default.max_context_tokens,
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Settings sections of routing: strategy, tiers, classification, selection, learning, demotion of tiers, context."""
+"""Settings sections of routing: strategy, tiers, classification, selection, learning, demotion of models."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from sophon.settings.types.field_types import CaseInsensitive, Duration, FiniteNumber, Flag, ImportPath, WholeNumber
 from sophon.settings.types.section import SettingsSection
-from sophon.task_types import TASK_TYPES, ComplexityMeasure, TaskType
+from sophon.task_types import TASK_TYPES, ComplexityMeasure
 
 StrategyName = Literal["Priority", "Static", "Capability", "Tiered", "Intelligent", "CostAware"]
 StrategySetting = Annotated[StrategyName, CaseInsensitive()]
@@ -17,8 +17,6 @@ SelectionSetting = Annotated[SelectionName, CaseInsensitive()]
 ComplexitySetting = Annotated[ComplexityMeasure, CaseInsensitive()]
 ClassifierName = Literal["Keywords", "Examples"]
 ClassifierSetting = Annotated[ClassifierName, CaseInsensitive()]
-CompressionName = Literal["None", "Semantic"]
-CompressionSetting = Annotated[CompressionName, CaseInsensitive()]
 
 TIERED_STRATEGIES: frozenset[StrategyName] = frozenset({"Tiered", "Intelligent", "CostAware"})
 """Strategies that choose a tier, and respect what permissions say about tiers."""
@@ -56,9 +54,6 @@ class TierSettings(SettingsSection):
         ge=0,
         alias="CostPer1kTokens",
         description="USD per 1,000 tokens, by which tiers are compared with limits; null uses the models' prices.",
-    )
-    max_context_tokens: WholeNumber | None = Field(
-        default=None, ge=1, description="Tokens of the conversation that its models are sent; null means no limit."
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
@@ -136,31 +131,6 @@ class DemotionSettings(SettingsSection):
     )
 
 
-class ContextAssemblySettings(SettingsSection):
-    """How much of the conversation a model is sent by the middleware ContextAssembler of the chain `clawft`."""
-
-    tokens: WholeNumber = Field(default=8192, ge=1, description="Tokens of the conversation.")
-    task_tokens: Mapping[str, WholeNumber] = Field(
-        default_factory=dict[str, int], description="Tokens by task type, such as `code_generation`."
-    )
-    compression: CompressionSetting = Field(
-        default="None",
-        description="`Semantic` keeps of the middle what is near the question, and needs an embedder; `None` keeps "
-        "what is newest.",
-    )
-
-    def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield each key that is no task type, and each number that is none of tokens."""
-        yield from find_unknown_task_types("TaskTokens", self.task_tokens)
-        for name, tokens in self.task_tokens.items():
-            if tokens < 1:
-                yield f"TaskTokens.{name}", "at least 1"
-
-    def tokens_for(self, task_type: TaskType | None) -> int:
-        """Return the tokens of the conversation for a task type."""
-        return self.tokens if task_type is None else self.task_tokens.get(task_type, self.tokens)
-
-
 class TaskTypeSettings(SettingsSection):
     """Routing of one task type; null: as for the others."""
 
@@ -222,9 +192,6 @@ class RoutingSettings(SettingsSection):
     )
     demotion: DemotionSettings = Field(
         default_factory=DemotionSettings.defaults, description="When models are left out of their tier."
-    )
-    context: ContextAssemblySettings = Field(
-        default_factory=ContextAssemblySettings.defaults, description="Conversation that the chain clawft sends."
     )
     task_types: Mapping[str, TaskTypeSettings] = Field(
         default_factory=dict[str, TaskTypeSettings], description="Routing by task type, such as `code_generation`."

@@ -7,6 +7,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Response, Services, Usage
 from sophon.errors import NoProvider, ProviderUnavailable, SettingsError
 from sophon.events import BudgetAlert, RouteChosen
+from sophon.learning import explain_route
 from sophon.learning.contract import CachedPolicy
 from sophon.models.gateway.provider import Provider
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -189,6 +190,15 @@ async def test_no_earlier_decision_gives_a_tier_that_is_not_permitted() -> None:
 async def test_without_a_permitted_model_the_turn_fails_clearly() -> None:
     with pytest.raises(NoProvider, match="no permitted model"):
         await ask(host(Deny=["*"]))
+
+
+async def test_an_explanation_says_what_would_be_asked_and_changes_nothing() -> None:
+    services = host(Selection="RoundRobin")
+    text = await explain_route(HARD, services)
+    assert "tier        high" in text
+    assert "models      large/large, spare/other, small/small" in text
+    assert await explain_route(HARD, services) == text
+    assert await explain_route("hello") == "task type chat, complexity 0.00: tier 2"
 
 
 def test_settings_that_name_unknown_tiers_and_task_types_are_refused() -> None:

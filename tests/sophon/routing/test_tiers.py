@@ -81,15 +81,15 @@ def test_permissions_limit_the_tiers_and_an_unknown_one_permits_the_cheapest_onl
 @pytest.mark.parametrize(
     ("level", "expected"),
     [
-        (Level.ZERO_TRUST, (False, 0.10, 2.0, 1024, 4096)),
-        (Level.USER, (True, 5.0, 100.0, 4096, 16384)),
-        (Level.ADMIN, (True, None, None, 16384, 200_000)),
+        (Level.ZERO_TRUST, (False, 0.10, 2.0, 1024)),
+        (Level.USER, (True, 5.0, 100.0, 4096)),
+        (Level.ADMIN, (True, None, None, 16384)),
     ],
 )
 def test_the_published_limits_of_the_levels_are_defaults_where_tiers_are_used(level: Level, expected: object) -> None:
     settings = PermissionsSettings()
     found = settings.routing_of("ada", level, uses_tiers=True)
-    limits = (found.daily_cost, found.monthly_cost, found.max_output_tokens, found.max_context_tokens)
+    limits = (found.daily_cost, found.monthly_cost, found.max_output_tokens)
     assert (found.may_escalate, *limits) == expected
     without = settings.routing_of("ada", level, uses_tiers=False)
     assert (without.daily_cost, without.monthly_cost, without.max_output_tokens) == (None, None, None)
@@ -118,7 +118,7 @@ def test_a_static_model_without_a_slash_is_one_of_the_default_provider(name: str
 def test_the_published_constants_are_the_defaults() -> None:
     routing, demotion = RoutingSettings(), DemotionSettings()
     assert (routing.min_similarity, routing.tier_border, routing.default_provider) == (0.85, 0.30, "openai")
-    assert (routing.classification.low_confidence, routing.context.tokens) == (0.5, 8192)
+    assert routing.classification.low_confidence == 0.5
     assert (demotion.failures, demotion.window, demotion.max_probes) == (3, timedelta(seconds=60), 5)
     assert (demotion.probe_lead, demotion.probe_interval) == (timedelta(seconds=120), timedelta(seconds=30))
 
