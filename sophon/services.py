@@ -24,7 +24,7 @@ from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
-from sophon.principals import data_owner_of_turn
+from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.settings import Settings
@@ -42,6 +42,8 @@ from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
     from sophon.images import Image
+    from sophon.learning.contract import Embedder, PolicyCache
+    from sophon.routing.router import Router
     from sophon.security.policy import Policy
 
 T = TypeVar("T")
@@ -57,7 +59,7 @@ class Services:
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
     `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`.
+    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions.
 
     Raises SettingsError, CompositionError.
     """
@@ -77,6 +79,8 @@ class Services:
         turn_log: TurnLog | None = None,
         policy: "Policy | None" = None,
         vault: CredentialVault | None = None,
+        embedder: "Embedder | None" = None,
+        policies: "PolicyCache | None" = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.vault = vault or CredentialVault(self.settings.vault, {})
@@ -99,6 +103,10 @@ class Services:
         self.folder = folder or Path()
         """Base directory of relative paths in the settings."""
         self._policy = policy
+        self.embedder = embedder
+        self.policies = policies
+        # In a list, which the copies of the services share: a host has one for each turn.
+        self._routers: list[Router] = []
 
     @property
     def policy(self) -> "Policy":
@@ -106,6 +114,13 @@ class Services:
         if self._policy is None:
             self._policy = load_shield_policy(self.settings, self.folder)
         return self._policy
+
+    @property
+    def router(self) -> "Router":
+        """The router of the settings, created when it is first needed. Raises SettingsError."""
+        if not self._routers:
+            self._routers.append(create_router(self))
+        return self._routers[0]
 
     @classmethod
     def from_settings(
@@ -151,6 +166,8 @@ class Services:
         if providers is not None:
             problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
             problems += find_unknown_evaluator(chosen, providers)
+            if chosen.routing.names_models or chosen.routing.boosters:
+                problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
         if problems:
             raise SettingsError(problems)
@@ -223,6 +240,21 @@ class Services:
             messages=messages,
             tools=self.registry.tools,
         )
+
+    async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
+        """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
+
+        A principal without an entry of their own counts as an operator if the host says so.
+        """
+        from sophon.routing.explanation import format_route  # lazy, as for the router
+        from sophon.routing.router import RouteQuery
+
+        permissions, router = self.settings.permissions, self.router
+        is_operator = self.operator_policy.is_operator(principal)
+        level = permissions.level_of(principal, channel="local", is_operator=is_operator)
+        allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
+        query = RouteQuery(text, permissions=allowed, may_boost=True, is_trial=True)
+        return format_route(await router.route(query, self.gateway.candidates(), self.store))
 
     def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.
@@ -420,6 +452,36 @@ def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
     except PolicyError as error:
         problem = f"{name!r}: {error}"
     raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
+
+
+def create_router(services: Services) -> "Router":
+    """Return a router by the settings of the services. Raises SettingsError for a booster that cannot be imported."""
+    # Lazy: a turn that is routed by priority needs no router.
+    from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
+    from sophon.routing.boosters import import_boosters
+    from sophon.routing.router import Router
+
+    settings = services.settings.routing
+    boosters = import_boosters(settings.boosters, folder=services.folder)
+    if settings.arithmetic:
+        boosters.insert(0, answer_arithmetic)
+    return Router(
+        settings,
+        clock=services.clock,
+        embedder=services.embedder,
+        policies=services.policies,
+        boosters=boosters,
+    )
+
+
+def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
+    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
+    from sophon.routing.boosters import import_boosters  # lazy, as above
+    from sophon.routing.named_models import find_unknown_models
+
+    problems = find_unknown_models(settings.routing, providers)
+    _try_make(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
+    return problems
 
 
 def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:

@@ -10,7 +10,7 @@ from sophon.security.access_control import Acl, AclDecision, AclRule
 from sophon.security.permission_levels import FULL_HISTORY, Level
 from sophon.settings import Settings
 from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
-from sophon.settings.sections.permissions import LevelsSettings
+from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
 
 MICROS_PER_UNIT = 1_000_000
@@ -105,6 +105,12 @@ def find_level(ctx: Context) -> Level:
 def may_read_full_history(ctx: Context) -> bool:
     """Return whether the model may read what earlier turns of the session have read, for the principal of the turn."""
     return ctx.settings.permissions.levels.allows(find_level(ctx), FULL_HISTORY)
+
+
+def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermissions:
+    """Return what routing may choose for the principal of the turn; the defaults of levels are for tiers only."""
+    permissions = ctx.settings.permissions
+    return permissions.routing_of(ctx.principal, find_level(ctx), uses_tiers=uses_tiers)
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from sophon.settings.sections.permissions import PermissionsSettings
     from sophon.settings.sections.providers import PriceSettings, ProviderSettings
+    from sophon.settings.sections.routing import RoutingSettings, TierSettings
     from sophon.settings.sections.turn import (
         AgentExecutionSettings,
         ApprovalSettings,
@@ -73,6 +74,8 @@ _HOMES = {
     "QueueSettings": "sophon.settings.sections.host",
     "RetentionSettings": "sophon.settings.sections.host",
     "RiskSetting": "sophon.settings.sections.turn",
+    "RoutingSettings": "sophon.settings.sections.routing",
+    "TierSettings": "sophon.settings.sections.routing",
     "Secret": "sophon.settings.types.secret_references",
     "SecretUrl": "sophon.settings.types.secret_references",
     "Settings": "sophon.settings.root",
@@ -117,11 +120,13 @@ __all__ = [
     "QueueSettings",
     "RetentionSettings",
     "RiskSetting",
+    "RoutingSettings",
     "Secret",
     "SecretUrl",
     "Settings",
     "StoreSettings",
     "TelegramSettings",
+    "TierSettings",
     "ToolFilterSettings",
     "ToolsSettings",
     "TurnBudgetSettings",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sophon.errors import SettingsError
+from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -16,6 +17,7 @@ from sophon.settings.sections.host import (
 )
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -66,6 +68,9 @@ class Settings(SettingsSection):
     permissions: PermissionsSettings = Field(
         default_factory=PermissionsSettings.defaults, description="Permission levels of people."
     )
+    routing: RoutingSettings = Field(
+        default_factory=RoutingSettings.defaults, description="Which models a turn asks, in which order."
+    )
     vault: dict[str, CredentialSettings] = Field(
         default={},
         description="Credentials that http.request and http.send attach, by a name of your choice.",
@@ -85,9 +90,23 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for each two credentials that would set the same header of a request."""
+        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        known = self.routing.tier_names()
+        for path, tier in self.permissions.list_max_tiers():
+            if tier not in known:
+                yield f"Permissions.{path}.MaxTier", describe_unknown_tier(tier, known)
+
+    def list_cost_limits(self) -> Iterator[tuple[str, float]]:
+        """Yield the path and the USD of each cost limit of persons, those that a level has by default included."""
+        yield from self.permissions.list_cost_limits()
+        if self.routing.uses_tiers:
+            for level in Level:
+                found = self.permissions.routing_of("", level, uses_tiers=True)
+                for name, cost in (("DailyCost", found.daily_cost), ("MonthlyCost", found.monthly_cost)):
+                    if cost is not None:
+                        yield f"Permissions.Levels.{level.label}.{name}", cost
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":

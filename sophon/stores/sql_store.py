@@ -15,6 +15,7 @@ from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
+from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
@@ -65,6 +66,7 @@ class SqlStore:
         self.memories = SqlMemoryStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.route_averages = SqlRouteAverageStore(self._database)
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)

@@ -23,6 +23,7 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.rate_windows.contract import RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
@@ -58,6 +59,7 @@ class WaitingStore:
         self.memories = cast(MemoryStore, self._waiting(store.memories))
         self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))
         self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
+        self.route_averages = cast(RouteAverageStore, self._waiting(store.route_averages))
         self.runs = cast(RunStore, self._waiting(store.runs))
         self.outbox = cast(Outbox, self._waiting(store.outbox))
         self.events = cast(EventLog, self._waiting(store.events))

@@ -32,6 +32,7 @@ COMMANDS = {
     "tokens": "Create, list and revoke API tokens.",
     "queue": "Show the queue of a host, pause, resume and drain it.",
     "providers": "List the providers of a host and their cool-downs, and reset one.",
+    "routing": "Explain which model a message gets, show what was observed, forget it.",
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",

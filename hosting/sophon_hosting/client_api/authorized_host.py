@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -524,6 +524,21 @@ class AuthorizedHost:
             before.circuit,
         )
         return gateway.find_provider(provider_id).statistics(clock.monotonic())
+
+    async def list_route_averages(self) -> list[dict[str, Any]]:
+        """Return the moving averages of routing. Operators only. Raises Forbidden."""
+        self.require_operator()
+        return [asdict(each) for each in await self._store.route_averages.list_all()]
+
+    async def reset_routing(self) -> int:
+        """Forget the averages and demotions of routing; return how many averages there were. Operators only; logged.
+
+        Raises Forbidden.
+        """
+        self.require_operator()
+        count = await self._host.services.router.reset(self._store)
+        log.info("routing was reset by %s: %d averages were deleted", self.user.id, count)
+        return count
 
     def now(self) -> datetime:
         """Return the host's time."""

@@ -20,6 +20,7 @@ from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.policy import policy_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
+from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.usage import usage_routes
@@ -53,6 +54,7 @@ API_ROUTES = (
     usage_routes,
     host_info_routes,
     policy_routes,
+    routing_routes,
 )
 """Route factories of the JSON API that need no options."""
 

@@ -13,6 +13,7 @@ from sophon.stores.audit.contract import AuditEvent, AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
 from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
@@ -31,6 +32,7 @@ class TurnStore:
         self.rate_windows = TurnRateWindows(writes, store.rate_windows)
         self.data_labels = TurnDataLabels(writes, store.data_labels)
         self.snapshots = TurnSnapshots(writes, store.snapshots)
+        self.route_averages = TurnRouteAverages(writes, store.route_averages)
         self.journal = TurnJournal(active_run, session_id, event_bus, store.journal, writes)
         self.approvals = TurnApprovals(active_run, session_id, event_bus, store.approvals)
 
@@ -158,6 +160,20 @@ class TurnSnapshots:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._snapshots, name)
+
+
+class TurnRouteAverages:
+    """Moving averages of routing of a turn, whose observations are staged."""
+
+    def __init__(self, writes: StagedCallWrites, route_averages: RouteAverageStore) -> None:
+        self._writes, self._route_averages = writes, route_averages
+
+    async def add(self, observations: Sequence[RouteObservation]) -> None:
+        """See `RouteAverageStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(observations)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._route_averages, name)
 
 
 class TurnApprovals:

@@ -81,6 +81,9 @@ class BudgetSettings(SettingsSection):
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")
+    alert_shares: tuple[Annotated[FiniteNumber, ValueRules(gt=0, le=1)], ...] = Field(
+        default=(0.8, 1.0), description="Shares of a limit at which an alert is sent, once in its day or month."
+    )
     default_prices: PriceSettings | None = Field(
         default=None,
         description="Price charged for models whose price is unknown; "

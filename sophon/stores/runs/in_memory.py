@@ -17,6 +17,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
@@ -65,6 +66,7 @@ class InMemoryRunStore:
         rates: InMemoryRateWindowStore,
         data_labels: InMemoryDataLabelStore,
         snapshots: InMemorySnapshotStore,
+        route_averages: InMemoryRouteAverageStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -73,6 +75,7 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
+        self._route_averages = route_averages
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -145,6 +148,7 @@ class InMemoryRunStore:
         self._rates.put(staged.rates)
         self._data_labels.put(staged.labels)
         self._snapshots.put(staged.snapshots)
+        self._route_averages.put(staged.routes)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:

@@ -18,6 +18,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.sql_statements import add_entries
 from sophon.stores.outbox.transitions import assign_run, prepare_entries
 from sophon.stores.rate_windows.sql import add_rate_events
+from sophon.stores.route_averages.sql import write_observations
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     UNFINISHED_STATUSES,
@@ -301,6 +302,8 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     add_rate_events(connection, staged.rates)
     write_labels(connection, staged.labels)
     add_snapshots(connection, staged.snapshots)
+    if staged.routes:
+        write_observations(connection, staged.routes)
 
 
 def _add_events(

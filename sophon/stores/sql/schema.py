@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -68,7 +69,8 @@ texts = Table(
 )
 
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
-# a reservation is compared with one row, however many attempts are stored.
+# a reservation is compared with one row, however many attempts are stored. The account of a payer, `payer:NAME`, is in
+# micro-USD in both rows.
 spending = Table(
     "spending",
     metadata,
@@ -90,6 +92,7 @@ reservations = Table(
     Column("host", SafeText, nullable=False),
     Column("pid", BigInteger, nullable=False),
     Column("process", Text, nullable=False),
+    Column("payer", SafeText, nullable=False, server_default=""),
 )
 
 # A row per alert that was sent: one for each share of a limit and day or month.
@@ -368,6 +371,22 @@ data_labels = Table(
     Column("label", Integer, nullable=False),
     Column("private", Boolean, nullable=False),
     Column("untrusted", Boolean, nullable=False),
+)
+
+# How a model did, as exponential moving averages; NULL before the first observation.
+route_averages = Table(
+    "route_averages",
+    metadata,
+    Column("model", SafeText, primary_key=True),
+    Column("tier", SafeText, primary_key=True),
+    Column("task_type", Text, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("scored", BigInteger, nullable=False),
+    Column("cost_micros", Double),
+    Column("latency_ms", Double),
+    Column("quality", Double),
+    Column("updated_at", UtcTime, nullable=False),
 )
 
 # The numbers are those of the owner's chain, which are never used twice.

@@ -253,6 +253,10 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       markActive(turn, "Budget");
       addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
       return;
+    case "route_chosen":
+      markActive(turn, "CapabilityRouting");
+      addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || "No model"}: ${data.reason}`);
+      return;
     case "model_attempt":
       return addModelAttempt(turn, data);
     case "context_compacted":
@@ -535,9 +539,10 @@ function describeBudgetAlert(data: {
   limit: number;
   share: number;
   refused?: boolean;
+  principal?: string;
 }): string {
   const share = Math.round(data.share * 100);
-  if (data.refused) return `A limit refuses calls to ${data.provider}: ${data.name}, ${data.used} of ${data.limit} used`;
+  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
   return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
 }
 
