@@ -26,6 +26,7 @@ from sophon.settings.sections.host import (
     TelegramSettings,
     WhatsAppSettings,
 )
+from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import PriceSettings, ProviderSettings
 from sophon.settings.sections.turn import (
@@ -53,10 +54,12 @@ __all__ = [
     "ContextWindowSettings",
     "DangerousSetting",
     "Duration",
+    "EmbeddingsSettings",
     "GuardsSettings",
     "HubIssuerSettings",
     "HubSettings",
     "HubUserSettings",
+    "LearningSettings",
     "LoggingSettings",
     "LoopDetectionSettings",
     "MemorySettings",

@@ -46,7 +46,9 @@ from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.references import cut_texts
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageRow, UsageStore
+from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 
 class InMemoryRunStore:
@@ -65,6 +67,8 @@ class InMemoryRunStore:
         rates: InMemoryRateWindowStore,
         data_labels: InMemoryDataLabelStore,
         snapshots: InMemorySnapshotStore,
+        trajectories: InMemoryTrajectoryStore,
+        vectors: InMemoryVectorStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -73,6 +77,7 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
+        self._trajectories, self._vectors = trajectories, vectors
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -145,6 +150,8 @@ class InMemoryRunStore:
         self._rates.put(staged.rates)
         self._data_labels.put(staged.labels)
         self._snapshots.put(staged.snapshots)
+        self._trajectories.put(staged.trajectories)
+        self._vectors.add(staged.vectors)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:

@@ -1,0 +1,57 @@
+"""Hashing embedder: vectors from the words of a text and their parts, without a model; the embedded default.
+
+It knows spelling and not meaning: texts that share words or stems are similar, synonyms are not. The method is feature
+hashing with signs (Weinberger et al. 2009, "Feature Hashing for Large Scale Multitask Learning").
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+from zlib import crc32
+
+from sophon.learning.contract import Vector
+from sophon.learning.vectors import normalize
+
+DEFAULT_DIMENSIONS: Final = 384
+MAX_CHARACTERS: Final = 8000
+"""Characters of a text that are read: its beginning."""
+WORD_WEIGHT: Final = 1.0
+PART_WEIGHT: Final = 0.4
+"""Weight of three letters of a word, beside that of the word."""
+
+_WORD: Final = re.compile(r"\w+")
+
+
+class HashingEmbedder:
+    """Embedder of `dimensions` numbers per text that needs no model, key or network; the same text, the same vector."""
+
+    def __init__(self, dimensions: int = DEFAULT_DIMENSIONS) -> None:
+        if dimensions < 1:
+            raise ValueError(f"dimensions must be at least 1, not {dimensions}")
+        self.dimensions = dimensions
+        self.name = f"hashing-{dimensions}"
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return a vector of length 1 for each text; one without a word gets zeros."""
+        return [self.embed_text(text) for text in texts]
+
+    def embed_text(self, text: str) -> Vector:
+        """Return the vector of one text."""
+        numbers = [0.0] * self.dimensions
+        for (weight, feature), count in Counter(list_features(text)).items():
+            digest = crc32(feature.encode("utf-8", "surrogatepass"))
+            sign = 1.0 if digest & 1 else -1.0
+            numbers[(digest >> 1) % self.dimensions] += sign * weight * (1.0 + math.log(count))
+        return normalize(numbers)
+
+
+def list_features(text: str) -> Iterator[tuple[float, str]]:
+    """Yield the words of a text in lower case and every three letters of each, with their weights."""
+    for word in _WORD.findall(text[:MAX_CHARACTERS].lower()):
+        yield WORD_WEIGHT, word
+        framed = f"<{word}>"
+        if len(framed) > 3:
+            for start in range(len(framed) - 2):
+                yield PART_WEIGHT, framed[start : start + 3]
