@@ -40,6 +40,7 @@ from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.learning.contract import Embedder, PolicyCache
     from sophon.security.policy import Policy
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Services:
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
     `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`.
+    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions.
 
     Raises SettingsError, CompositionError.
     """
@@ -75,6 +76,8 @@ class Services:
         turn_log: TurnLog | None = None,
         policy: "Policy | None" = None,
         vault: CredentialVault | None = None,
+        embedder: "Embedder | None" = None,
+        policies: "PolicyCache | None" = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.vault = vault or CredentialVault(self.settings.vault, {})
@@ -97,6 +100,8 @@ class Services:
         self.folder = folder or Path()
         """Base directory of relative paths in the settings."""
         self._policy = policy
+        self.embedder = embedder
+        self.policies = policies
 
     @property
     def policy(self) -> "Policy":

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from sophon.clock import Clock
     from sophon.context.turn_log import TurnLog
     from sophon.events import EventSink
+    from sophon.learning.contract import Embedder, PolicyCache
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
     from sophon.security.policy import Policy
@@ -89,4 +90,14 @@ class TurnServices(Protocol):
     @property
     def policy(self) -> "Policy":
         """The policy of the guard Shield. Raises SettingsError if its file cannot be read."""
+        ...
+
+    @property
+    def embedder(self) -> "Embedder | None":
+        """Turns texts into vectors; None if there is none."""
+        ...
+
+    @property
+    def policies(self) -> "PolicyCache | None":
+        """Routing decisions of earlier messages; None if there are none."""
         ...

@@ -29,6 +29,7 @@ from sophon.settings.sections.host import (
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import PriceSettings, ProviderSettings
+from sophon.settings.sections.routing import RoutingSettings, TierSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -71,11 +72,13 @@ __all__ = [
     "QueueSettings",
     "RetentionSettings",
     "RiskSetting",
+    "RoutingSettings",
     "Secret",
     "SecretUrl",
     "Settings",
     "StoreSettings",
     "TelegramSettings",
+    "TierSettings",
     "ToolFilterSettings",
     "ToolsSettings",
     "TurnBudgetSettings",

@@ -19,6 +19,7 @@ from sophon.settings.sections.host import (
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -69,6 +70,9 @@ class Settings(SettingsSection):
     permissions: PermissionsSettings = Field(
         default_factory=PermissionsSettings.defaults, description="Permission levels of people."
     )
+    routing: RoutingSettings = Field(
+        default_factory=RoutingSettings.defaults, description="Which models a turn asks, in which order."
+    )
     vault: dict[str, CredentialSettings] = Field(
         default={}, description="Credentials that http.request and http.send attach, by a name of your choice."
     )
@@ -93,9 +97,13 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for each two credentials that would set the same header of a request."""
+        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        known = self.routing.tier_names()
+        for path, tier in self.permissions.list_max_tiers():
+            if tier not in known:
+                yield f"Permissions.{path}.MaxTier", describe_unknown_tier(tier, known)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":
