@@ -3,6 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
@@ -17,6 +18,15 @@ class EmbeddingCacheStatistics:
     entries: int
     hits: int
     misses: int
+
+
+@runtime_checkable
+class LocalEmbedder(Embedder, Protocol):
+    """Embedder that computes a vector at once, in microseconds."""
+
+    def embed_text(self, text: str) -> Vector:
+        """Return the vector of one text."""
+        ...
 
 
 class CachingEmbedder:
@@ -38,8 +48,15 @@ class CachingEmbedder:
         return self._embedder.dimensions
 
     def find(self, text: str) -> Vector | None:
-        """Return the vector of a text that is in the cache; None if it is not. Asks nobody."""
-        return self._vectors.get(_digest(text))
+        """Return the vector of a text that is in the cache, or that a `LocalEmbedder` computes; None if there is none.
+
+        No model is asked.
+        """
+        found = self._vectors.get(_digest(text))
+        if found is None and isinstance(self._embedder, LocalEmbedder):
+            found = self._embedder.embed_text(text)
+            self._add(_digest(text), found)
+        return found
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Texts that are not in the cache are embedded in one call."""
@@ -51,15 +68,24 @@ class CachingEmbedder:
         if missing:
             found |= zip(missing, await self._embedder.embed(list(missing.values())), strict=True)
         for key in dict.fromkeys(keys):
-            self._vectors[key] = found[key]
-            self._vectors.move_to_end(key)
-        while len(self._vectors) > self._max_entries:
-            self._vectors.popitem(last=False)
+            self._add(key, found[key])
         return [found[key] for key in keys]
+
+    async def aclose(self) -> None:
+        """Close the connections of the embedder, if it has any."""
+        close = getattr(self._embedder, "aclose", None)
+        if close is not None:
+            await close()
 
     def statistics(self) -> EmbeddingCacheStatistics:
         """Return the current counts."""
         return EmbeddingCacheStatistics(len(self._vectors), self._hits, self._misses)
+
+    def _add(self, key: bytes, vector: Vector) -> None:
+        self._vectors[key] = vector
+        self._vectors.move_to_end(key)
+        while len(self._vectors) > self._max_entries:
+            self._vectors.popitem(last=False)
 
 
 def _digest(text: str) -> bytes:

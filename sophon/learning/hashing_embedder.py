@@ -12,7 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from sophon.learning.contract import Vector
-from sophon.learning.vectors import normalize
+from sophon.learning.vectors import to_unit_vector
 
 DEFAULT_DIMENSIONS: Final = 384
 MAX_CHARACTERS: Final = 8000
@@ -44,7 +44,7 @@ class HashingEmbedder:
             digest = crc32(feature.encode("utf-8", "surrogatepass"))
             sign = 1.0 if digest & 1 else -1.0
             numbers[(digest >> 1) % self.dimensions] += sign * weight * (1.0 + math.log(count))
-        return normalize(numbers)
+        return to_unit_vector(numbers)
 
 
 def list_features(text: str) -> Iterator[tuple[float, str]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import CachedPolicy, Vector
 from sophon.learning.vector_index import VectorIndex, create_index
-from sophon.learning.vectors import normalize, to_blob
+from sophon.learning.vectors import to_blob, to_unit_vector
 
 SIMILARITY_THRESHOLD: Final = 0.85
 NEIGHBOURS: Final = 5
@@ -97,7 +97,7 @@ class VectorPolicyCache:
     ) -> None:
         """Keep a decision; a later one for the same vector replaces it."""
         await self.warm_up()
-        unit = normalize(vector)
+        unit = to_unit_vector(vector)
         key = hashlib.blake2b(to_blob(unit), digest_size=16).hexdigest()
         policy = StoredPolicy(key, unit, tier, model, quality, self._now(), session_id, run_id)
         if self._add(policy):

@@ -1,6 +1,6 @@
 """Vectors as float32: conversion, normalisation, and the little-endian blobs that a store keeps."""
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from sophon.learning.contract import Vector
 
@@ -32,6 +32,11 @@ def normalize(vector: Vector) -> "FloatArray":
     return array / np.float32(length) if length else array
 
 
+def to_unit_vector(vector: Vector) -> Vector:
+    """Return what `normalize` returns, as the vector that it is for callers without numpy. Raises ValueError."""
+    return cast(Vector, normalize(vector))
+
+
 def to_blob(vector: Vector) -> bytes:
     """Return the numbers as little-endian float32."""
     import numpy as np
@@ -39,7 +44,7 @@ def to_blob(vector: Vector) -> bytes:
     return np.asarray(vector, dtype="<f4").tobytes()
 
 
-def from_blob(blob: bytes, dimensions: int) -> "FloatArray":
+def from_blob(blob: bytes, dimensions: int) -> Vector:
     """Invert `to_blob`. Raises ValueError for another length, and for numbers that are not finite."""
     import numpy as np
 
@@ -48,4 +53,4 @@ def from_blob(blob: bytes, dimensions: int) -> "FloatArray":
     array = np.frombuffer(blob, dtype="<f4").astype(np.float32)
     if not np.isfinite(array).all():
         raise ValueError("a vector must hold finite numbers")
-    return array
+    return cast(Vector, array)

@@ -2,10 +2,26 @@
 
 from collections.abc import Mapping
 
+from sophon.clock import Clock
 from sophon.errors import SettingsError
 from sophon.learning.contract import Embedder
+from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import DEFAULT_DIMENSIONS, HashingEmbedder
+from sophon.models.embeddings.failure_guard import FailureGuard
 from sophon.settings import EmbeddingsSettings
+
+
+def create_cached_embedder(
+    settings: EmbeddingsSettings, environment: Mapping[str, str], clock: Clock
+) -> CachingEmbedder:
+    """Create the embedder of the settings with its cache, and with its failures named once.
+
+    Raises SettingsError for a key that is missing.
+    """
+    embedder = create_embedder(settings, environment)
+    if isinstance(embedder, HashingEmbedder):  # it cannot fail
+        return CachingEmbedder(embedder, settings.cache_entries)
+    return CachingEmbedder(FailureGuard(embedder, clock.monotonic), settings.cache_entries)
 
 
 def create_embedder(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> Embedder:

@@ -5,7 +5,7 @@ from typing import Final
 
 from sophon.errors import ProviderUnavailable
 from sophon.learning.contract import Vector
-from sophon.learning.vectors import normalize
+from sophon.learning.vectors import to_unit_vector
 from sophon.models.providers.third_party_json import as_count, as_list, as_mapping
 
 MAX_CHARACTERS: Final = 8000
@@ -33,7 +33,7 @@ def parse_vectors(found: object, count: int, source: str) -> list[Vector]:
     if len(items) != count:
         raise ProviderUnavailable(f"{source} sent {len(items)} vectors for {count} texts")
     try:
-        vectors: list[Vector] = [normalize(each) for each in items]
+        vectors: list[Vector] = [to_unit_vector(each) for each in items]
     except ValueError as error:
         raise ProviderUnavailable(f"{source} sent something that is no vector: {error}") from error
     if len({len(vector) for vector in vectors}) > 1:

@@ -1,6 +1,6 @@
 """Embedder over litellm: the embedding models of every provider that it knows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sophon.learning.contract import Vector
@@ -45,7 +45,8 @@ class LiteLLMEmbedder:
         for batch in split_batches(texts):
             try:
                 response: Any = await litellm.aembedding(input=batch, encoding_format="float", **self._options)
-                data = [each if isinstance(each, dict) else each.model_dump() for each in response.data]
+                data: list[Any] = list(response.data)
+                data = [each if isinstance(each, Mapping) else each.model_dump() for each in data]
                 vectors += parse_vectors(order_by_index(data), len(batch), self.model)
             except Exception as error:
                 raise classify_error(error, "litellm", self.model) from error

@@ -1,6 +1,7 @@
 """Embedder over a local model of the package sentence-transformers (extra `sophon-agents[embeddings]`)."""
 
 import importlib
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
