@@ -19,6 +19,7 @@ from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
@@ -54,6 +55,8 @@ class Store(Protocol):
     def memories(self) -> MemoryStore: ...
     @property
     def rate_windows(self) -> RateWindowStore: ...
+    @property
+    def route_averages(self) -> RouteAverageStore: ...
     @property
     def runs(self) -> RunStore: ...
     @property

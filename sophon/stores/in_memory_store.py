@@ -15,6 +15,7 @@ from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.quotas.in_memory import InMemoryQuotaStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
@@ -68,6 +69,7 @@ class InMemoryStore:
         self.maintenance = InMemoryMaintenance()
         self.rate_windows = InMemoryRateWindowStore()
         self.snapshots = InMemorySnapshotStore()
+        self.route_averages = InMemoryRouteAverageStore()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
         self.runs = InMemoryRunStore(
             clock,
@@ -83,6 +85,7 @@ class InMemoryStore:
             self.snapshots,
             self.trajectories,
             self.vectors,
+            self.route_averages,
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)

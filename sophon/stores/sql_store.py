@@ -16,6 +16,7 @@ from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.quotas.sql import SqlQuotaStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
+from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
@@ -71,6 +72,7 @@ class SqlStore:
         self.snapshots = SqlSnapshotStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
+        self.route_averages = SqlRouteAverageStore(self._database)
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)

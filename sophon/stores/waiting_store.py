@@ -24,6 +24,7 @@ from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
@@ -64,6 +65,7 @@ class WaitingStore:
         self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
         self.trajectories = cast(TrajectoryStore, self._waiting(store.trajectories))
         self.vectors = cast(VectorStore, self._waiting(store.vectors))
+        self.route_averages = cast(RouteAverageStore, self._waiting(store.route_averages))
         self.runs = cast(RunStore, self._waiting(store.runs))
         self.outbox = cast(Outbox, self._waiting(store.outbox))
         self.events = cast(EventLog, self._waiting(store.events))

@@ -11,6 +11,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.trajectories.contract import TrajectoryWrite
@@ -28,6 +29,7 @@ StagedWrite: TypeAlias = (
     | SnapshotEvent
     | TrajectoryWrite
     | VectorRow
+    | RouteObservation
 )
 
 OnSettled: TypeAlias = Callable[[BaseException | None], None]
@@ -120,4 +122,5 @@ def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
         [write for write in writes if isinstance(write, SnapshotEvent)],
         [write for write in writes if isinstance(write, TrajectoryWrite)],
         [write for write in writes if isinstance(write, VectorRow)],
+        [write for write in writes if isinstance(write, RouteObservation)],
     )

@@ -13,6 +13,7 @@ from sophon.stores.audit.contract import AuditEvent, AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
 from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
@@ -35,6 +36,7 @@ class TurnStore:
         self.snapshots = TurnSnapshots(writes, store.snapshots)
         self.trajectories = TurnTrajectories(writes, store.trajectories)
         self.vectors = TurnVectors(writes, store.vectors)
+        self.route_averages = TurnRouteAverages(writes, store.route_averages)
         self.journal = TurnJournal(active_run, session_id, event_bus, store.journal, writes)
         self.approvals = TurnApprovals(active_run, session_id, event_bus, store.approvals)
 
@@ -190,6 +192,20 @@ class TurnVectors:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._vectors, name)
+
+
+class TurnRouteAverages:
+    """Moving averages of routing of a turn, whose observations are staged."""
+
+    def __init__(self, writes: StagedCallWrites, route_averages: RouteAverageStore) -> None:
+        self._writes, self._route_averages = writes, route_averages
+
+    async def add(self, observations: Sequence[RouteObservation]) -> None:
+        """See `RouteAverageStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(observations)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._route_averages, name)
 
 
 class TurnApprovals:

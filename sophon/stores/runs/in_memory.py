@@ -17,6 +17,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
@@ -69,6 +70,7 @@ class InMemoryRunStore:
         snapshots: InMemorySnapshotStore,
         trajectories: InMemoryTrajectoryStore,
         vectors: InMemoryVectorStore,
+        route_averages: InMemoryRouteAverageStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -78,6 +80,7 @@ class InMemoryRunStore:
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
         self._trajectories, self._vectors = trajectories, vectors
+        self._route_averages = route_averages
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -152,6 +155,7 @@ class InMemoryRunStore:
         self._snapshots.put(staged.snapshots)
         self._trajectories.put(staged.trajectories)
         self._vectors.add(staged.vectors)
+        self._route_averages.put(staged.routes)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:

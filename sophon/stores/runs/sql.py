@@ -18,6 +18,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.sql_statements import add_entries
 from sophon.stores.outbox.transitions import assign_run, prepare_entries
 from sophon.stores.rate_windows.sql import add_rate_events
+from sophon.stores.route_averages.sql import write_observations
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     UNFINISHED_STATUSES,
@@ -299,6 +300,8 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     add_snapshots(connection, staged.snapshots)
     add_trajectories(connection, staged.trajectories)
     put_vectors(connection, staged.vectors)
+    if staged.routes:
+        write_observations(connection, staged.routes)
 
 
 def _add_events(

@@ -9,6 +9,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.trajectories.contract import TrajectoryWrite
@@ -66,6 +67,7 @@ class StagedWrites:
     snapshots: Sequence[SnapshotEvent] = ()
     trajectories: Sequence[TrajectoryWrite] = ()
     vectors: Sequence[VectorRow] = ()
+    routes: Sequence[RouteObservation] = ()
 
 
 NOTHING_STAGED = StagedWrites()

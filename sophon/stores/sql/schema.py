@@ -9,7 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Float,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -70,7 +70,8 @@ texts = Table(
 )
 
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
-# a reservation is compared with one row, however many attempts are stored.
+# a reservation is compared with one row, however many attempts are stored. The account of a payer, `payer:NAME`, is in
+# micro-USD in both rows.
 spending = Table(
     "spending",
     metadata,
@@ -92,6 +93,7 @@ reservations = Table(
     Column("host", SafeText, nullable=False),
     Column("pid", BigInteger, nullable=False),
     Column("process", Text, nullable=False),
+    Column("payer", SafeText, nullable=False, server_default=""),
 )
 
 # A row per alert that was sent: one for each share of a limit and day or month.
@@ -370,6 +372,22 @@ data_labels = Table(
     Column("untrusted", Boolean, nullable=False),
 )
 
+# How a model did, as exponential moving averages; NULL before the first observation.
+route_averages = Table(
+    "route_averages",
+    metadata,
+    Column("model", SafeText, primary_key=True),
+    Column("tier", SafeText, primary_key=True),
+    Column("task_type", Text, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("scored", BigInteger, nullable=False),
+    Column("cost_micros", Double),
+    Column("latency_ms", Double),
+    Column("quality", Double),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
 # The numbers are those of the owner's chain, which are never used twice.
 snapshots = Table(
     "snapshots",
@@ -440,8 +458,8 @@ trajectories = Table(
     Column("principal", SafeText, nullable=False),
     Column("task_type", SafeText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("quality", Float, nullable=False),
-    Column("feedback", Float),
+    Column("quality", Double, nullable=False),
+    Column("feedback", Double),
     Column("data", JsonText, nullable=False),
     Index("trajectories_by_session", "session_id"),
     Index("trajectories_by_quality", "quality", "number"),
@@ -454,7 +472,7 @@ feedback = Table(
     Column("run_id", SafeText, primary_key=True),
     Column("principal", SafeText, primary_key=True),
     Column("session_id", SafeText, nullable=False),
-    Column("value", Float, nullable=False),
+    Column("value", Double, nullable=False),
     Column("text", SafeText, nullable=False),
     Column("source", SafeText, nullable=False),
     Column("at", UtcTime, nullable=False),

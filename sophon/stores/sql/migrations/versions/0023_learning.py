@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0023"
-down_revision = "0019"
+down_revision = "0022"
 
 _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
@@ -19,8 +19,8 @@ def upgrade() -> None:
         sa.Column("principal", sa.Text, nullable=False),
         sa.Column("task_type", sa.Text, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("quality", sa.Float, nullable=False),
-        sa.Column("feedback", sa.Float),
+        sa.Column("quality", sa.Double, nullable=False),
+        sa.Column("feedback", sa.Double),
         sa.Column("data", sa.Text, nullable=False),
     )
     op.create_index("trajectories_by_session", "trajectories", ["session_id"])
@@ -30,7 +30,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.Text, primary_key=True),
         sa.Column("principal", sa.Text, primary_key=True),
         sa.Column("session_id", sa.Text, nullable=False),
-        sa.Column("value", sa.Float, nullable=False),
+        sa.Column("value", sa.Double, nullable=False),
         sa.Column("text", sa.Text, nullable=False),
         sa.Column("source", sa.Text, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
