@@ -1,5 +1,6 @@
 """Vectors as float32: conversion, normalisation, and the little-endian blobs that a store keeps."""
 
+import math
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from sophon.learning.contract import Vector
@@ -20,14 +21,16 @@ def normalize(vector: Vector) -> "FloatArray":
     """
     import numpy as np  # lazy: it takes 0.1 s, and most processes compare no vectors
 
-    try:
-        array = np.asarray(vector, dtype=np.float32)
-    except (TypeError, OverflowError) as error:
-        raise ValueError(f"not a vector: {error}") from error
+    with np.errstate(all="ignore"):  # what overflows is no finite number, which is checked
+        try:
+            array = np.asarray(vector, dtype=np.float32)
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"not a vector: {error}") from error
+        squares = float(np.dot(array, array)) if array.ndim == 1 else 0.0
     if array.ndim != 1 or not array.size:
         raise ValueError(f"a vector is a list of numbers, and this has the shape {array.shape}")
-    length = float(np.sqrt(np.dot(array, array)))
-    if not np.isfinite(length) or not np.isfinite(array).all():
+    length = math.sqrt(squares) if squares < math.inf else math.inf
+    if not math.isfinite(length) or not np.isfinite(array).all():
         raise ValueError("a vector must hold finite numbers")
     return array / np.float32(length) if length else array
 

@@ -11,6 +11,7 @@ from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.trajectories import Trajectory
 from sophon.security import redact
 from sophon.services import Services
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.runs.contract import Run
 from sophon.stores.trajectories.contract import FeedbackResult
 from sophon.stores.vectors.contract import POLICIES
@@ -23,7 +24,7 @@ log = logging.getLogger("sophon")
 class FeedbackRecorder:
     """Records what people say about answers; the same again changes nothing.
 
-    The trajectory of the run gets another quality. The route of an answer that is not good any more is not reused; that
+    The trajectory of the run gets another quality, which the moving averages of routing observe. The route of an answer that is not good any more is not reused; that
     of one which has become good is.
     """
 
@@ -54,8 +55,22 @@ class FeedbackRecorder:
                 )
             )
             if result.after is not None:
+                await self._observe_quality(result.after)
                 await self._learn(result.after)
         return result
+
+    async def _observe_quality(self, trajectory: Trajectory) -> None:
+        """Move the average quality of the model, tier and task type towards what people say."""
+        services = self._services
+        observation = RouteObservation(
+            trajectory.model,
+            trajectory.tier,
+            trajectory.task_type,
+            services.clock.now(),
+            quality=trajectory.quality,
+            smoothing=services.settings.routing.quality.smoothing,
+        )
+        await services.store.route_averages.add([observation])
 
     async def _learn(self, trajectory: Trajectory) -> None:
         """Forget the route of the answer, or keep it. What cannot be learnt is logged: the feedback is stored."""
