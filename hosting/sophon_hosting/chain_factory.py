@@ -31,11 +31,11 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`
-    and, where `Learning.Enabled` is true, Learning and Scoring.
+    and, where the settings want them, Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
-    chain = add_learning(_build_without_guards(services), services.settings.learning)
+    chain = add_learning(_build_without_guards(services), services.settings)
     return add_guards(chain, services.settings.guards)
 
 

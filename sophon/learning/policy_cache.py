@@ -65,7 +65,7 @@ async def load_nothing() -> Sequence[StoredPolicy]:
 class VectorPolicyCache:
     """`PolicyCache` over a vector index in memory, which is filled with the stored policies at first use.
 
-    What it records waits in `take_pending` for whoever stores it. `now` returns the time.
+    What it records of a run waits in `take_pending` for whoever stores it. `now` returns the time.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class VectorPolicyCache:
     async def record(
         self, vector: Vector, tier: str, model: str, quality: float, *, session_id: str = "", run_id: str = ""
     ) -> None:
-        """Keep a decision; a later one for the same vector replaces it."""
+        """Keep a decision; a later one for the same vector replaces it. One of no run is kept in memory only."""
         await self.warm_up()
         unit = to_unit_vector(vector)
         key = hashlib.blake2b(to_blob(unit), digest_size=16).hexdigest()
         policy = StoredPolicy(key, unit, tier, model, quality, self._now(), session_id, run_id)
-        if self._add(policy):
+        if self._add(policy) and run_id:
             self._pending.append(policy)
 
     async def warm_up(self) -> None:

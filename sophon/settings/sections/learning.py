@@ -56,7 +56,8 @@ class LearningSettings(SettingsSection):
     enabled: Flag | None = Field(
         default=None,
         description="true: every chain scores its turns and keeps trajectories. null: chains with these stages, such "
-        "as clawft. false: none does. Conversations off the record never do.",
+        "as clawft, and all where Routing.Strategy is Intelligent or CostAware. false: none does. Conversations off "
+        "the record never do.",
     )
     scorer: ScorerName = Field(
         default="Fitness",

@@ -7,8 +7,8 @@ from sophon.learning.contract import Embedder, Vector
 from sophon.learning.trajectories import Trajectory
 from sophon.learning.vector_index import create_index
 from sophon.learning.vectors import from_blob, to_blob
-from sophon.stores.contract import Store
-from sophon.stores.vectors.contract import TRAJECTORIES, VectorRow
+from sophon.stores.trajectories.contract import TrajectoryStore
+from sophon.stores.vectors.contract import TRAJECTORIES, VectorRow, VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +20,41 @@ class SimilarTrajectory:
 
 
 async def find_similar(
-    store: Store, embedder: Embedder, text: str, *, limit: int, most: int, principal: str | None = None
+    trajectories: TrajectoryStore,
+    vectors: VectorStore,
+    embedder: Embedder,
+    text: str,
+    *,
+    limit: int,
+    most: int,
+    principal: str | None = None,
 ) -> Sequence[SimilarTrajectory]:
     """Return the trajectories whose requests are most similar to a text, best first.
 
     The newest `most` are searched. Vectors that are missing or cannot be read are computed and stored; those of deleted
     trajectories are deleted. Raises StoreError, and ModelError of the embedder.
     """
-    found = {each.run_id: each for each in await store.trajectories.list(limit=most, principal=principal)}
+    found = {each.run_id: each for each in await trajectories.list(limit=most, principal=principal)}
     (query,) = await embedder.embed([text])
-    vectors: dict[str, Vector] = {}
+    by_run: dict[str, Vector] = {}
     gone: list[str] = []
-    for row in await store.vectors.load(TRAJECTORIES, embedder.name, most):
+    for row in await vectors.load(TRAJECTORIES, embedder.name, most):
         if row.key in found:
             try:
-                vectors[row.key] = from_blob(row.blob, row.dimensions)
+                by_run[row.key] = from_blob(row.blob, row.dimensions)
             except ValueError:
                 gone.append(row.key)
         elif principal is None:
             gone.append(row.key)
-    await store.vectors.delete(TRAJECTORIES, gone)
-    missing = [each for each in found.values() if each.run_id not in vectors]
+    if gone:
+        await vectors.delete(TRAJECTORIES, gone)
+    missing = [each for each in found.values() if each.run_id not in by_run]
     if missing:
         new = await embedder.embed([each.request for each in missing])
-        vectors |= {each.run_id: vector for each, vector in zip(missing, new, strict=True)}
-        await store.vectors.put([_to_row(each, embedder.name, vectors[each.run_id]) for each in missing])
-    index = create_index(len(query), max(len(vectors), 1))
-    for run_id, vector in vectors.items():
+        by_run |= {each.run_id: vector for each, vector in zip(missing, new, strict=True)}
+        await vectors.put([_to_row(each, embedder.name, by_run[each.run_id]) for each in missing])
+    index = create_index(len(query), max(len(by_run), 1))
+    for run_id, vector in by_run.items():
         if len(vector) == len(query):
             index.add(run_id, vector)
     return [SimilarTrajectory(found[match.key], match.similarity) for match in index.search(query, limit)]

@@ -175,7 +175,7 @@ async def test_a_turn_that_is_learnt_from_commits_no_more(
         ctx.put(ROUTE, RouteRecord("Intelligent", "a/large", tier="premium"))
         await next(ctx)
 
-    learning = add_learning(twelve(services), services.settings.learning)
+    learning = add_learning(twelve(services), services.settings)
     host = Host(services, Pipeline.compose(*list(learning)[:3], choose_tier, *list(learning)[3:]))
     await host.start()
     done = await run(host, "hello 0")

@@ -15,7 +15,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.task_profile import TaskProfile
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE, SCORE, TASK_PROFILE
-from sophon.settings import LearningSettings
+from sophon.settings import LearningSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
@@ -191,17 +191,32 @@ async def test_what_cannot_be_kept_costs_the_turn_nothing(caplog: pytest.LogCapt
     assert "could teach was not kept" in caplog.text
 
 
-def test_learning_is_added_to_any_chain_that_stores_its_turns_and_only_once():
-    services = build()
-    added = add_learning(twelve(services), LEARNING)
+@pytest.mark.parametrize(
+    ("settings", "is_added"),
+    [
+        ({}, False),
+        ({"Learning": {"Enabled": True}}, True),
+        ({"Routing": {"Strategy": "Intelligent"}}, True),
+        ({"Routing": {"TaskTypes": {"research": {"Strategy": "CostAware"}}}}, True),
+        ({"Routing": {"Strategy": "Tiered"}}, False),
+        ({"Routing": {"Strategy": "Intelligent"}, "Learning": {"Enabled": False}}, False),
+    ],
+)
+def test_learning_is_added_where_the_settings_or_routing_want_it(settings: dict[str, Any], is_added: bool):
+    plain = twelve(build())
+    added = add_learning(plain, Settings.from_mapping(settings))
     names = [type(each).__name__ for each in added]
-    assert names[:4] == ["SessionEvents", "Learning", "Scoring", "Budget"]
-    assert add_learning(added, LEARNING) is added
-    for enabled in (None, False):
-        plain = twelve(services)
-        assert add_learning(plain, LearningSettings(enabled=enabled)) is plain
-    fragment = Pipeline.compose(*list(twelve(services))[1:])
-    assert add_learning(fragment, LEARNING) is fragment
+    assert names[:2] == ["SessionEvents", "Learning" if is_added else "Budget"]
+    assert (added is plain) != is_added
+
+
+def test_a_chain_that_has_learning_and_one_that_stores_nothing_stay_as_they_are():
+    wanted = Settings.from_mapping({"Learning": {"Enabled": True}})
+    added = add_learning(twelve(build()), wanted)
+    assert [type(each).__name__ for each in added][1:3] == ["Learning", "Scoring"]
+    assert add_learning(added, wanted) is added
+    fragment = Pipeline.compose(*list(twelve(build()))[1:])
+    assert add_learning(fragment, wanted) is fragment
 
 
 @pytest.mark.parametrize("wrong", [lambda: [Scoring(), Learning()], lambda: [Learning()]])

@@ -89,14 +89,15 @@ async def test_the_oldest_decision_makes_room(clock: Clock):
 
 async def test_a_vector_of_another_embedder_finds_and_changes_nothing(clock: Clock):
     cache = VectorPolicyCache(clock.now)
-    await cache.record([1, 0], "free", "m", 0.8)
-    await cache.record([1, 0, 0], "premium", "m", 0.8)
+    await cache.record([1, 0], "free", "m", 0.8, run_id="r")
+    await cache.record([1, 0, 0], "premium", "m", 0.8, run_id="r")
     assert await cache.lookup([1, 0, 0]) is None
     assert [each.tier for each in cache.take_pending()] == ["free"]
 
 
 async def test_it_begins_with_what_was_stored_and_says_once_what_is_new(clock: Clock):
     first = VectorPolicyCache(clock.now)
+    await first.record([0, 1], "free", "m", 0.9)  # of no run: in memory only
     await first.record([1, 0], "premium", "m", 0.9, session_id="s", run_id="r")
     [stored] = first.take_pending()
     assert first.take_pending() == []

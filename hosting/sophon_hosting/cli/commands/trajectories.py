@@ -145,7 +145,14 @@ def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: boo
 
     async def read(store: Store) -> Any:
         try:
-            return await find_similar(store, embedder, text, limit=limit, most=settings.learning.max_trajectories)
+            return await find_similar(
+                store.trajectories,
+                store.vectors,
+                embedder,
+                text,
+                limit=limit,
+                most=settings.learning.max_trajectories,
+            )
         finally:
             await embedder.aclose()
 

@@ -52,7 +52,8 @@ async def list_trajectories(request: web.Request) -> web.Response:
     if services.embedder is None:
         raise InputError("this host has no embedder")
     similar = await find_similar(
-        services.store,
+        services.store.trajectories,
+        services.store.vectors,
         services.embedder,
         query.like,
         limit=query.limit,

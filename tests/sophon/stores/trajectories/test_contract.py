@@ -150,7 +150,9 @@ async def test_trajectories_are_found_by_the_similarity_of_their_requests(store:
     await store.vectors.put([gone, broken])
 
     async def search(text: str, principal: str | None = None) -> list[str]:
-        found = await find_similar(store, embedder, text, limit=2, most=100, principal=principal)
+        found = await find_similar(
+            store.trajectories, store.vectors, embedder, text, limit=2, most=100, principal=principal
+        )
         assert all(-1 <= each.similarity <= 1.0001 for each in found)
         return [each.trajectory.run_id for each in found]
 
