@@ -24,8 +24,8 @@ log = logging.getLogger("sophon")
 class FeedbackRecorder:
     """Records what people say about answers; the same again changes nothing.
 
-    The trajectory of the run gets another quality, which the moving averages of routing observe. The route of an answer that is not good any more is not reused; that
-    of one which has become good is.
+    The trajectory of the run gets another quality, which the moving averages of routing observe. The route of an answer
+    that is not good any more is not reused; that of one which has become good is.
     """
 
     def __init__(self, services: Services, event_bus: EventBus) -> None:
