@@ -226,7 +226,7 @@ class Worker:
         entry = delivery.entry
         if can_ack:
             if not active_run.is_suspended:
-                if active_run.pending_approval_ids and active_run.run is not None:
+                if active_run.may_have_asked and active_run.run is not None:
                     run = active_run.run
                     await self._write_until_stored(active_run, lambda: self._terminator.withdraw_approvals(run))
                 await self._queue.release_lane(entry.session_id, entry.task_id)

@@ -26,11 +26,12 @@ class HeldOutcome:
 class ActiveRun:
     """Run that a worker is running.
 
-    `pending_approval_ids` holds the ids of approvals requested in this pass and not decided. `is_finalizing` is True
-    while and after the outcome or the suspension is written: the run can no longer be interrupted. `has_outcome` is
-    True once the outcome is stored, `is_suspended` once the suspension is stored, `outcome_write_failed` if the store
-    refused the outcome. `held_outcome` is the outcome that an unavailable store did not take; it is written again until
-    the store takes it, and `is_waiting_for_store` is True between two attempts: then the run can be interrupted.
+    `pending_approval_ids` holds the ids of approvals requested in this pass and not decided; the run `may_have_asked`
+    from the moment at which it begins to store the first. `is_finalizing` is True while and after the outcome or the
+    suspension is written: the run can no longer be interrupted. `has_outcome` is True once the outcome is stored,
+    `is_suspended` once the suspension is stored, `outcome_write_failed` if the store refused the outcome.
+    `held_outcome` is the outcome that an unavailable store did not take; it is written again until the store takes it,
+    and `is_waiting_for_store` is True between two attempts: then the run can be interrupted.
     `store` is the store as the turn sees it, whose operations wait while it `may_wait_for_store`. `is_chain_over` is
     True once the chain has returned or raised. `checkpoint` is the newest one of this start. The run `must_begin` until
     the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
@@ -44,6 +45,7 @@ class ActiveRun:
     worker_task: asyncio.Task[None] | None = None
     timeout: asyncio.Timeout | None = None
     pending_approval_ids: list[str] = field(default_factory=lambda: [])
+    may_have_asked: bool = False
     is_cancel_requested: bool = False
     is_interrupted: bool = False
     is_finalizing: bool = False

@@ -52,6 +52,8 @@ class StoreApprovalGate:
         """Return the stored decision if it counts, or `suspend`."""
         active_run = self._active_runs.get(task_id_from_request(request))
         store = self._store if active_run is None or active_run.store is None else active_run.store
+        if active_run is not None:
+            active_run.may_have_asked = True  # before the write: it may be stored although the turn is cancelled
         record = await store.approvals.get_or_create(request, self._clock.now())
         while record.decision is not None:
             if await self._counts(store, request, record.decision):

@@ -68,6 +68,24 @@ async def test_what_a_running_turn_still_asks_is_withdrawn(world, host: Host) ->
     assert (await world.store.approvals.list(), world.paid) == ([], [])
 
 
+async def test_what_it_asks_is_withdrawn_if_it_is_cancelled_while_the_store_answers(
+    world, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = asyncio.Event()
+
+    async def never_read(approval_id: str) -> None:
+        stored.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(world.store.approvals, "get", never_read)  # how `get_or_create` ends
+    receipt = await world.send(host, "Pay Bob")
+    await stored.wait()
+    monkeypatch.undo()
+    assert len(await world.store.approvals.list()) == 1
+    assert (await host.cancel(receipt.task_id)).status == "cancelled"
+    assert (await world.store.approvals.list(), world.paid) == ([], [])
+
+
 async def test_one_that_is_over_keeps_its_outcome(world, host: Host) -> None:
     receipt = await world.send(host, "hello")
     before = await world.ended(receipt)
