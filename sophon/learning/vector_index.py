@@ -99,7 +99,7 @@ class ExactIndex:
         # Not `matrix @ unit`: BLAS would wait for threads, which takes milliseconds on a busy machine.
         similarities = np.vecdot(self._matrix[:count], unit)
         if limit > MAX_MAXIMA:
-            ranked = np.argsort(-similarities, kind="stable")[:limit]
+            ranked: list[int] = np.argsort(-similarities, kind="stable")[:limit].tolist()
             return [Match(self._row_keys[row], float(similarities[row])) for row in ranked]
         found: list[Match] = []
         for _ in range(limit):

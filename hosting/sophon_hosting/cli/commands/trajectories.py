@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -180,7 +181,7 @@ def _to_cells(found: Trajectory) -> list[str]:
 
 
 def _format_time(found: Trajectory) -> str:
-    return found.to_json()["at"][:19].replace("T", " ")
+    return found.at.astimezone(UTC).isoformat()[:19].replace("T", " ")
 
 
 def _write_summary(options: GlobalOptions, found: Sequence[Trajectory]) -> None:
