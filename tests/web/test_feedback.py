@@ -6,6 +6,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.web.driving import turn, write
+from tests.web.test_looks import findings
 
 
 def button(page: Page, name: str) -> Any:
@@ -22,6 +23,7 @@ async def test_an_answer_is_rated_corrected_and_the_rating_taken_back(host: Any,
     await expect(good).to_have_attribute("aria-pressed", "true")
     await bad.click()
     await expect(good).to_have_attribute("aria-pressed", "false")
+    assert await findings(page) == []
     await page.get_by_label(re.compile("What would have been right")).fill("say hi")
     await button(page, "Send").click()
     await expect(page.get_by_label(re.compile("What would have been right"))).to_have_count(0)

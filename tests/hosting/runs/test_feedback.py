@@ -91,6 +91,18 @@ async def test_blame_takes_the_route_back_and_praise_keeps_it(world: World, host
     assert average.quality == pytest.approx(0.91 + 0.1 * (0.21 - 0.91))
 
 
+async def test_a_deleted_session_takes_its_routes_along(world: World, host: Host):
+    run = await finish(world, host)
+    await remember(world, run, 0.9)
+    await host.feedback.record(run, "ada", 1)
+    policies = host.services.policies
+    assert isinstance(policies, VectorPolicyCache)
+    assert policies.statistics().entries == 1
+    await host.delete_session("s")
+    assert policies.statistics().entries == await world.store.vectors.count(POLICIES) == 0
+    assert await world.store.trajectories.count() == 0
+
+
 async def test_secrets_in_a_correction_are_replaced(world: World, host: Host):
     run = await finish(world, host)
     secret = "sk-" + "ant-api03-" + "Ab1" * 12
