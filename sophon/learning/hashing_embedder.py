@@ -7,7 +7,7 @@ hashing with signs (Weinberger et al. 2009, "Feature Hashing for Large Scale Mul
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
 
@@ -39,19 +39,25 @@ class HashingEmbedder:
 
     def embed_text(self, text: str) -> Vector:
         """Return the vector of one text."""
-        numbers = [0.0] * self.dimensions
-        for (weight, feature), count in Counter(list_features(text)).items():
-            digest = crc32(feature.encode("utf-8", "surrogatepass"))
-            sign = 1.0 if digest & 1 else -1.0
-            numbers[(digest >> 1) % self.dimensions] += sign * weight * (1.0 + math.log(count))
+        dimensions = self.dimensions
+        numbers = [0.0] * dimensions
+        for word, count in Counter(_WORD.findall(text[:MAX_CHARACTERS].lower())).items():
+            scale = 1.0 + math.log(count) if count > 1 else 1.0
+            digest = crc32(word.encode("utf-8", "surrogatepass"))
+            numbers[(digest >> 1) % dimensions] += WORD_WEIGHT * scale if digest & 1 else -WORD_WEIGHT * scale
+            part_weight = PART_WEIGHT * scale
+            for part in list_parts(word):
+                digest = crc32(part)
+                numbers[(digest >> 1) % dimensions] += part_weight if digest & 1 else -part_weight
         return to_unit_vector(numbers)
 
 
-def list_features(text: str) -> Iterator[tuple[float, str]]:
-    """Yield the words of a text in lower case and every three letters of each, with their weights."""
-    for word in _WORD.findall(text[:MAX_CHARACTERS].lower()):
-        yield WORD_WEIGHT, word
-        framed = f"<{word}>"
-        if len(framed) > 3:
-            for start in range(len(framed) - 2):
-                yield PART_WEIGHT, framed[start : start + 3]
+def list_parts(word: str) -> list[bytes]:
+    """Return every three letters of a word, its two ends marked; none for a word of one letter."""
+    framed = f"<{word}>"
+    if len(framed) == 3:
+        return []
+    if word.isascii():
+        data = framed.encode()
+        return [data[start : start + 3] for start in range(len(data) - 2)]
+    return [framed[start : start + 3].encode("utf-8", "surrogatepass") for start in range(len(framed) - 2)]
