@@ -101,15 +101,16 @@ def choose_tier(tiers: Sequence[Tier], complexity: float, limits: TierLimits, *,
     permitted = range(limits.lowest, limits.highest + 1)
     matching = [position for position in permitted if tiers[position].covers(complexity)]
     text = f"complexity {complexity:.2f}"
+    flags: tuple[str, ...] = ()
     if matching:
-        position, flags = matching[-1], ()
+        position = matching[-1]
     else:
         higher = range(limits.highest + 1, limits.escalated + 1) if complexity > limits.threshold else ()
         covering = [each for each in higher if tiers[each].covers(complexity)]
         if covering:
             name = tiers[covering[0]].name
             return TierChoice(covering[0], ("escalated",), f"{text} is above the permitted tiers: escalated to {name}")
-        position, flags = limits.highest, ()
+        position = limits.highest
     if is_unsure and position < limits.highest:
         position, flags = position + 1, ("unsure",)
         text = f"{text}, unsure, a tier up"

@@ -6,7 +6,7 @@ from sophon.learning.contract import ScoredTurn
 from sophon.learning.fitness import Fitness
 from sophon.learning.trajectories import Trajectory, scores_to_json
 from sophon.messages import Message, Response
-from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.models.model import Call, CallLayer, ModelRequest, ModelResponse
 from sophon.routing.turn_keys import ROUTE, TASK_PROFILE
 from sophon.security.redaction import redact_and_cut
 
@@ -89,13 +89,13 @@ def _to_stored_text(ctx: Context, text: str, limit: int) -> str:
     return redact_and_cut(text, limit)
 
 
-def note_answering_model(ctx: Context) -> None:
-    """Push a call layer that notes which model has answered; after a failover it is not the first of the route."""
+def build_model_note(ctx: Context) -> CallLayer:
+    """Return a call layer that notes which model has answered; after a failover it is not the first of the route."""
 
-    async def note(request: ModelRequest, call: Call) -> ModelResponse:
+    async def note_model(request: ModelRequest, call: Call) -> ModelResponse:
         response = await call(request)
         if response.model is not None and request.purpose == "reply":
             ctx.put(ANSWERED_BY, response.model.id)
         return response
 
-    ctx.call_layers.append(note)
+    return note_model

@@ -14,10 +14,10 @@ from sophon.routing.turn_keys import SCORE
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.policies import to_vector_row
 from sophon_middlewares.learners.finished_turn import (
+    build_model_note,
     build_trajectory,
     has_answer,
     is_learning,
-    note_answering_model,
 )
 
 log = logging.getLogger("sophon")
@@ -43,8 +43,8 @@ class Learning:
         if not is_learning(ctx):
             await next(ctx)
             return
-        note_answering_model(ctx)
-        await next(ctx)
+        with ctx.call_layer(build_model_note(ctx)):
+            await next(ctx)
         score = ctx.get(SCORE)
         if score is None or ctx.response is None or not has_answer(ctx.response):
             return

@@ -127,6 +127,7 @@ class TurnMeter:
         result = await self._ctx.services.store.usage.reserve(provider, budget_period(now, time_zone), worst, limits)
         if isinstance(result, Reservation):
             return result
+        assert isinstance(result, Spending)  # no limits of a person were given
         error = exceeded_budget(provider, result, limits, now, time_zone, worst_case=worst)
         raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
 
