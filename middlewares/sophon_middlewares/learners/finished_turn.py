@@ -76,7 +76,8 @@ def build_trajectory(ctx: Context, response: Response, score: Fitness) -> Trajec
         finish_reason=response.finish_reason,
         tools=tuple(tools),
         scores=scores_to_json(score),
-        quality=score.overall,
+        # A scorer of the user may return anything, and what the store refuses would keep it from storing the outcome.
+        quality=score.overall if 0 <= score.overall <= 1 else 0.0,
         cost_micro_usd=usage.cost_micros if not usage.unpriced_tokens else None,
         duration_ms=round(ctx.stopwatch.seconds * 1000),
         output_tokens=usage.output_tokens,

@@ -119,6 +119,14 @@ async def test_the_scorer_sees_the_turn_itself_and_its_failed_calls():
     assert seen.tools_offered > 1
 
 
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -1.0, 2.0])
+async def test_a_scorer_that_returns_no_score_gives_the_quality_zero(score: float):
+    services = build()
+    await run(services, "hello", Fixed(score))
+    [found] = await services.store.trajectories.list()
+    assert found.quality == 0
+
+
 @pytest.mark.parametrize(("score", "kept"), [(0.8, 1), (0.79, 0)])
 async def test_the_route_of_a_good_answer_is_kept_and_found_again(score: float, kept: int):
     services = build()
