@@ -395,6 +395,17 @@ class SessionTitled(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class FeedbackRecorded(Event):
+    """A person said what they think of the answer of a task: `value` is -1 (bad) to 1 (good), 0 if they took it back.
+
+    `source` is where they said it: `page`, `api`, or the name of a channel.
+    """
+
+    value: float
+    source: str
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionDeleted(Event):
     """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
 

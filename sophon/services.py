@@ -15,6 +15,7 @@ from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
 from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
+from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
@@ -107,6 +108,8 @@ class Services:
         self.policies = policies
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
+        self.learns = True
+        """False off the record: turns leave no trajectories and no routing decisions."""
 
     @property
     def policy(self) -> "Policy":
@@ -143,10 +146,12 @@ class Services:
         one. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
         # Lazy: a program that passes its own models and tools needs neither the kinds of providers nor plug-ins.
+        from sophon.models.embeddings.factory import create_cached_embedder
         from sophon.models.providers.factory import create_providers
         from sophon.plugins.entry_points import load_installed_tools
         from sophon.plugins.tool_modules import tools_from_modules
         from sophon.settings import load_settings
+        from sophon.stores.vectors.policies import create_policy_cache
 
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
@@ -169,7 +174,8 @@ class Services:
             if chosen.routing.names_models or chosen.routing.boosters:
                 problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
-        if problems:
+        embedder = _try_make(lambda: create_cached_embedder(chosen.embeddings, variables, time), problems)
+        if problems or opened is None or embedder is None:
             raise SettingsError(problems)
         return cls(
             models=providers,
@@ -182,6 +188,10 @@ class Services:
             instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
             vault=CredentialVault(chosen.vault, variables),
+            embedder=embedder,
+            policies=create_policy_cache(
+                opened.vectors, embedder, time, chosen.learning, chosen.routing.min_similarity
+            ),
         )
 
     def turn(
@@ -285,6 +295,8 @@ class Services:
         """Close models and store."""
         try:
             await self.gateway.aclose()
+            if isinstance(self.embedder, CachingEmbedder):
+                await self.embedder.aclose()
         finally:
             await self.store.close()
 

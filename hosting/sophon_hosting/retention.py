@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from sophon.clock import Clock
@@ -11,6 +11,7 @@ from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.contract import Store
+from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
 
 log = logging.getLogger("sophon")
 
@@ -29,6 +30,7 @@ class RetentionSweep:
 
     def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
+        self._learning = settings.learning
         self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
         self._longest_window = find_longest_window(settings.guards)
 
@@ -59,6 +61,7 @@ class RetentionSweep:
             "grants": await store.grants.expire(internal),
         }
         deleted |= await self._sweep_snapshots()
+        deleted |= await self._sweep_learning(now)
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
@@ -71,6 +74,17 @@ class RetentionSweep:
         if any(deleted.values()):
             log.info("deleted old data: %s", format_counts(deleted))
         return deleted
+
+    async def _sweep_learning(self, now: datetime) -> dict[str, int]:
+        """Delete old trajectories, feedback and routes of messages, and those beyond their bounds."""
+        store, settings = self._store, self._learning
+        deleted = 0
+        if settings.days is not None:
+            deleted = await store.trajectories.expire(now - timedelta(days=settings.days))
+        before = None if settings.policy_expiry is None else now - settings.policy_expiry
+        policies = await store.vectors.expire(POLICIES, before, settings.max_policies)
+        vectors = await store.vectors.expire(TRAJECTORIES, None, settings.max_trajectories)
+        return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
 
     async def _sweep_snapshots(self) -> dict[str, int]:
         """Delete old snapshots, then the copies that no snapshot has, also those that a kill has left."""

@@ -94,6 +94,11 @@ class TurnServices(Protocol):
         ...
 
     @property
+    def learns(self) -> bool:
+        """Whether turns leave trajectories and routing decisions; False off the record."""
+        ...
+
+    @property
     def embedder(self) -> "Embedder | None":
         """Turns texts into vectors; None if there is none."""
         ...

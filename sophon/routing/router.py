@@ -133,17 +133,6 @@ class Router:
             cooldown = self.settings.demotion.cooldown.total_seconds()
             log.warning("%s fails or is slow: its tier goes without it for %g seconds", model, cooldown)
 
-    async def learn(self, record: RouteRecord, vector: Vector | None, quality: float) -> None:
-        """Keep the decision for similar messages, if the message was answered well enough."""
-        if self._policies is None or vector is None or not record.tier:
-            return
-        if quality < self.settings.quality.min_quality:
-            return
-        try:
-            await self._policies.record(vector, record.tier, record.model, quality)
-        except Exception as error:  # noqa: BLE001 - an implementation may raise anything; the answer counts
-            self._report("policies", "routing decisions cannot be kept", error)
-
     async def reset(self, store: Store) -> int:
         """Forget the averages, in the store too, and the demotions; return how many averages there were."""
         count = await store.route_averages.reset()

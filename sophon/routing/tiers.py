@@ -98,9 +98,9 @@ def choose_tier(tiers: Sequence[Tier], complexity: float, limits: TierLimits, *,
     within what is permitted.
     """
     permitted = range(limits.lowest, limits.highest + 1)
-    flags: tuple[str, ...] = ()
     matching = [position for position in permitted if tiers[position].covers(complexity)]
     text = f"complexity {complexity:.2f}"
+    flags: tuple[str, ...] = ()
     if matching:
         position = matching[-1]
     else:

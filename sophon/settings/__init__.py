@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TelegramSettings,
         WhatsAppSettings,
     )
+    from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
     from sophon.settings.sections.permissions import PermissionsSettings
     from sophon.settings.sections.providers import PriceSettings, ProviderSettings
     from sophon.settings.sections.routing import RoutingSettings, TierSettings
@@ -59,6 +60,8 @@ _HOMES = {
     "DangerousSetting": "sophon.settings.danger_catalog",
     "Duration": "sophon.settings.types.field_types",
     "EVERY_PROVIDER": "sophon.settings.sections.budget",
+    "EmbeddingsSettings": "sophon.settings.sections.learning",
+    "LearningSettings": "sophon.settings.sections.learning",
     "GuardsSettings": "sophon.settings.sections.guards.section",
     "HubIssuerSettings": "sophon.settings.sections.host",
     "HubSettings": "sophon.settings.sections.host",
@@ -105,10 +108,12 @@ __all__ = [
     "ContextWindowSettings",
     "DangerousSetting",
     "Duration",
+    "EmbeddingsSettings",
     "GuardsSettings",
     "HubIssuerSettings",
     "HubSettings",
     "HubUserSettings",
+    "LearningSettings",
     "LoggingSettings",
     "LoopDetectionSettings",
     "MemorySettings",

@@ -15,6 +15,7 @@ from sophon.settings.sections.host import (
     RetentionSettings,
     StoreSettings,
 )
+from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
@@ -76,6 +77,12 @@ class Settings(SettingsSection):
         description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    embeddings: EmbeddingsSettings = Field(
+        default_factory=EmbeddingsSettings.defaults, description="What turns texts into vectors."
+    )
+    learning: LearningSettings = Field(
+        default_factory=LearningSettings.defaults, description="What is kept of finished turns to learn from."
+    )
     queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
     store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
     retention: RetentionSettings = Field(

@@ -24,7 +24,9 @@ from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
+from sophon.stores.vectors.contract import VectorStore
 
 
 class Store(Protocol):
@@ -56,6 +58,10 @@ class Store(Protocol):
     def runs(self) -> RunStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def trajectories(self) -> TrajectoryStore: ...
+    @property
+    def vectors(self) -> VectorStore: ...
     @property
     def outbox(self) -> Outbox: ...
     @property

@@ -21,8 +21,10 @@ from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
+from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 
 class InMemoryStore:
@@ -50,6 +52,10 @@ class InMemoryStore:
         self.sessions.on_fork(self.data_labels.copy_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
+        self.trajectories = InMemoryTrajectoryStore()
+        self.sessions.on_delete(self.trajectories.forget_session)
+        self.vectors = InMemoryVectorStore()
+        self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
         self.memories: MemoryStore = InMemoryMemoryStore(clock) if memories is None else memories
@@ -75,6 +81,8 @@ class InMemoryStore:
             self.rate_windows,
             self.data_labels,
             self.snapshots,
+            self.trajectories,
+            self.vectors,
             self.route_averages,
             lambda request, at: self.approvals.add(request, at),
         )

@@ -23,8 +23,10 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
+from sophon.stores.trajectories.sql import SqlTrajectoryStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
+from sophon.stores.vectors.sql import SqlVectorStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
 
@@ -66,6 +68,8 @@ class SqlStore:
         self.memories = SqlMemoryStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.trajectories = SqlTrajectoryStore(self._database)
+        self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)

@@ -29,7 +29,9 @@ from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
+from sophon.stores.vectors.contract import VectorStore
 
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
@@ -59,6 +61,8 @@ class WaitingStore:
         self.memories = cast(MemoryStore, self._waiting(store.memories))
         self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))
         self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
+        self.trajectories = cast(TrajectoryStore, self._waiting(store.trajectories))
+        self.vectors = cast(VectorStore, self._waiting(store.vectors))
         self.route_averages = cast(RouteAverageStore, self._waiting(store.route_averages))
         self.runs = cast(RunStore, self._waiting(store.runs))
         self.outbox = cast(Outbox, self._waiting(store.outbox))

@@ -18,6 +18,7 @@ from tests.bench import (
     guards,
     histories,
     hosted,
+    learning,
     pages,
     prompt_cache,
     queueing,
@@ -219,6 +220,7 @@ async def main() -> None:
     await queue()
     await hosts()
     await guards.measure()
+    await learning.measure_all()
     await commits.measure(line)
     await histories.measure()
     await hubs()

@@ -36,6 +36,7 @@ COMMANDS = {
     "trace": "Show the events of a task with times and cost.",
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
+    "trajectories": "List, show and export what is kept of finished turns.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",

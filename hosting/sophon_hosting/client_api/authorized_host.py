@@ -9,6 +9,7 @@ from typing import Any
 
 from sophon.approvals import Decision
 from sophon.errors import InputError, NotFound, SessionTaken
+from sophon.learning.feedback import Feedback
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -196,6 +197,21 @@ class AuthorizedHost:
         self.rights.require("Chat")
         await self.get_task(task_id)
         return self._to_client_run(await self._host.cancel(task_id))
+
+    @by_task
+    async def send_feedback(self, task_id: str, value: float, *, text: str = "", source: str = "api") -> None:
+        """Record what the user thinks of the answer of a task. Raises NotFound, InputError."""
+        self.rights.require("Chat")
+        await self.get_task(task_id)
+        run = await self._store.runs.get(task_id)
+        await self._host.feedback.record(run, self.user.id, value, text=text, source=source)
+
+    @by_task
+    async def find_feedback(self, task_id: str) -> Feedback | None:
+        """Return what the user said about the answer of a task; None if nothing. Raises NotFound."""
+        await self.get_task(task_id)
+        given = await self._store.trajectories.list_feedback(task_id)
+        return next((each for each in given if each.principal == self.user.id), None)
 
     @by_approval
     async def decide_approval(

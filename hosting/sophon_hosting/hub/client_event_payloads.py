@@ -90,6 +90,17 @@ class DecideApprovalPayload(EventPayload):
         return self
 
 
+class SendFeedbackPayload(EventPayload):
+    """Say what you think of the answer of a task: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a
+    text takes it back.
+    """
+
+    task_id: str
+    value: float
+    text: str | None = None
+    source: Literal["api", "page"] = "api"
+
+
 class ListApprovalsPayload(EventPayload):
     """List the open approvals, oldest first."""
 
@@ -115,6 +126,7 @@ PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
     "leave_session": LeaveSessionPayload,
     "cancel_task": CancelTaskPayload,
     "decide_approval": DecideApprovalPayload,
+    "send_feedback": SendFeedbackPayload,
     "list_approvals": ListApprovalsPayload,
     "list_sessions": ListSessionsPayload,
     "list_tasks": ListTasksPayload,

@@ -39,8 +39,6 @@ async def observe_calls(ctx: Context, routed: Routed) -> AsyncGenerator[None]:
     if quality is not None and observer.last_model:
         observer.add(observer.last_model, quality=quality)
     await _conclude(ctx, routed, observer)
-    if quality is not None:
-        await ctx.services.router.learn(routed.record, routed.vector, quality)
 
 
 class _CallObserver:

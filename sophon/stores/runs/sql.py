@@ -55,8 +55,10 @@ from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
+from sophon.stores.trajectories.sql import add_trajectories
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
+from sophon.stores.vectors.sql import put_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,8 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     add_rate_events(connection, staged.rates)
     write_labels(connection, staged.labels)
     add_snapshots(connection, staged.snapshots)
+    add_trajectories(connection, staged.trajectories)
+    put_vectors(connection, staged.vectors)
     if staged.routes:
         write_observations(connection, staged.routes)
 

@@ -30,6 +30,8 @@ from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import attempts, event_logs, events, records, sessions, traces
 from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
+from sophon.stores.trajectories.sql import delete_session_trajectories
+from sophon.stores.vectors.sql import delete_session_vectors
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
@@ -290,6 +292,8 @@ def _delete(connection: Connection, session_id: str) -> None:
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
     delete_session_grants(connection, session_id)
+    delete_session_trajectories(connection, session_id)
+    delete_session_vectors(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
     session = _find(connection, session_id)

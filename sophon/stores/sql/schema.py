@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -437,6 +438,55 @@ grants = Table(
     Index("grants_by_principal", "principal", "tool"),
     Index("grants_by_session", "session_id"),
     Index("grants_by_expiry", "expires_at"),
+)
+
+# What finished turns were asked and how well they answered; `data` holds what no query asks for.
+trajectories = Table(
+    "trajectories",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("run_id", SafeText, nullable=False, unique=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("task_type", SafeText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("quality", Double, nullable=False),
+    Column("feedback", Double),
+    Column("data", JsonText, nullable=False),
+    Index("trajectories_by_session", "session_id"),
+    Index("trajectories_by_quality", "quality", "number"),
+)
+
+# What one person said about the answer of one run.
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("run_id", SafeText, primary_key=True),
+    Column("principal", SafeText, primary_key=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("text", SafeText, nullable=False),
+    Column("source", SafeText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("feedback_by_session", "session_id"),
+    Index("feedback_by_time", "at"),
+)
+
+# `blob` holds `dimensions` little-endian float32 numbers.
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("key", SafeText, nullable=False),
+    Column("embedder", SafeText, nullable=False),
+    Column("dimensions", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    UniqueConstraint("namespace", "key", name="vector_keys_are_unique"),
+    Index("vectors_by_session", "session_id"),
 )
 
 # `digest` is that of a token, which itself is nowhere.

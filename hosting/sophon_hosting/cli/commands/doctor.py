@@ -32,6 +32,7 @@ from sophon_hosting.cli.doctor.checks import (
     check_tools,
     findings_from_settings_error,
 )
+from sophon_hosting.cli.doctor.embedding_checks import check_embedder
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
 from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
@@ -102,6 +103,7 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield from check_prices(services)
     yield check_time_limits(settings)
     yield check_capabilities(services)
+    yield check_embedder(settings.embeddings)
     chain = check_chain(services)
     yield chain
     yield check_tools(services)

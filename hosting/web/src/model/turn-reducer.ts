@@ -115,6 +115,8 @@ export interface Turn {
   usage: Usage;
   durationMs: number;
   finishReason: string;
+  /** What was last said about the answer: -1 (bad) to 1 (good), 0 nothing. */
+  rating: number;
   error: ErrorInfo | null;
   /** Number of times that each middleware acted, by name. */
   activeMiddlewares: Record<string, number>;
@@ -145,6 +147,7 @@ export function createTurn(id: string): Turn {
     usage: NO_USAGE,
     durationMs: 0,
     finishReason: "",
+    rating: 0,
     error: null,
     activeMiddlewares: {},
     isComplete: false,
@@ -274,6 +277,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "answer_undelivered":
       addNote(turn, `undelivered:${data.seq ?? turn.items.length}`, "warning", describeUndelivered(data));
+      return;
+    case "feedback_recorded":
+      turn.rating = data.value;
       return;
     case "session_titled":
     case "session_deleted":

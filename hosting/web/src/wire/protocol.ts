@@ -107,6 +107,8 @@ export interface Payloads {
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
+  /** What a person thinks of the answer: -1 (bad) to 1 (good), 0 if they took it back. */
+  feedback_recorded: { value: number; source: string };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome;
