@@ -208,30 +208,28 @@ OBSERVED = Effects()
 
 @cache
 def make_tools(spare: int) -> list[Tool]:
-    observed = OBSERVED
-
     @tool
     async def note(word: str) -> str:
         """Note a word."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"noted {word}"
 
     @tool
     async def broken(word: str) -> str:
         """Fail."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         raise RuntimeError("broken")
 
     @tool(risk=Risk.HIGH)
     async def grave(word: str) -> str:
         """Do something grave."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"did {word}"
 
     @tool(group="spare")
     async def spare_tool(word: str) -> str:
         """Wait to be loaded."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"spared {word}"
 
     async def other(word: str) -> str:
