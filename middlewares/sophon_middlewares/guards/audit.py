@@ -239,13 +239,13 @@ def _summarize_result(ctx: Context, result: ToolResult) -> str | None:
     return (cut_redacted if is_redacted(ctx, text) else redact_and_cut)(text, MAX_SUMMARY_CHARACTERS)
 
 
-def _find_raised_risk(ctx: Context, call: ToolCall) -> str:
-    """Return the risk to which the arguments raise that of the tool; "" if they do not."""
+def _find_raised_risk(ctx: Context, call: ToolCall) -> str | None:
+    """Return the risk to which the arguments raise that of the tool; None if they do not."""
     tool = ctx.services.registry.get(call.name)
     if tool is None:
-        return ""
+        return None
     risk = find_call_risk(ctx, call, tool)
-    return risk.label if risk > tool.risk else ""
+    return risk.label if risk > tool.risk else None
 
 
 def _get_appended(ctx: Context) -> dict[str, list[str]]:

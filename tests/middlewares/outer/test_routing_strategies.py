@@ -178,7 +178,7 @@ async def test_the_tier_of_a_similar_message_is_used_again(similarity: float, br
     services, cache = host(Strategy="Intelligent"), Cache(similarity, broken=broken)
     services.embedder, services.policies = OneVector(), cache
     assert asked(await ask(services)) == name
-    assert cache.recorded == [("high" if name == "large" else "low", f"{name}/{name}")]
+    assert cache.recorded == []  # the middleware Learning keeps routes
 
 
 async def test_no_earlier_decision_gives_a_tier_that_is_not_permitted() -> None:
