@@ -22,7 +22,8 @@ MAX_FILE_BYTES: Final = 200_000
 MAX_NAME_CHARACTERS: Final = 64
 MAX_DESCRIPTION_CHARACTERS: Final = 1024
 MAX_COMPATIBILITY_CHARACTERS: Final = 500
-MAX_REQUIRES: Final = 32
+MAX_NAMES: Final = 64
+"""Names in a list of names."""
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FENCE: Final = re.compile(r"^---[ \t]*$", re.MULTILINE)
@@ -228,8 +229,8 @@ def _read_names(value: object, key: str, note: Callable[[str, str], None]) -> tu
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         note(key, f"{key} must be a list of names")
         return ()
-    if len(names) > MAX_REQUIRES:
-        note(key, f"{key} has {len(names)} names; at most {MAX_REQUIRES} are allowed")
+    if len(names) > MAX_NAMES:
+        note(key, f"{key} has {len(names)} names; at most {MAX_NAMES} are allowed")
         return ()
     return tuple(dict.fromkeys(each for each in names if each))
 
