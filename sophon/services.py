@@ -34,13 +34,14 @@ from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
-from sophon.tools.registry import ToolRegistry, validate_tools
+from sophon.tools.registry import Toolbox, ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 from sophon.turn_options import check_max_iterations, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
     from sophon.security.policy import Policy
+    from sophon.skills.catalog import SkillCatalog
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class Services:
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
     `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`.
+    of `Guards.Shield.PolicyFile`. `skills` are folders with instructions and tools, none by default.
 
     Raises SettingsError, CompositionError.
     """
@@ -75,6 +76,7 @@ class Services:
         turn_log: TurnLog | None = None,
         policy: "Policy | None" = None,
         vault: CredentialVault | None = None,
+        skills: "SkillCatalog | None" = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.vault = vault or CredentialVault(self.settings.vault, {})
@@ -85,7 +87,8 @@ class Services:
                 provider.default_prices = (prices.input, prices.output)
         limits = GatewayOptions(max_reply_bytes=self.settings.agent_execution.max_reply_bytes)
         self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
-        self.registry = ToolRegistry(add_builtin_tools(tools, self.settings))
+        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings, has_skills=skills is not None)))
+        self.skills = skills
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
@@ -97,6 +100,11 @@ class Services:
         self.folder = folder or Path()
         """Base directory of relative paths in the settings."""
         self._policy = policy
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """All enabled tools of this moment."""
+        return self.toolbox.registry
 
     @property
     def policy(self) -> "Policy":
@@ -223,8 +231,8 @@ class Services:
 
         A disabled tool, and one whose name is already registered, is ignored.
         """
-        if tool.name not in self.registry and tool.name not in self.settings.tools.disabled:
-            self.registry = ToolRegistry([*self.registry, tool])
+        if tool.name not in self.settings.tools.disabled:
+            self.toolbox.add(tool)
 
     def set_event_sink(self, events: EventSink) -> None:
         """Send the events of all turns that start later to `events`."""

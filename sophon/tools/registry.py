@@ -63,6 +63,38 @@ class ToolRegistry:
         return name in self._by_name
 
 
+class Toolbox:
+    """The registry of the moment, shared by all views of one set of services; tools may come and go while they run.
+
+    `extra` tools, by the name of their source, come after those that were registered; one whose name is taken is left
+    out. A turn that has begun keeps the tools that it has.
+    """
+
+    def __init__(self, registry: ToolRegistry) -> None:
+        self._base = self.registry = registry
+        self._extra: dict[str, tuple[Tool, ...]] = {}
+
+    def add(self, tool: Tool) -> None:
+        """Register a tool after the others, unless its name is taken."""
+        if tool.name not in self._base:
+            self._base = ToolRegistry([*self._base, tool])
+            self._rebuild()
+
+    def replace(self, source: str, tools: Iterable[Tool]) -> None:
+        """Replace the extra tools of a source."""
+        given = tuple(tools)
+        if given != self._extra.get(source, ()):
+            self._extra[source] = given
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        tools = {to_wire_name(tool.name): tool for tool in self._base}
+        for source in self._extra.values():
+            for tool in source:
+                tools.setdefault(to_wire_name(tool.name), tool)
+        self.registry = ToolRegistry(tools.values())
+
+
 def validate_tools(objects: Iterable[object]) -> list[Tool]:
     """Return the objects as a list; raises CompositionError that names the first one that is not a Tool."""
     tools: list[Tool] = []
