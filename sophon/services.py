@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LATER_TOOLS = ("chat.send_file",)
-"""Names of the tools that a host registers with `register_tool`, which Tools.Disabled may name too."""
+LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file")
+"""Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
 class Services:
@@ -170,6 +170,7 @@ class Services:
             instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
             vault=CredentialVault(chosen.vault, variables),
+            skills=create_skill_catalog(chosen, place),
         )
 
     def turn(
@@ -296,15 +297,28 @@ def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -
     return providers
 
 
-def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
+def add_builtin_tools(tools: Sequence[Tool], settings: Settings, *, has_skills: bool = False) -> list[Tool]:
     """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
 
-    Memory tools are included only if the memory is enabled.
+    Memory tools are included only if the memory is enabled, those for skills only where there are some.
     """
     names = {tool.name for tool in validate_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
+    if has_skills:
+        from sophon.builtin_tools.skills import skill_tools  # lazy: most chains have none
+
+        builtin += skill_tools()
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
+
+
+def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
+    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or there are no folders."""
+    if not settings.skills.enabled or not settings.skills.directories:
+        return None
+    from sophon.skills.catalog import SkillCatalog  # lazy: most chains have none
+
+    return SkillCatalog([(folder / each.expanduser()).absolute() for each in settings.skills.directories])
 
 
 def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:

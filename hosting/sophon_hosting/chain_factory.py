@@ -10,6 +10,7 @@ from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.outer.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
 
@@ -29,11 +30,15 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 
 def build_configured_chain(services: Services) -> Pipeline:
-    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`.
+    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with `Skills` and the enabled
+    `Guards`.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
-    return add_guards(_build_without_guards(services), services.settings.guards)
+    chain = _build_without_guards(services)
+    if services.skills is not None:
+        chain = add_skills(chain)
+    return add_guards(chain, services.settings.guards)
 
 
 def _build_without_guards(services: Services) -> Pipeline:

@@ -28,6 +28,7 @@ from sophon.settings.sections.host import (
 )
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import PriceSettings, ProviderSettings
+from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -71,6 +72,7 @@ __all__ = [
     "Secret",
     "SecretUrl",
     "Settings",
+    "SkillsSettings",
     "StoreSettings",
     "TelegramSettings",
     "ToolFilterSettings",

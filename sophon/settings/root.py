@@ -18,6 +18,7 @@ from sophon.settings.sections.host import (
 )
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -72,6 +73,9 @@ class Settings(SettingsSection):
         default={}, description="Credentials that http.request and http.send attach, by a name of your choice."
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    skills: SkillsSettings = Field(
+        default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
     queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
     store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
     retention: RetentionSettings = Field(

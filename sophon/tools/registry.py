@@ -1,7 +1,7 @@
 """Tool registry: the tools of a process by name, in registration order."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sophon.errors import CompositionError, UnknownTool
 from sophon.tools.relevance import RelevanceIndex
@@ -66,12 +66,13 @@ class ToolRegistry:
 class Toolbox:
     """The registry of the moment, shared by all views of one set of services; tools may come and go while they run.
 
-    `extra` tools, by the name of their source, come after those that were registered; one whose name is taken is left
-    out. A turn that has begun keeps the tools that it has.
+    Tools of a source come after those that were registered; one whose name is taken is left out, and one that `accepts`
+    does not accept by its name. A turn that has begun keeps the tools that it has.
     """
 
-    def __init__(self, registry: ToolRegistry) -> None:
+    def __init__(self, registry: ToolRegistry, accepts: Callable[[str], bool] | None = None) -> None:
         self._base = self.registry = registry
+        self._accepts = accepts
         self._extra: dict[str, tuple[Tool, ...]] = {}
 
     def add(self, tool: Tool) -> None:
@@ -81,8 +82,8 @@ class Toolbox:
             self._rebuild()
 
     def replace(self, source: str, tools: Iterable[Tool]) -> None:
-        """Replace the extra tools of a source."""
-        given = tuple(tools)
+        """Replace the tools of a source."""
+        given = tuple(tool for tool in tools if self._accepts is None or self._accepts(tool.name))
         if given != self._extra.get(source, ()):
             self._extra[source] = given
             self._rebuild()
