@@ -19,8 +19,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - untyped in the stubs
-            event: Any = self.peek_event()  # pyright: ignore[reportUnknownMemberType]
-            raise StrictYamlError("aliases (*name) are not supported", event.start_mark.line + 1)
+            raise StrictYamlError("aliases (*name) are not supported", self.line + 1)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:

@@ -47,14 +47,12 @@ class ProgramLimits:
 
     def narrow(self, policy: SandboxPolicy) -> SandboxPolicy:
         """Return the policy with the stricter of the limits, and with the readable folders."""
-        limits = policy.limits
+        allowed = policy.limits
+        seconds = allowed.seconds if self.seconds is None else min(allowed.seconds, self.seconds)
+        memory = allowed.memory_bytes if self.memory_bytes is None else min(allowed.memory_bytes, self.memory_bytes)
         return replace(
             policy,
-            limits=replace(
-                limits,
-                seconds=limits.seconds if self.seconds is None else min(limits.seconds, self.seconds),
-                memory_bytes=limits.memory_bytes if self.memory_bytes is None else min(limits.memory_bytes, self.memory_bytes),
-            ),
+            limits=replace(allowed, seconds=seconds, memory_bytes=memory),
             network=policy.network and self.network is not False,
             readable=(*policy.readable, *(path.absolute() for path in self.readable)),
         )

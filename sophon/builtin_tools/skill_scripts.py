@@ -1,8 +1,8 @@
 """Tools that skills bring: each call starts the skill's program, which reads JSON on stdin and writes JSON to stdout.
 
 Protocol (reference/sophon.md 5.26): stdin `{"tool": name, "parameters": {...}}`; stdout `{"success": true, "result":
-any}` or `{"success": false, "error": text}`. The program runs in the sandbox of `Guards.Sandbox`, in the files folder of
-the turn, with the folder of the skill read-only.
+any}` or `{"success": false, "error": text}`. The program runs in the sandbox of `Guards.Sandbox`, in the files folder
+of the turn, with the folder of the skill read-only.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from sophon.builtin_tools.shell import format_command_result
 from sophon.context import Context
 from sophon.errors import InvalidArguments, ToolError
 from sophon.risk import Risk
+from sophon.settings.types.json_types import is_mapping
 from sophon.skills.skill_package import SkillPackage
 from sophon.skills.tool_manifest import ScriptTool, ToolManifest
 from sophon.tools.argument_schema import ArgumentSchema
@@ -73,10 +74,10 @@ def _create_tool(skill: SkillPackage, manifest: ToolManifest, script: ScriptTool
 def read_result(stdout: str) -> object:
     """Return the result that a program has written. Raises ToolError for its error, and for anything else."""
     try:
-        answer = orjson.loads(stdout)
+        answer: object = orjson.loads(stdout)
     except orjson.JSONDecodeError as error:
         raise ToolError(f"the program of the skill did not write JSON: {error}; it wrote: {stdout[:500]}") from None
-    if isinstance(answer, dict):
+    if is_mapping(answer):
         if answer.get("success") is True:
             return answer.get("result")
         if answer.get("success") is False:
@@ -95,10 +96,11 @@ def _create_check(name: str, schema: Mapping[str, Any]) -> Callable[[Mapping[str
             validator = validator_for(schema)(schema)
         errors = sorted(validator.iter_errors(dict(arguments)), key=lambda each: [str(part) for part in each.path])
         if errors:
-            raise InvalidArguments(
-                name,
-                [f"{'.'.join(map(str, each.path)) or 'arguments'}: {each.message[:300]}" for each in errors[:MAX_ERRORS]],
-            )
+            raise InvalidArguments(name, [_describe_violation(each) for each in errors[:MAX_ERRORS]])
         return {"parameters": dict(arguments)}
 
     return check
+
+
+def _describe_violation(violation: Any) -> str:
+    return f"{'.'.join(map(str, violation.path)) or 'arguments'}: {violation.message[:300]}"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sophon.security.policy import Policy
     from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
-    from sophon.stores.contract import Store
     from sophon.skills.catalog import SkillCatalog
+    from sophon.stores.contract import Store
     from sophon.tools.registry import Toolbox, ToolRegistry
     from sophon.vault import CredentialVault
 

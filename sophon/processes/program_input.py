@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 from typing import IO
 
 
@@ -12,7 +13,7 @@ def open_input(content: bytes) -> IO[bytes]:
     the disk of the host with it.
     """
     if not content:
-        return open(os.devnull, "rb")
+        return Path(os.devnull).open("rb")
     sealing = getattr(os, "MFD_ALLOW_SEALING", None)
     if sealing is None:
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it

@@ -14,9 +14,9 @@ import anyio.to_thread
 from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
-from sophon.processes.program_input import open_input
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
 from sophon.processes.process_tree import TreeUsage, measure_tree
+from sophon.processes.program_input import open_input
 from sophon.processes.sandbox_policy import (
     Sandbox,
     SandboxLimits,
@@ -46,10 +46,10 @@ async def run_in_sandbox(
 ) -> CommandResult:
     """Run a program with its arguments in a sandbox, and wait for its end.
 
-    It has `stdin` as its input, no open file of this process, and exactly the variables of `environment`. At its end, at a limit, a
-    timeout or a cancellation all processes that it started are killed, whatever they did to detach themselves; the
-    result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox cannot be set
-    up: nothing runs without it.
+    It has `stdin` as its input, no open file of this process, and exactly the variables of `environment`. At its end,
+    at a limit, a timeout or a cancellation all processes that it started are killed, whatever they did to detach
+    themselves; the result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox
+    cannot be set up: nothing runs without it.
     """
     try:
         stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)

@@ -10,6 +10,7 @@ from typing import Final
 from sophon.errors import InputError, NotFound
 from sophon.lazy_dataclass import dataclass
 from sophon.private_files import make_private_folder
+from sophon.settings.types.json_types import is_list
 from sophon.skills.skill_package import SKILL_FILE, SkillPackage, SkillProblem, read_skill_package
 from sophon.skills.tool_manifest import MANIFEST_NAMES
 
@@ -162,9 +163,9 @@ class SkillCatalog:
         if path is None or not path.is_file():
             return frozenset()
         try:
-            names = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(names, list) and all(isinstance(each, str) for each in names):
-                return frozenset(names)
+            names: object = json.loads(path.read_text(encoding="utf-8"))
+            if is_list(names) and all(isinstance(each, str) for each in names):
+                return frozenset(map(str, names))
             problems.append(SkillProblem(path, 0, "it must be a list of names; no skill is switched off"))
         except (OSError, ValueError) as error:
             problems.append(SkillProblem(path, 0, f"it cannot be read, no skill is switched off: {error}"))
@@ -241,7 +242,7 @@ def _list_folders(folder: Path) -> list[Path]:
 
 def _stamp(path: Path) -> object:
     try:
-        status = os.stat(path)
+        status = path.stat()
     except OSError:
         return None
     return (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -10,8 +10,8 @@ from sophon.tools.relevance import split_words
 
 HEADER: Final = (
     "<skills>\n"
-    "Instructions for particular tasks. When one fits the request, call load_skills with its name before you begin, and "
-    "follow what it returns."
+    "Instructions for particular tasks. When one fits the request, call load_skills with its name before you begin, "
+    "and follow what it returns."
 )
 FOOTER: Final = "</skills>"
 

@@ -6,7 +6,8 @@ The format is that of Agent Skills (`name`, `description`, `license`, `compatibi
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
@@ -22,6 +23,7 @@ MAX_FILE_BYTES: Final = 200_000
 MAX_NAME_CHARACTERS: Final = 64
 MAX_DESCRIPTION_CHARACTERS: Final = 1024
 MAX_COMPATIBILITY_CHARACTERS: Final = 500
+MAX_PRIORITY: Final = 1000
 MAX_NAMES: Final = 64
 """Names in a list of names."""
 
@@ -73,29 +75,18 @@ def read_skill_package(folder: Path) -> tuple[SkillPackage | None, list[SkillPro
         if manifest is None:
             return None, problems or [SkillProblem(folder, 0, f"it has neither {SKILL_FILE} nor a manifest")]
         problems += [SkillProblem(folder, 0, each) for each in _check_name(manifest.name, folder)]
-        skill = SkillPackage(manifest.name, manifest.description, folder, "", license=manifest.license)
-        return (None, problems) if problems else (_with_manifest(skill, manifest), [])
+        plain = SkillPackage(manifest.name, manifest.description, folder, "", license=manifest.license)
+        return (None, problems) if problems else (_with_manifest(plain, manifest), [])
     text = _read_text(path, problems)
-    skill = None if text is None else _parse_skill(text, path, problems)
+    skill = _parse_skill(text, path, problems) if text is not None else None
     if skill is not None and manifest is not None and manifest.name != skill.name:
-        problems.append(SkillProblem(manifest.path, 0, f"its name is {manifest.name!r}, that of the skill {skill.name!r}"))
+        message = f"its name is {manifest.name!r}, that of the skill {skill.name!r}"
+        problems.append(SkillProblem(manifest.path, 0, message))
     return (None, problems) if problems or skill is None else (_with_manifest(skill, manifest), [])
 
 
 def _with_manifest(skill: SkillPackage, manifest: ToolManifest | None) -> SkillPackage:
-    if manifest is None:
-        return skill
-    return SkillPackage(
-        name=skill.name,
-        description=skill.description,
-        folder=skill.folder,
-        instructions=skill.instructions,
-        requires=skill.requires,
-        priority=skill.priority,
-        allowed_tools=skill.allowed_tools,
-        license=skill.license,
-        manifest=manifest,
-    )
+    return skill if manifest is None else replace(skill, manifest=manifest)
 
 
 def _read_text(path: Path, problems: list[SkillProblem]) -> str | None:
@@ -144,44 +135,85 @@ def _parse_skill(text: str, path: Path, problems: list[SkillProblem]) -> SkillPa
     if not _is_mapping(content):
         problems.append(SkillProblem(path, 2, "the front matter must be a mapping with name and description"))
         return None
-    before = len(problems)
-
-    def note(key: str, message: str) -> None:
-        problems.append(SkillProblem(path, lines.get(key, 0) + 1, message))
-
-    for key in content:
-        if key not in _KEYS:
-            note(str(key), f"the key {key!r} is unknown; known are {', '.join(sorted(_KEYS))}")
-    name = content.get("name")
-    if not isinstance(name, str):
-        note("name", "a name is missing" if name is None else "the name must be text; put it in quotes")
-    else:
-        for each in _check_name(name, path.parent):
-            note("name", each)
-    description = _read_field(content, "description", MAX_DESCRIPTION_CHARACTERS, note)
-    if description == "":
-        note("description", "a description is missing: it tells the model when to use the skill")
-    license_name = _read_field(content, "license", MAX_DESCRIPTION_CHARACTERS, note)
-    _read_field(content, "compatibility", MAX_COMPATIBILITY_CHARACTERS, note)
-    metadata = content.get("metadata", {})
-    if not _is_mapping(metadata):
-        note("metadata", "metadata must be a mapping")
-        metadata = {}
-    requires = _read_names(content.get("requires", metadata.get("requires")), "requires", note)
-    allowed = _read_names(content.get("allowed-tools"), "allowed-tools", note)
-    priority = _read_priority(content.get("priority", metadata.get("priority", 1.0)), note)
-    if len(problems) > before or not isinstance(name, str):
-        return None
-    return SkillPackage(
-        name=name,
-        description=" ".join(description.split()),
+    fields = _Fields(content, lines, path)
+    skill = SkillPackage(
+        name=fields.read_name(),
+        description=" ".join(fields.read_text("description", MAX_DESCRIPTION_CHARACTERS, is_required=True).split()),
         folder=path.parent,
         instructions=instructions.strip(),
-        requires=requires or (),
-        priority=priority,
-        allowed_tools=allowed,
-        license=license_name,
+        requires=fields.read_names("requires") or (),
+        priority=fields.read_priority(),
+        allowed_tools=fields.read_names("allowed-tools"),
+        license=fields.read_text("license", MAX_DESCRIPTION_CHARACTERS),
     )
+    fields.read_text("compatibility", MAX_COMPATIBILITY_CHARACTERS)
+    problems += fields.problems
+    return None if fields.problems else skill
+
+
+class _Fields:
+    """The keys of a front matter. A value that is not as it must be becomes a problem, and a default."""
+
+    def __init__(self, content: Mapping[object, Any], lines: Mapping[str, int], path: Path) -> None:
+        self._content, self._lines, self._path = content, lines, path
+        self.problems: list[SkillProblem] = []
+        for key in content:
+            if key not in _KEYS:
+                self._note(str(key), f"the key {key!r} is unknown; known are {', '.join(sorted(_KEYS))}")
+        metadata = content.get("metadata", {})
+        self._metadata: Mapping[object, Any] = metadata if _is_mapping(metadata) else {}
+        if not _is_mapping(metadata):
+            self._note("metadata", "metadata must be a mapping")
+
+    def read_name(self) -> str:
+        name = self._content.get("name")
+        if not isinstance(name, str):
+            self._note("name", "a name is missing" if name is None else "the name must be text; put it in quotes")
+            return ""
+        for problem in _check_name(name, self._path.parent):
+            self._note("name", problem)
+        return name
+
+    def read_text(self, key: str, limit: int, *, is_required: bool = False) -> str:
+        value = self._content.get(key)
+        if value is None or value == "":
+            if is_required:
+                self._note(key, f"a {key} is missing: it tells the model when to use the skill")
+        elif not isinstance(value, str):
+            self._note(key, f"{key} must be text; put it in quotes")
+        elif len(value) > limit:
+            self._note(key, f"{key} has {len(value)} characters; at most {limit} are allowed")
+        else:
+            return value.strip()
+        return ""
+
+    def read_names(self, key: str) -> tuple[str, ...] | None:
+        """Return names given as a list, or as text between blanks or commas; None if there is no such key."""
+        value = self._content.get(key, self._metadata.get(key))
+        if value is None:
+            return None
+        names: object = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else value
+        if not _is_text_list(names):
+            self._note(key, f"{key} must be a list of names")
+        elif len(names) > MAX_NAMES:
+            self._note(key, f"{key} has {len(names)} names; at most {MAX_NAMES} are allowed")
+        else:
+            return tuple(dict.fromkeys(each for each in names if each))
+        return ()
+
+    def read_priority(self) -> float:
+        value = self._content.get("priority", self._metadata.get("priority", 1.0))
+        try:
+            priority = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
+        except (ValueError, OverflowError):
+            priority = -1.0
+        if 0 <= priority <= MAX_PRIORITY:
+            return priority
+        self._note("priority", f"the priority {value!r} must be a number from 0 to {MAX_PRIORITY}")
+        return 1.0
+
+    def _note(self, key: str, message: str) -> None:
+        self.problems.append(SkillProblem(self._path, self._lines.get(key, 0) + 1, message))
 
 
 def split_front_matter(text: str) -> tuple[str, str] | None:
@@ -208,43 +240,9 @@ def _check_name(name: str, folder: Path) -> Iterator[str]:
         yield f"the name {name!r} must be that of its folder, {folder.name!r}"
 
 
-def _read_field(content: Mapping[object, Any], key: str, limit: int, note: Callable[[str, str], None]) -> str:
-    value = content.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        note(key, f"{key} must be text; put it in quotes")
-    elif len(value) > limit:
-        note(key, f"{key} has {len(value)} characters; at most {limit} are allowed")
-    else:
-        return value.strip()
-    return "?"
-
-
-def _read_names(value: object, key: str, note: Callable[[str, str], None]) -> tuple[str, ...] | None:
-    """Return names given as a list, or as text between blanks or commas; None if there is no such key."""
-    if value is None:
-        return None
-    names = re.split(r"[\s,]+", value.strip()) if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        note(key, f"{key} must be a list of names")
-        return ()
-    if len(names) > MAX_NAMES:
-        note(key, f"{key} has {len(names)} names; at most {MAX_NAMES} are allowed")
-        return ()
-    return tuple(dict.fromkeys(each for each in names if each))
-
-
-def _read_priority(value: object, note: Callable[[str, str], None]) -> float:
-    try:
-        priority = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1.0
-    except (ValueError, OverflowError):
-        priority = -1.0
-    if not 0 <= priority <= 1000:
-        note("priority", f"the priority {value!r} must be a number from 0 to 1000")
-        return 1.0
-    return priority
-
-
 def _is_mapping(value: object) -> TypeGuard[Mapping[object, Any]]:
     return isinstance(value, Mapping)
+
+
+def _is_text_list(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)  # pyright: ignore[reportUnknownVariableType]

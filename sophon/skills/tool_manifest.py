@@ -135,7 +135,9 @@ def parse_manifest(text: str, path: Path) -> ToolManifest:
         version=manifest.version,
         runtime=manifest.runtime,
         entry_point=PurePosixPath(manifest.entrypoint),
-        tools=tuple(ScriptTool(each.name, each.description, each.risk_level, each.parameters) for each in manifest.tools),
+        tools=tuple(
+            ScriptTool(each.name, each.description, each.risk_level, each.parameters) for each in manifest.tools
+        ),
         network=manifest.sandbox.network,
         seconds=manifest.sandbox.timeout_seconds,
         memory_bytes=manifest.sandbox.max_memory_mb * 1024 * 1024,
@@ -151,7 +153,9 @@ def _find_problems(manifest: _Manifest, folder: Path, lines: Mapping[str, int]) 
         problems.append((lines.get("entrypoint", 0), f"there is no file {manifest.entrypoint!r} in the folder"))
     names = [tool.name for tool in manifest.tools]
     problems += [
-        (lines.get("tools", 0), f"two tools are called {name!r}") for name in dict.fromkeys(names) if names.count(name) > 1
+        (lines.get("tools", 0), f"two tools are called {name!r}")
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
     ]
     for tool in manifest.tools:
         if problem := find_schema_problem(tool.parameters):
@@ -163,7 +167,7 @@ def _find_problems(manifest: _Manifest, folder: Path, lines: Mapping[str, int]) 
     return problems
 
 
-def find_schema_problem(schema: Mapping[str, Any]) -> str:
+def find_schema_problem(schema: dict[str, Any]) -> str:
     """Return why a JSON Schema cannot describe the arguments of a tool; "" if it can."""
     from jsonschema.exceptions import SchemaError  # lazy: only skills with tools need it
     from jsonschema.validators import validator_for

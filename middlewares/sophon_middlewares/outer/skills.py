@@ -24,9 +24,9 @@ class Skills:
     """Adds a call layer that puts the list of skills behind the system prompt, within `Skills.PromptTokens`.
 
     The instructions follow on demand, by the tool `load_skills`. Folders are read anew when a file has changed, at most
-    once per second; the tools of skills are registered then. Once a skill that restricts tools is loaded, requests offer
-    and calls may use only those. The size of the list is registered for ContextWindow. Source: reference/clawdesk.md
-    1.8, openparallax.md 2.5.
+    once per second; the tools of skills are registered then. Once a skill that restricts tools is loaded, requests
+    offer and calls may use only those. The size of the list is registered for ContextWindow. Sources:
+    reference/clawdesk.md 1.8, openparallax.md 2.5.
     """
 
     zone = "outer"
@@ -47,7 +47,8 @@ class Skills:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         catalog = ctx.services.skills
         if catalog is None:
-            return await next(ctx)
+            await next(ctx)
+            return
         skills = await self._read(ctx, catalog)
         count_tokens = ctx.services.gateway.tokens.count_text
         section = build_section(skills.enabled, ctx.text, ctx.settings.skills.prompt_tokens, count_tokens).text

@@ -7,7 +7,7 @@ denies nothing.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias, TypeGuard, get_args
+from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 
 from sophon.lazy_dataclass import dataclass
 from sophon.security.linear_patterns import LinearPattern
